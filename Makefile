@@ -1,0 +1,55 @@
+# Two commands: `make run` and `make test`. Each makes the environment it needs, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+export OMP_NUM_THREADS ?= 2
+export HF_HUB_OFFLINE ?= 1
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution clean
+
+run: $(VENV)/.run
+	@$(BIN)/python -m components.serve
+
+test: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not long"
+
+test-all: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser and not slow and not long"
+
+bench: bench-retrieval bench-models bench-attribution
+
+# DATA names a folder of public sets; a bench that needs an absent one says so and goes on.
+DATA ?= data
+bench-retrieval bench-models bench-attribution: $(VENV)/.dev
+bench-retrieval:
+	$(BIN)/python -m bench.retrieval --data $(DATA)
+bench-models:
+	$(BIN)/python -m bench.verifier --data $(DATA)
+	$(BIN)/python -m bench.language_model --data $(DATA)
+bench-attribution:
+	$(BIN)/python -m bench.attribution
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "Groundwork needs Python 3.11 to 3.13. Name one: make run PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.txt constraints.txt | $(VENV)/bin/python
+	@echo "Installing what Groundwork needs (once; a few minutes)"
+	@$(PIP) install -r requirements.txt -c constraints.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	@$(PIP) install -r requirements-dev.txt -c constraints.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

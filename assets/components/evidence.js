@@ -1,0 +1,71 @@
+// An answer beside its passages: a citation opens the passage that it names. Text is only ever textContent.
+const make = (name, className, text) => {
+  const element = document.createElement(name);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+};
+
+const meter = (label, from, to, value, kind) => {
+  const bar = make("div", "bar " + kind);
+  const fill = make("i");
+  fill.style.left = 100 * from + "%";
+  fill.style.width = 100 * (to - from) + "%";
+  bar.append(fill);
+  return [make("span", "", label), bar, make("span", "value", value)];
+};
+
+const card = (passage, open) => {
+  const element = make("section", "card");
+  element.dataset.number = passage.number;
+  const head = make("button", "head");
+  head.setAttribute("aria-expanded", "false");
+  head.append(make("span", "number", passage.number), make("span", "title", passage.title));
+  if (passage.cited) head.append(make("span", "cited", passage.cited));
+  head.onclick = () => open(passage.number, false, true);
+  const meta = make("div", "meta");
+  for (const score of passage.scores) meta.append(...meter(score.name, 0, score.share, score.text, "score"));
+  meta.append(...meter("place", passage.place[0], passage.place[1], passage.place_text, "place"));
+  const text = make("div", "text");
+  for (const piece of passage.pieces) text.append(make(piece.mark ? "mark" : "span", "", piece.text));
+  element.append(head, meta, text);
+  return element;
+};
+
+export default function (component) {
+  const { data, parentElement } = component;
+  const root = parentElement.querySelector(".gw");
+  root.replaceChildren();
+  const left = make("div");
+  const right = make("div");
+  const list = make("div", "list");
+  const answer = make("div", "answer" + (data.refused ? " refused" : ""));
+  let current = null;
+
+  const open = (number, scroll, toggle) => {
+    current = toggle && current === number ? null : number;
+    for (const item of list.children) {
+      const chosen = Number(item.dataset.number) === current;
+      item.classList.toggle("open", chosen);
+      item.querySelector(".head").setAttribute("aria-expanded", String(chosen));
+      if (chosen && scroll) list.scrollTo({ top: item.offsetTop - list.offsetTop - 4, behavior: "smooth" });
+    }
+    for (const item of answer.querySelectorAll("button.cite"))
+      item.setAttribute("aria-pressed", String(Number(item.dataset.number) === current));
+  };
+
+  for (const piece of data.answer) {
+    if (piece.number === undefined) { answer.append(make("span", "", piece.text)); continue; }
+    const button = make("button", "cite" + (piece.valid ? "" : " invalid"), piece.number);
+    button.dataset.number = piece.number;
+    button.title = piece.title;
+    button.setAttribute("aria-label", piece.title);
+    if (piece.valid) button.onclick = () => open(piece.number, true, false);
+    answer.append(button);
+  }
+  left.append(make("h3", "", data.answer_title), answer);
+  for (const passage of data.passages) list.append(card(passage, open));
+  right.append(make("h3", "", data.passages_title), list);
+  root.append(left, right);
+  return () => root.replaceChildren();
+}

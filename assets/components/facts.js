@@ -1,0 +1,106 @@
+// Clauses and facts as a tree; the chosen fact's evidence and rounds beside it. Up, down, j and k step through facts.
+const make = (name, className, text) => {
+  const element = document.createElement(name);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+};
+
+const passage = (seen) => {
+  const box = make("div", "passage" + (seen.decided ? " decided" : ""));
+  box.append(make("div", "note", seen.head));
+  const text = make("div");
+  for (const piece of seen.pieces) {
+    const inner = make(piece.mark ? "mark" : "span", piece.window ? "window" : "", piece.text);
+    text.append(inner);
+  }
+  box.append(text);
+  for (const line of seen.notes) box.append(make("div", "note", line));
+  return box;
+};
+
+const round = (done) => {
+  const box = make("details");
+  box.open = done.last;
+  box.append(make("summary", "", done.title));
+  box.append(make("p", "note", done.searched));
+  for (const seen of done.checked) box.append(passage(seen));
+  if (!done.checked.length) box.append(make("p", "note", "No passage was checked."));
+  if (done.edit) box.append(make("p", "", done.edit));
+  if (done.considered.length) {
+    const more = make("details");
+    more.append(make("summary", "", done.considered_title));
+    for (const seen of done.considered) more.append(passage(seen));
+    box.append(more);
+  }
+  for (const said of done.said) {
+    const raw = make("details");
+    raw.append(make("summary", "", said.title));
+    raw.append(make("p", "note", said.text));
+    box.append(raw);
+  }
+  return box;
+};
+
+export default function (component) {
+  const { data, parentElement } = component;
+  const root = parentElement.querySelector(".gw");
+  const kept = root.dataset.key === data.key ? root.state : undefined;
+  root.dataset.key = data.key;
+  const state = (root.state = kept || { attention: false, chosen: null });
+  root.replaceChildren();
+
+  const bar = make("div", "bar");
+  const toggle = make("button", "toggle", data.attention_title);
+  toggle.onclick = () => { state.attention = !state.attention; draw(); };
+  bar.append(toggle, make("span", "hint", "Arrow up and down step through the facts."));
+  const both = make("div", "both");
+  const tree = make("div", "tree");
+  const detail = make("div", "detail");
+  detail.setAttribute("role", "region");
+  detail.setAttribute("aria-label", "The chosen fact");
+  detail.tabIndex = 0;
+  both.append(tree, detail);
+  root.append(bar, both);
+
+  const shown = () => data.facts.filter((fact) => !state.attention || fact.attention);
+  const choose = (fact, focus) => {
+    state.chosen = fact ? fact.number : null;
+    for (const button of tree.querySelectorAll("button.fact"))
+      button.setAttribute("aria-current", String(Number(button.dataset.number) === state.chosen));
+    if (focus) tree.querySelector(`button[data-number="${state.chosen}"]`)?.focus();
+    detail.replaceChildren();
+    if (!fact) { detail.append(make("p", "note", "No fact needs attention.")); return; }
+    detail.append(make("h4", "", fact.text));
+    for (const line of fact.lines) detail.append(make("p", "note", line));
+    for (const done of fact.rounds) detail.append(round(done));
+  };
+  const draw = () => {
+    toggle.setAttribute("aria-pressed", String(state.attention));
+    tree.replaceChildren();
+    for (const clause of data.clauses) {
+      const facts = shown().filter((fact) => fact.clause === clause.number);
+      if (!facts.length) continue;
+      const box = make("div", "clause");
+      box.append(make("p", "", clause.text));
+      for (const fact of facts) {
+        const button = make("button", "fact");
+        button.dataset.number = fact.number;
+        button.append(make("span", "", fact.text), make("span", "chip " + fact.kind, fact.word));
+        button.onclick = () => choose(fact, false);
+        box.append(button);
+      }
+      tree.append(box);
+    }
+    choose(shown().find((fact) => fact.number === state.chosen) || shown()[0], false);
+  };
+  tree.onkeydown = (event) => {
+    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const facts = shown();
+    const at = facts.findIndex((fact) => fact.number === state.chosen);
+    choose(facts[Math.max(0, Math.min(facts.length - 1, at + step))], true);
+  };
+  draw();
+}

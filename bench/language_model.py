@@ -1,0 +1,316 @@
+"""What the embedded language model reaches, on worlds generated for this table alone: `make bench-models`.
+
+    python -m bench.language_model [--model FOLDER] [--n 500] [--data DIR] [--markdown]
+
+Every figure comes from replies decoded from the weights, or from their log-probabilities; nothing repairs a reply.
+Each row says its n. XQuAD (English, CC BY-SA 4.0) is read from DATA where it is there, else the row is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.answer.citations import find_citations
+from engine.answer.prompt import REFUSAL, build_prompt
+from engine.attribute.aggregate import passage_attribution
+from engine.attribute.input_x_gradient import input_x_gradient
+from engine.attribute.occlusion import occlusion
+from engine.home import ASSETS
+from engine.models.huggingface import HuggingFaceModel
+from engine.settings import Decoding
+from engine.text import sentences
+from engine.train.jobs import LEVELS, Job, answering_prompt
+from engine.train.jobs_facts import AGREES, DISAGREES, IRRELEVANT, edit_job, facts_job, verdict_job
+from engine.train.worlds import Asked, Difficulty, Example, answering_example, make_world
+from engine.types import Answer, Passage, Prompt, Segment
+
+DEFAULT = ASSETS / "models" / "language_model"
+SHORT = Decoding(max_new_tokens=60)
+COUNTS = (1, 5, 10, 15, 20, 30)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: a share in [0, 1] or a figure with its unit, and what it is out of."""
+
+    name: str
+    value: float
+    n: int
+    goal: str = ""
+    unit: str = ""
+
+    def text(self) -> str:
+        """The line as Markdown."""
+        shown = f"{self.value:.2f}" if not self.unit else f"{self.value:.1f} {self.unit}"
+        return f"| {self.name} | {shown} | {self.goal} | {self.n or ''} |"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A held-out question with what the model wrote."""
+
+    prompt: Prompt
+    example: Example
+    asked: Asked
+    answer: Answer
+
+    @property
+    def value_right(self) -> bool:
+        """The right value stands in the answer."""
+        return self.asked.value.lower() in self.answer.text.lower() and bool(self.asked.value)
+
+    @property
+    def citation_right(self) -> bool:
+        """The first citation is the passage that holds the value."""
+        found = find_citations(self.answer.text, max(self.example.numbers, default=0))
+        return bool(found) and found[0].number == self.asked.passage
+
+    @property
+    def refused(self) -> bool:
+        """The answer is the refusal."""
+        return self.answer.text.startswith(REFUSAL)
+
+
+def held_out(count: int, passages: Callable[[random.Random], int], unanswerable: float, seed: str) -> list[Example]:
+    """Examples of worlds that no training seed gives: the seed is a text, training counts from 1."""
+    rng = random.Random(f"held out {seed}")
+    difficulty = Difficulty(syllables=2, sentences=2, alike=0.5, gaps=0.3, highest=12, unanswerable=unanswerable)
+    made: list[Example] = []
+    while len(made) < count:
+        n = passages(rng)
+        example = answering_example(make_world(rng, n, 3, difficulty), n, rng, difficulty, questions=1)
+        if not unanswerable or example.asked[0].passage is None:
+            made.append(example)
+    return made
+
+
+def replies(model: HuggingFaceModel, examples: Iterable[Example]) -> list[Reply]:
+    """Greedy answers."""
+    made = []
+    for example in examples:
+        asked = example.asked[0]
+        prompt = answering_prompt(asked.question, example.passages, example.numbers)
+        made.append(Reply(prompt, example, asked, model.generate(prompt, SHORT)))
+    return made
+
+
+def share(hits: Sequence[bool]) -> float:
+    """The share of True; NaN for none."""
+    return float(np.mean(hits)) if hits else float("nan")
+
+
+def answering(model: HuggingFaceModel, n: int) -> tuple[list[Row], list[Reply]]:
+    """Value, citation, refusals."""
+    given = replies(model, held_out(n, lambda rng: rng.randint(1, 8), 0.0, "answer"))
+    without = replies(model, held_out(n, lambda rng: rng.randint(1, 8), 1.0, "refuse"))
+    rows = [
+        Row("value right (1 to 8 passages)", share([r.value_right for r in given]), len(given), "0.90"),
+        Row("citation right (1 to 8 passages)", share([r.citation_right for r in given]), len(given), "0.90"),
+        Row("refuses the unanswerable", share([r.refused for r in without]), len(without), "0.85"),
+        Row("refuses the answerable", share([r.refused for r in given]), len(given)),
+    ]
+    return rows, given
+
+
+def only_holder(reply: Reply) -> int | None:
+    """The only passage whose value the answer gives (not only the right value's); None where there is no such one."""
+    values = re.findall(r"[\w.,-]*\d[\w.,-]*|[A-Z]\w+", reply.answer.text.split(" [")[0])
+    holders = [
+        number
+        for number, text in zip(reply.example.numbers, reply.example.passages, strict=True)
+        if values and all(v.strip(".,") in text for v in values)
+    ]
+    return holders[0] if len(holders) == 1 and len(reply.example.numbers) > 1 else None
+
+
+def ranked_first(model: HuggingFaceModel, given: Sequence[Reply], n: int) -> list[Row]:
+    """The passage that this answer's value comes from, first by occlusion and by input x gradient."""
+    cases = [(r, only_holder(r)) for r in given]
+    cases = [(r, holder) for r, holder in cases if holder is not None][:n]
+    by_occlusion, by_gradient = [], []
+    for reply, holder in cases:
+        found = occlusion(model, reply.prompt, reply.answer, floors=False)
+        by_occlusion.append(found.sources[int(np.argmax(found.scores[0]))] == (holder,))
+        relevance = input_x_gradient(model, reply.prompt, reply.answer)
+        sums = passage_attribution(relevance, model.encode(reply.prompt))
+        by_gradient.append(sums.sources[int(np.argmax(np.abs(sums.scores[0])))] == (holder,))
+    return [
+        Row("the value's passage first by occlusion", share(by_occlusion), len(cases), "0.95"),
+        Row("the value's passage first by input x gradient", share(by_gradient), len(cases), "0.75"),
+    ]
+
+
+def by_passages(model: HuggingFaceModel, n: int) -> list[Row]:
+    """Value and citation by number of passages."""
+    rows = []
+    for count in COUNTS:
+        given = replies(model, held_out(n, lambda _, count=count: count, 0.0, f"{count} passages"))
+        both = share([r.value_right and r.citation_right for r in given])
+        value = share([r.value_right for r in given])
+        rows += [Row(f"value right, {count} passages", value, n), Row(f"value and citation, {count} passages", both, n)]
+    return rows
+
+
+def sample_replies(model: HuggingFaceModel, n: int) -> Iterator[tuple[bool, bool]]:
+    """(value right, citation right) on the shipped samples, which are never trained on.
+
+    The gold quotation stands among four of other questions. The value is the numbers of the gold answer that the
+    quotation holds; questions without one are left out.
+    """
+    rng = random.Random("samples")
+    for corpus in ("bench_chemistry", "bank_investigation"):
+        path = ASSETS / "corpora" / corpus / "questions.jsonl"
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        quotes = [row["gold"][0]["quote"] for row in rows]
+        for row in rows[: n // 2]:
+            gold = row["gold"][0]["quote"]
+            values = set(re.findall(r"\d[\d.,]*\d|\d", row["answer"])) & set(re.findall(r"\d[\d.,]*\d|\d", gold))
+            if not values:
+                continue
+            texts = [gold, *rng.sample([q for q in quotes if q != gold], 4)]
+            rng.shuffle(texts)
+            reply = model.generate(build_prompt(row["question"], [passage(t) for t in texts]), SHORT)
+            cited = find_citations(reply.text, 5)
+            right = bool(cited) and cited[0].number == texts.index(gold) + 1
+            yield all(v in reply.text for v in values), right
+
+
+def samples(model: HuggingFaceModel, n: int) -> list[Row]:
+    """The shipped samples."""
+    found = list(sample_replies(model, n))
+    return [
+        Row("shipped samples, 5 quotations: value right", share([v for v, _ in found]), len(found), "0.70"),
+        Row("shipped samples, 5 quotations: citation right", share([c for _, c in found]), len(found), "0.70"),
+    ]
+
+
+def job_replies(model: HuggingFaceModel, job: Job, n: int) -> list[tuple[str, str]]:
+    """(reply, right reply) of a job on held-out worlds."""
+    rng = random.Random(f"held out {job.__name__}")
+    made = []
+    for _ in range(n):
+        prompt, right, _ = job(LEVELS[4], rng)
+        asked = Prompt(segments=(Segment(kind="instruction", text=prompt.text),))
+        made.append((model.generate(asked, Decoding(max_new_tokens=90)).text.strip(), right.text))
+    return made
+
+
+def macro_f1(pairs: Sequence[tuple[str, str]]) -> float:
+    """Mean F1 of the three verdicts over (given, right); any other word given is wrong for every class."""
+    scores = []
+    for name in (AGREES, DISAGREES, IRRELEVANT):
+        both = sum(given == name == right for given, right in pairs)
+        scores.append(2 * both / max(1, sum((given == name) + (right == name) for given, right in pairs)))
+    return float(np.mean(scores))
+
+
+def jobs(model: HuggingFaceModel, n: int) -> list[Row]:
+    """Facts, edits, verdicts."""
+    facts, edits = job_replies(model, facts_job, n), job_replies(model, edit_job, n)
+    verdicts = [(a.split("\n")[-1], b.split("\n")[-1]) for a, b in job_replies(model, verdict_job, n)]
+    unparsed = [given not in (AGREES, DISAGREES, IRRELEVANT) for given, _ in verdicts]
+    return [
+        Row("facts right", share([a == b for a, b in facts]), n, "0.85"),
+        Row(
+            "edits right, nothing else changed",
+            share([a.split("\n")[-1] == b.split("\n")[-1] for a, b in edits]),
+            n,
+            "0.85",
+        ),
+        Row("verdict macro-F1", macro_f1(verdicts), n, "0.85"),
+        Row("verdicts unparsed", share(unparsed), n, "< 0.02"),
+    ]
+
+
+def passage(text: str) -> Passage:
+    """A passage of a bare text."""
+    return Passage(id="", document="", title="", ordinal=0, start=0, end=len(text), text=text)
+
+
+def xquad(model: HuggingFaceModel, data: Path, n: int) -> list[Row]:
+    """The sentence with the answer ranked first by occlusion, the gold answer's text teacher-forced."""
+    path = data / "xquad_en" / "qa.jsonl"
+    if not path.exists():
+        print(f"XQuAD is not at {path}: that row is left out.")
+        return []
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    random.Random(0).shuffle(rows)
+    hits: list[bool] = []
+    chance: list[float] = []
+    for row in rows:
+        texts = [row["passage"][a:b] for a, b in sentences(row["passage"])]
+        gold = row["answers"][0]
+        holders = [i for i, text in enumerate(texts) if gold in text]
+        if len(holders) != 1 or len(texts) < 2:
+            continue
+        prompt = build_prompt(row["question"], [passage(t) for t in texts])
+        found = occlusion(model, prompt, model.encode_answer(gold), floors=False)
+        hits.append(int(np.argmax(found.scores[0])) == holders[0])
+        chance.append(1 / len(texts))
+        if len(hits) == n:
+            break
+    name = f"XQuAD: the answer's sentence first by occlusion (chance {np.mean(chance):.2f})"
+    return [Row(name, share(hits), len(hits), "0.70")]
+
+
+def speed(model: HuggingFaceModel, folder: Path, given: Sequence[Reply]) -> list[Row]:
+    """Load time, tokens written a second, and the occlusion of 8 passages, on one thread."""
+    start = time.perf_counter()
+    HuggingFaceModel.load(folder)
+    load = time.perf_counter() - start
+    start = time.perf_counter()
+    written = sum(len(model.generate(r.prompt, SHORT).tokens) for r in given[:10])
+    rate = written / (time.perf_counter() - start)
+    example = held_out(1, lambda _: 8, 0.0, "speed")[0]
+    prompt = answering_prompt(example.asked[0].question, example.passages, example.numbers)
+    start = time.perf_counter()
+    occlusion(model, prompt, model.encode_answer(example.asked[0].sentence), floors=False)
+    seconds = time.perf_counter() - start
+    return [
+        Row("writes, one thread", rate, 10, ">= 50", "tokens/s"),
+        Row("occlusion of 8 passages", seconds, 1, "< 2", "s"),
+        Row("load", load, 1, "< 3", "s"),
+    ]
+
+
+def table(folder: Path, n: int, data: Path) -> Iterator[Row]:
+    """All rows, in the order of the model card."""
+    model = HuggingFaceModel.load(folder, dtype="float32")
+    rows, given = answering(model, n)
+    yield from rows
+    yield from ranked_first(model, given, n)
+    yield from by_passages(model, max(20, n // 5))
+    yield from jobs(model, n)
+    yield from samples(model, n)
+    yield from xquad(model, data, n)
+    yield from speed(model, folder, given)
+
+
+def main() -> None:
+    """Print the table as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, default=DEFAULT)
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--data", type=Path, default=Path("data"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if not (options.model / "model.safetensors").exists():
+        print(f"No weights at {options.model}: the language model's table is left out.")
+        return
+    print("| what | reached | goal | n |\n| --- | --- | --- | --- |")
+    for row in table(options.model, options.n, options.data):
+        print(row.text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""Retrieval, reader and ingest figures on public data: python -m bench.retrieval --data DIR [--sets ...].
+
+DIR holds one folder a set with corpus.jsonl, queries.jsonl, qrels.tsv and qa.jsonl (BEIR's layout). Everything runs
+as `ask` runs it, with the default settings, in a data folder of its own. Prints one JSON line a figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from engine.answer.context import find_context
+from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.corpus import store
+from engine.corpus.collection import Collection, embedding_text
+from engine.models.embedder import load_embedder
+from engine.models.reranker import load_reranker
+from engine.retrieve.search import search, search_many
+from engine.settings import Retrieval
+from engine.types import Passage
+
+MODES = ("dense", "bm25", "hybrid")
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def show(**figures: object) -> None:
+    print(json.dumps(figures), flush=True)
+
+
+def ingest(folder: Path) -> Collection:
+    """Ingest a set's corpus and print the rate against the embedder's own on the same texts."""
+    collection = Collection.create(folder.name, load_embedder())
+    report = collection.ingest([folder / "corpus.jsonl"])
+    show(set=folder.name, documents=report.documents, passages=report.passages, ingest_seconds=round(report.seconds, 1))
+    return collection
+
+
+def ingest_ratio(folder: Path, repeats: int = 2) -> None:
+    """Ingest rate over the embedder's own bulk rate on the same texts, in alternation, by processor and by wall time.
+
+    Processor time is the one to trust on a machine that others use too.
+    """
+    ratios = []
+    for turn in range(repeats):
+        collection = Collection.create(f"rate-{turn}", load_embedder())
+        start = np.array([time.process_time(), time.perf_counter()])
+        collection.ingest([folder / "corpus.jsonl"])
+        middle = np.array([time.process_time(), time.perf_counter()])
+        texts = [embedding_text(p) for p in collection.snapshot().passages]
+        load_embedder().embed(texts)
+        bulk = np.array([time.process_time(), time.perf_counter()]) - middle
+        ratios.append(bulk / (middle - start))
+    cpu, wall = np.median(ratios, axis=0)
+    show(
+        set=folder.name,
+        texts=len(texts),
+        bulk_per_second=round(len(texts) / bulk[1], 1),
+        ingest_over_bulk_processor=round(float(cpu), 3),
+        ingest_over_bulk_wall=round(float(wall), 3),
+        goal=">= 0.8",
+    )
+
+
+def recalls(folder: Path, collection: Collection, cutoffs: Sequence[int] = (1, 5, 10)) -> None:
+    """Recall@k in each mode: is a gold document among those of the first k hits (no repeats removed)."""
+    gold = defaultdict(set)
+    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
+        query, document, _ = line.split("\t")
+        gold[query].add(document)
+    queries = [q for q in lines(folder / "queries.jsonl") if q["_id"] in gold]
+    for mode in MODES:
+        found = search_many(collection, [q["text"] for q in queries], Retrieval(k=max(cutoffs), mode=mode))
+        share = {
+            f"recall@{k}": round(
+                float(
+                    np.mean(
+                        [
+                            bool(gold[q["_id"]] & {h.passage.document for h in hits[:k]})
+                            for q, hits in zip(queries, found, strict=True)
+                        ]
+                    )
+                ),
+                4,
+            )
+            for k in cutoffs
+        }
+        show(set=folder.name, mode=mode, queries=len(queries), **share)
+
+
+def readings(collection: Collection, questions: Sequence[str]) -> list[tuple[Reading, tuple[Passage, ...]]]:
+    """The reader's reading of each question as `ask` makes it."""
+    embedder = collection.embedder
+    reranker, reader = load_reranker(embedder=embedder), QuotingReader(embedder)
+    found = []
+    for question in questions:
+        passages = find_context(question, collection, reranker, Retrieval()).passages
+        found.append((reader.reading(question, passages), passages))
+    return found
+
+
+def quoted(reading: Reading, passages: Sequence[Passage]) -> list[str]:
+    """The quoted sentences, without markers, in the answer's order."""
+    return [passages[n - 1].text[s:e] for _, n, s, e in reading.answer.quotes]
+
+
+def reader_figures(folder: Path, collection: Collection, limit: int) -> None:
+    """Does the answer's first sentence, or one of its first two, hold a gold answer (substring, any case)."""
+    rows = [r for r in lines(folder / "qa.jsonl") if any(r["answers"])][:limit]
+    started = time.perf_counter()
+    found = readings(collection, [r["question"] for r in rows])
+    seconds = time.perf_counter() - started
+    first, two, every = [], [], []
+    for row, (reading, passages) in zip(rows, found, strict=True):
+        texts = [t.lower() for t in quoted(reading, passages)]
+        holds = [any(a.lower() in t for a in row["answers"] if a) for t in texts]
+        first.append(any(holds[:1]))
+        two.append(any(holds[:2]))
+        every.append(any(holds))
+    show(
+        set=folder.name,
+        questions=len(rows),
+        reader_first=round(float(np.mean(first)), 4),
+        reader_first_two=round(float(np.mean(two)), 4),
+        reader_all=round(float(np.mean(every)), 4),
+        sentences=round(float(np.mean([len(r.answer.quotes) for r, _ in found])), 2),
+        refused=round(float(np.mean([r.answer.refused for r, _ in found])), 4),
+        seconds_a_question=round(seconds / len(rows), 3),
+    )
+
+
+def refusal_figures(folder: Path, collection: Collection) -> None:
+    """False refusals on answerable questions; AUROC of closeness, answerable against unanswerable."""
+    from scipy.stats import mannwhitneyu
+
+    rows = lines(folder / "qa.jsonl")
+    found = [reading for reading, _ in readings(collection, [r["question"] for r in rows])]
+    can = np.array([r["answerable"] for r in rows])
+    close = np.array([r.closeness for r in found])
+    refused = np.array([r.answer.refused for r in found])
+    auroc = mannwhitneyu(close[can], close[~can]).statistic / (can.sum() * (~can).sum())
+    show(
+        set=folder.name,
+        answerable=int(can.sum()),
+        unanswerable=int((~can).sum()),
+        false_refusals=round(float(refused[can].mean()), 4),
+        refused_unanswerable=round(float(refused[~can].mean()), 4),
+        auroc=round(float(auroc), 4),
+    )
+
+
+def search_ratio(collection: Collection, size: int = 100_000, repeats: int = 30) -> None:
+    """Time of a search over `size` stored vectors (real ones plus noise) over that of embedding the question."""
+    large = enlarged(collection, size)
+    rng = random.Random(1)
+    passages = large.snapshot().passages
+    questions = [" ".join(rng.choice(passages).text.split()[:12]) + f" {i}?" for i in range(2 * repeats + 1)]
+    started = time.perf_counter()
+    search(large, questions.pop())
+    show(passages=size, first_search_seconds=round(time.perf_counter() - started, 2))
+    for mode in MODES:
+        ratios = []
+        for asked, embedded in zip(questions[:repeats], questions[repeats:], strict=True):
+            started = time.perf_counter()
+            large.embedder.embed([embedded + mode])
+            middle = time.perf_counter()
+            search(large, asked + mode, Retrieval(mode=mode))
+            ratios.append((time.perf_counter() - middle) / (middle - started))
+        show(passages=size, mode=mode, search_over_embedding=round(float(np.median(ratios)), 2), goal="< 3")
+
+
+def enlarged(collection: Collection, size: int) -> Collection:
+    """A collection of `size` passages: the given ones again and again, their vectors with noise."""
+    small = collection.snapshot()
+    rng = np.random.default_rng(0)
+    rows = np.arange(size) % len(small.passages)
+    vectors = small.vectors[rows] + rng.normal(0, 0.03, (size, small.vectors.shape[1])).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    passages = tuple(
+        msgspec.structs.replace(small.passages[row], id=f"{small.passages[row].id}#{i}") for i, row in enumerate(rows)
+    )
+    large = Collection.create("large", collection.embedder)
+    store.write_generation(large.folder, store.Snapshot(large.manifest, small.documents, passages, vectors))
+    return large
+
+
+MEMORY = """
+import json, resource, sys
+import numpy as np
+from engine.corpus import index
+from engine.corpus.collection import Collection
+from engine.retrieve.search import search
+
+class Stored:
+    name, dimensions = "stored", 384
+    def embed(self, texts, watch=None):
+        rng = np.random.default_rng(len(texts))
+        vectors = rng.normal(size=(len(texts), 384)).astype(np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+peak = lambda: round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
+collection = Collection.create("large", Stored())
+report = collection.ingest([sys.argv[1]])
+ingested = peak()
+search(collection, "which words stand here")
+print(json.dumps({"passages": report.passages, "ingest_seconds": round(report.seconds, 1),
+                  "peak_gb_ingest": ingested, "peak_gb_with_search_and_index": peak(), "goal": "< 2"}))
+"""
+
+
+def memory(size: int = 100_000) -> None:
+    """Peak resident memory of a process that ingests `size` passages of about 90 words and searches them."""
+    rng = random.Random(2)
+    words = [f"{a}{b}{c}" for a in "bdfgklmnprstvz" for b in "aeiou" for c in ("n", "ral", "st", "mic", "tor")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.jsonl"
+        with path.open("w") as file:
+            for number in range(size):
+                text = " ".join(rng.choices(words, k=90))
+                file.write(json.dumps({"_id": f"d{number}", "title": f"Title {number}", "text": f"{text}."}) + "\n")
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, str(path)],
+            env={**os.environ, "GROUNDWORK_HOME": folder},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    print(done.stdout.strip(), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sets", default="xquad_en,nq_gold_passage,clapnq")
+    parser.add_argument("--limit", type=int, default=1_000_000, help="questions a set that the reader answers")
+    parser.add_argument("--skip", default="", help="any of: recall,reader,refusal,rate,search,memory")
+    parser.add_argument("--home", default="", help="keep the collections here instead of in a temporary folder")
+    options = parser.parse_args()
+    skip = set(options.skip.split(","))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["GROUNDWORK_HOME"] = options.home or folder
+        for name in options.sets.split(","):
+            place = options.data / name
+            collection = ingest(place)
+            if "recall" not in skip:
+                recalls(place, collection)
+            if "reader" not in skip and name != "clapnq":
+                reader_figures(place, collection, options.limit)
+            if "refusal" not in skip and name == "clapnq":
+                refusal_figures(place, collection)
+        if "rate" not in skip:
+            ingest_ratio(options.data / "nq_gold_passage")
+        if "search" not in skip:
+            search_ratio(collection)
+        if "memory" not in skip:
+            memory()
+
+
+if __name__ == "__main__":
+    main()

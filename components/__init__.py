@@ -1,0 +1,1 @@
+"""What the pages are drawn with: a component draws one engine value and computes nothing."""

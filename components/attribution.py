@@ -1,0 +1,69 @@
+"""Occlusion as a table: a row a stretch of the answer, a column a source, a colour for sign and size, a number in
+every cell, and the two floors applied."""
+
+from __future__ import annotations
+
+from components.html import escape, show, tag
+from components.style import diverging
+from engine.types import Attribution, Case
+
+UNDER_NUMERICAL = "under the numerical floor: not told apart from rounding"
+UNDER_PLACEBO = "no larger than an unrelated passage"
+
+
+def attribution_table(attribution: Attribution, case: Case) -> None:
+    """Draw an attribution; positive (orange) makes the answer more likely, negative (blue) less."""
+    head = "".join(_column(numbers, case) for numbers in attribution.sources)
+    top = max((abs(v) for row in attribution.scores for v in row), default=0.0)
+    rows = [_row(attribution, index, top, case) for index in range(len(attribution.spans))]
+    unit = escape(f"{attribution.unit}, by {attribution.model}")
+    caption = tag("caption", f"Scores in {unit}. Positive: the source makes the answer more likely.")
+    corner = tag("th", "Answer", scope="col")
+    body = tag("thead", tag("tr", corner + head)) + tag("tbody", "".join(rows))
+    show(tag("div", tag("table", caption + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+    for note in attribution.notes:
+        if note.startswith("Written by "):
+            continue  # the banner stands above the table
+        show(tag("p", escape(note), class_="gw-note"))
+
+
+def _column(numbers: tuple[int, ...], case: Case) -> str:
+    titles = dict.fromkeys(case.passages[n - 1].title or case.passages[n - 1].document for n in numbers)
+    label = ", ".join(str(n) for n in numbers) if len(numbers) < 4 else f"{numbers[0]} to {numbers[-1]}"
+    return tag("th", escape(label), scope="col", title="; ".join(titles))
+
+
+def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
+    start, end = attribution.spans[index]
+    whole = index == 0 and (start, end) == (0, len(case.answer.text))
+    text = "the whole answer" if whole else case.answer.text[start:end]
+    short = text if len(text) <= 90 else text[:88] + "…"
+    floors = tuple(_floor(attribution, name, index) for name in ("numerical_floor", "placebo_floor"))
+    cells = "".join(_cell(value, top, *floors) for value in attribution.scores[index])
+    return tag("tr", tag("th", escape(short), scope="row", title=text) + cells)
+
+
+def _floor(attribution: Attribution, name: str, index: int) -> float | None:
+    by_span = attribution.details.get(f"{name}_by_span")
+    return by_span[index] if by_span else getattr(attribution, name)
+
+
+def _cell(value: float, top: float, numerical: float | None, placebo: float | None) -> str:
+    colour = diverging(value / top if top else 0.0)
+    if numerical is not None and abs(value) <= numerical:
+        return tag("td", f"{value:+.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
+    if placebo is not None and abs(value) <= placebo:
+        return tag("td", f"{value:+.2f} ·", class_="gw-weak", title=UNDER_PLACEBO, style=f"background:{colour}")
+    return tag("td", f"{value:+.2f}", style=f"background:{colour}")
+
+
+def floors_line(attribution: Attribution) -> str:
+    """The floors and the cost in words."""
+    parts = []
+    if attribution.numerical_floor is not None:
+        parts.append(f"numerical floor {attribution.numerical_floor:.3g} {attribution.unit}")
+    if attribution.placebo_floor is not None:
+        parts.append(f"placebo floor {attribution.placebo_floor:.3g} {attribution.unit} (marked ·: {UNDER_PLACEBO})")
+    parts.append(f"{attribution.forwards} forward and {attribution.backwards} backward passes")
+    parts.append(f"{attribution.seconds:.1f} s")
+    return ", ".join(parts)

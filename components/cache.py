@@ -1,0 +1,47 @@
+"""The only place that caches: the workbench, its worker threads, and the preparation of the samples."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import streamlit as st
+
+from components.runs import Run, start
+from engine.corpus.collection import Collection
+from engine.errors import GroundworkError
+from engine.workbench import Workbench
+
+
+@st.cache_resource(show_spinner=False)
+def workbench() -> Workbench:
+    """One workbench a process."""
+    return Workbench()
+
+
+@st.cache_resource(show_spinner=False)
+def workers() -> ThreadPoolExecutor:
+    """Threads for long work. Two: one run computes while another waits for a server or a disk."""
+    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="groundwork")
+
+
+@st.cache_resource(show_spinner=False)
+def preparation() -> Run[None]:
+    """The first start's work, begun once a process: the first sample corpus ingested, the first case written."""
+    return start(workers(), lambda run: workbench().prepare_first(run.watch))
+
+
+@st.cache_resource(show_spinner=False)
+def further_preparation() -> Run[None]:
+    """What may happen while the user reads: the embedder loaded, the other sample corpora ingested."""
+    return start(workers(), lambda run: workbench().prepare_rest(run.watch))
+
+
+def document_lengths(corpus: str | None) -> dict[str, int]:
+    """Lengths in characters of a corpus's documents; empty where the corpus is gone. The engine keeps the snapshot."""
+    if corpus is None:
+        return {}
+    try:
+        return {name: len(document.text) for name, document in Collection.open(corpus).snapshot().documents.items()}
+    except GroundworkError:
+        # A case outlives its corpus: the place of a passage is then measured within the case alone.
+        return {}

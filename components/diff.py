@@ -1,0 +1,83 @@
+"""Two cases side by side: differing settings, aligned passages, words, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.html import escape, show, tag, visible
+from components.library import note
+from engine.cases.compare import Aligned, Comparison, Difference, Word
+
+LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
+
+
+def word_diff(words: Sequence[Word], *, left: str, right: str) -> None:
+    """Both answers as one text, what one side has alone struck or underlined; two that share little stand apart."""
+    same = sum(len(word.text) for word in words if word.change == "same")
+    if same < LITTLE * sum(len(word.text) for word in words):
+        for column, name, other in zip(st.columns(2, gap="large"), (left, right), ("added", "removed"), strict=True):
+            with column:
+                show(tag("div", "".join(_alone(word) for word in words if word.change != other), class_="gw-answer"))
+                note(f"Underlined: only in {name}.")
+        return
+    show(tag("div", "".join(map(_word, words)), class_="gw-answer"))
+    note(f"Struck: only in {left}. Underlined: only in {right}.")
+
+
+def _alone(word: Word) -> str:
+    text = escape(word.text)
+    return text if word.change == "same" else tag("u", text, class_=_CLASS[word.change])
+
+
+_CLASS = {"removed": "gw-del", "added": "gw-ins"}
+
+
+def _word(word: Word) -> str:
+    text = escape(word.text)
+    if word.change == "same":
+        return text
+    return (
+        tag("del", text, class_="gw-del") if word.change == "removed" else tag("ins", tag("u", text), class_="gw-ins")
+    )
+
+
+def differences(title: str, found: Sequence[Difference], none: str) -> None:
+    """Named values that are not the same."""
+    st.header(title)
+    if not found:
+        note(none)
+        return
+    rows = [{"what": visible(d.name), "left": visible(d.left), "right": visible(d.right)} for d in found]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+
+
+def aligned_passages(comparison: Comparison) -> None:
+    """Which passages belong together, how often each is cited, and the attribution on one scale."""
+    st.header("Passages")
+    rows = [_row(passage, comparison.methods) for passage in comparison.passages]
+    if not rows:
+        note("Neither case has passages.")
+        return
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    if comparison.methods:
+        note("Attribution: the whole answer's score of a passage as a share of the largest in its case, -1 to 1.")
+    else:
+        note("The two cases share no attribution method, so no attribution is compared.")
+
+
+def _row(passage: Aligned, methods: Sequence[str]) -> dict[str, object]:
+    row: dict[str, object] = {
+        "passage": visible(passage.title),
+        "match": passage.match,
+        "left": "" if passage.left is None else str(passage.left),
+        "right": "" if passage.right is None else str(passage.right),
+        "cited left": passage.cited[0],
+        "cited right": passage.cited[1],
+    }
+    for method in methods:
+        values = passage.attribution.get(method, (None, None))
+        row[f"{method}, left"], row[f"{method}, right"] = values
+    return row

@@ -1,0 +1,99 @@
+"""An answer beside the passages that it was given: score bars, place in the document, citations that open them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from components.html import visible
+from components.style import stylesheet
+from engine.types import Answer, Case, Passage
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "groundwork_evidence",
+        html='<div class="gw"></div>',
+        css=stylesheet("evidence.css"),
+        js=stylesheet("evidence.js"),
+    )
+
+
+def evidence(case: Case, *, key: str, lengths: Mapping[str, int] | None = None) -> None:
+    """Draw the answer of a case and its passages.
+
+    `lengths` are the document lengths in characters, for each passage's place; without them the place is
+    measured against the furthest passage of the document in this case.
+    """
+    _component()(data=evidence_data(case, lengths or {}), key=key)
+
+
+def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
+    """What is drawn, as plain values: all text cut by offsets here, none of it markup."""
+    ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
+    scales = {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
+    return {
+        "answer": answer_pieces(case.answer, case.passages),
+        "answer_title": "Answer" if case.answer.finished else "Answer, so far",
+        "refused": case.answer.refused,
+        "passages": [_passage(case, number, scales, lengths) for number in range(1, len(case.passages) + 1)],
+        "passages_title": f"Passages given to the writer ({len(case.passages)})",
+    }
+
+
+def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
+    """The answer cut at its citation markers."""
+    pieces: list[dict[str, Any]] = []
+    position = 0
+    for citation in answer.citations:
+        if citation.start > position:
+            pieces.append({"text": visible(answer.text[position : citation.start])})
+        title = f"No passage {citation.number} was given"
+        if citation.valid:
+            title = f"Open passage {citation.number}: {passages[citation.number - 1].title}"
+        pieces.append({"number": citation.number, "valid": citation.valid, "title": visible(title)})
+        position = max(position, citation.end)
+    pieces.append({"text": visible(answer.text[position:])})
+    return pieces
+
+
+def _passage(
+    case: Case, number: int, scales: Mapping[str, Mapping[str, float]], lengths: Mapping[str, int]
+) -> dict[str, Any]:
+    passage = case.passages[number - 1]
+    length = max(lengths.get(passage.document, 0), *(p.end for p in case.passages if p.document == passage.document))
+    cited = sum(citation.number == number for citation in case.answer.citations)
+    quoted = sorted((start, end) for _, quote, start, end in case.answer.quotes if quote == number)
+    return {
+        "number": number,
+        "title": visible(passage.title or passage.document),
+        "cited": f"cited {cited}x" if cited else "",
+        "scores": [_score(name, scale, passage.id) for name, scale in scales.items() if passage.id in scale],
+        "place": [passage.start / length, passage.end / length],
+        "place_text": f"page {passage.page}" if passage.page is not None else f"{100 * passage.start // length}%",
+        "pieces": _marked(passage.text, quoted),
+    }
+
+
+def _score(name: str, scale: Mapping[str, float], passage: str) -> dict[str, Any]:
+    """A bar from the lowest score of the case (2% wide) to the highest: ranks are compared, not magnitudes."""
+    low, high = min(scale.values()), max(scale.values())
+    share = (scale[passage] - low) / (high - low) if high > low else 1.0
+    return {"name": name, "share": 0.02 + 0.98 * share, "text": f"{scale[passage]:.3f}"}
+
+
+def _marked(text: str, spans: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    pieces: list[dict[str, Any]] = []
+    position = 0
+    for start, end in spans:
+        if start < position:
+            continue
+        pieces.append({"text": visible(text[position:start]), "mark": False})
+        pieces.append({"text": visible(text[start:end]), "mark": True})
+        position = end
+    pieces.append({"text": visible(text[position:]), "mark": False})
+    return [piece for piece in pieces if piece["text"]]

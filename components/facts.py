@@ -1,0 +1,201 @@
+"""A check of an answer: tree of clauses and facts, the chosen fact's evidence and rounds, measures, tracked changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import streamlit as st
+
+from components.html import escape, show, tag, visible
+from components.style import stylesheet
+from engine.verify.export import Decision
+from engine.verify.shared_words import shared_words
+from engine.verify.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
+
+CHIPS = {
+    "supported": ("supportive", "good"),
+    "edited": ("editing required, edited", "edit"),
+    "contradicted": ("editing required, no edit", "bad"),
+    "unsettled": ("irrelevant, unsettled", "open"),
+    "unparsed": ("unparsed", "grey"),
+    "no evidence": ("no evidence", "grey"),
+    "not checked": ("not checked", "grey"),
+}
+MEASURES = (
+    ("Attr_r", "attr_r", "Mean over clauses of the best evidence's probability to bear the clause out."),
+    ("Attr_p", "attr_p", "Share of clauses that their own evidence bears out whole."),
+    ("Pres", "pres", "Share of the characters that editing left as they were."),
+    ("F1_RP", "f1_rp", "Harmonic mean of Attr_r and Pres."),
+    ("F1_PP", "f1_pp", "Harmonic mean of Attr_p and Pres."),
+)
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "groundwork_facts", html='<div class="gw"></div>', css=stylesheet("facts.css"), js=stylesheet("facts.js")
+    )
+
+
+def facts_tree(record: AreRecord, *, key: str) -> None:
+    """Draw clauses and facts beside the chosen fact."""
+    _component()(data={**tree_data(record), "key": key}, key=key)
+
+
+def tree_data(record: AreRecord) -> dict[str, Any]:
+    """What is drawn, as plain values; no text is markup."""
+    waiting = sum(fact.needs_attention for fact in record.facts)
+    return {
+        "attention_title": f"Needs attention ({waiting} of {len(record.facts)})",
+        "clauses": [
+            {"number": number, "text": visible(clause.text)}
+            for number, clause in enumerate(record.decomposition.clauses)
+        ],
+        "facts": [_fact(number, fact) for number, fact in enumerate(record.facts)],
+    }
+
+
+def _fact(number: int, record: FactRecord) -> dict[str, Any]:
+    word, kind = CHIPS[record.outcome]
+    unsure = record.ruling is not None and record.ruling.unsure
+    return {
+        "number": number,
+        "clause": record.clause,
+        "text": visible(record.fact.text),
+        "word": f"{word}, unsure" if unsure else word,
+        "kind": kind,
+        "attention": record.needs_attention,
+        "lines": [visible(line) for line in _lines(record)],
+        "rounds": [
+            _round(place, done, record, last=done is record.last) for place, done in enumerate(record.iterations, 1)
+        ],
+    }
+
+
+def _lines(record: FactRecord) -> list[str]:
+    """What stands under a fact: what came of it, who says so, both columns of support, who split it."""
+    said = [f"{MEANING[record.outcome].capitalize()}."]
+    if record.ruling:
+        said.append(f"{record.ruling.note}.")
+    columns = {"passages it was given": record.supported_by_case, "the corpus": record.supported_by_corpus}
+    told = {True: "supported", False: "not supported"}
+    said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
+    fallback = ", because a reply could not be parsed" if record.fact.fallback else ""
+    return [*said, f"Split by {record.fact.made_by}{fallback}."]
+
+
+def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> dict[str, Any]:
+    checked = {check.evidence for check in done.checks}
+    rest = [one for number, one in enumerate(done.considered) if number not in checked]
+    expanded = "searched with" if place == 1 else "searched again, with the expansions"
+    edit = done.edit
+    return {
+        "title": f"Round {place}: {_came_to(done)}",
+        "last": last,
+        "searched": visible(f"{expanded}: {' | '.join(done.queries)}"),
+        "checked": [_checked(done.checks[n], done, record.fact.text, n == done.decided) for n in _decided_first(done)],
+        "edit": visible(f"Edited: {edit.before} → {edit.after} ({edit.why}; {edit.made_by})") if edit else "",
+        "considered_title": f"Considered and not checked: {len(rest)}",
+        "considered": [_seen(one, record.fact.text, None, [], False) for one in rest],
+        "said": [
+            {"title": f"The model's reply: {e.step}{'' if e.parsed else ', not parsed'}", "text": visible(e.reply)}
+            for e in done.exchanges
+        ],
+    }
+
+
+def _decided_first(done: Iteration) -> list[int]:
+    """The checks of a round, the one that decided before the others."""
+    return sorted(range(len(done.checks)), key=lambda number: number != done.decided)
+
+
+def _came_to(done: Iteration) -> str:
+    if done.check is None:
+        return "nothing new was found"
+    return done.check.ruling.verdict.replace("_", " ")
+
+
+def _checked(check: Check, done: Iteration, fact: str, decided: bool) -> dict[str, Any]:
+    notes = [_ruled(ruling) for ruling in (check.ruling, check.second) if ruling is not None]
+    if decided and len(done.checks) > 1:
+        notes.append("This passage decided.")
+    return _seen(done.considered[check.evidence], fact, check.ruling.window, notes, decided)
+
+
+def _ruled(ruling: Ruling) -> str:
+    scores = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in ruling.scores.items())
+    reasons = f" Reason given: {ruling.reasoning}" if ruling.reasoning else ""
+    return visible(f"{ruling.note}.{f' Probabilities: {scores}.' if scores else ''}{reasons}")
+
+
+def _seen(
+    one: Evidence, fact: str, window: tuple[int, int] | None, notes: Sequence[str], decided: bool
+) -> dict[str, Any]:
+    place = f"passage {one.number}" if one.number else "corpus"
+    return {
+        "head": visible(f"{place} · {one.title or one.document} · similarity {one.score:.2f}"),
+        "pieces": _pieces(one.text, shared_words(fact, one.text), window or (0, 0)),
+        "notes": list(notes),
+        "decided": decided,
+    }
+
+
+def _pieces(text: str, marks: Sequence[tuple[int, int]], window: tuple[int, int]) -> list[dict[str, Any]]:
+    """The passage cut where a shared word or the deciding window starts or ends."""
+    whole = window == (0, len(text))
+    cuts = sorted({0, len(text), *(() if whole else window), *(place for span in marks for place in span)})
+    return [
+        {
+            "text": visible(text[start:end]),
+            "mark": any(a <= start and end <= b for a, b in marks),
+            "window": not whole and window[0] <= start and end <= window[1],
+        }
+        for start, end in pairwise(cuts)
+    ]
+
+
+def measures_view(record: AreRecord) -> None:
+    """The five measures before and after editing, each with what it means, and by whom."""
+    if record.report is None:
+        return
+    before, after = record.report.before, record.report.after
+    heads = "".join(tag("th", escape(name), scope="col") for name in ("measure", "before", "after", "what it means"))
+    rows = "".join(
+        tag(
+            "tr",
+            tag("th", escape(name), scope="row")
+            + tag("td", f"{getattr(before, field):.3f}")
+            + tag("td", f"{getattr(after, field):.3f}")
+            + tag("td", escape(meaning), class_="gw-text"),
+        )
+        for name, field, meaning in MEASURES
+    )
+    caption = tag(
+        "caption",
+        escape(f"{after.clauses} clauses; after: with every placed edit put in. Entailment: {record.measured}."),
+    )
+    table = tag("table", caption + tag("thead", tag("tr", heads)) + tag("tbody", rows), class_="gw-table")
+    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+
+
+def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> None:
+    """The answer with every placed edit drawn in it: taken out, put in, accepted or rejected."""
+    pieces, at = [], 0
+    for edit in sorted((e for e in record.edits if e.status == "placed"), key=lambda e: e.start):
+        pieces.append(escape(record.answer[at : edit.start]))
+        pieces.append(_change(edit, decisions.get(edit.id)))
+        at = edit.end
+    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer gw-tracked"))
+
+
+def _change(edit: Placed, decision: Decision | None) -> str:
+    label = tag("sup", escape(edit.id))
+    if decision == "rejected":
+        return escape(edit.old) + label
+    new = tag("ins", tag("u", escape(edit.new)), class_="gw-ins") if edit.new else ""
+    if decision == "accepted":
+        return new + label
+    return (tag("del", escape(edit.old), class_="gw-del") if edit.old else "") + new + label

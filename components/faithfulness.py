@@ -1,0 +1,66 @@
+"""Faithfulness: MoRF and LeRF curves, ABPC beside random rankings, agreement between methods."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from components.style import NEGATIVE, POSITIVE
+from engine.attribute.faithfulness import Curves
+from engine.attribute.on_case import FaithfulnessReport
+
+
+def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
+    """Draw the report; every curve is named, every number has its comparison."""
+    columns = st.columns(len(report.curves) + 1)
+    for column, curve in zip(columns, report.curves, strict=False):
+        beats = curve.abpc - report.random.mean
+        column.metric(f"ABPC, {curve.ranking}", f"{curve.abpc:+.3f}", f"{beats:+.3f} against random", border=True)
+    spread = f"{report.random.low:+.3f} to {report.random.high:+.3f} over {report.random.n} rankings"
+    columns[-1].metric("ABPC, random", f"{report.random.mean:+.3f}", spread, delta_color="off", border=True)
+    st.caption(
+        "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. A ranking that finds what matters makes the answer"
+        " unlikely early when the most relevant tokens go first. One case: a point, no interval."
+    )
+    left, right = st.columns(2)
+    for column, curve in zip((left, right), (*report.curves[:1], report.passages), strict=True):
+        title = "tokens, input x gradient" if curve.ranking != "passages" else "whole passages, occlusion order"
+        column.plotly_chart(_figure(curve, title), key=f"{key}_{curve.ranking}", config={"displayModeBar": False})
+    _tables(report)
+
+
+def _figure(curve: Curves, title: str) -> go.Figure:
+    figure = go.Figure()
+    for name, values, colour, dash in (
+        ("most relevant first (MoRF)", curve.morf, POSITIVE, "solid"),
+        ("least relevant first (LeRF)", curve.lerf, NEGATIVE, "dash"),
+    ):
+        figure.add_scatter(
+            x=curve.shares, y=values, name=name, mode="lines+markers", line={"color": colour, "dash": dash, "width": 2}
+        )
+    figure.update_layout(
+        title={"text": title, "font": {"size": 14}},
+        height=330,
+        margin={"l": 10, "r": 10, "t": 40, "b": 10},
+        xaxis_title="share removed",
+        yaxis_title="mean probability of the answer's tokens",
+        legend={"orientation": "h", "y": -0.25},
+    )
+    return figure
+
+
+def _tables(report: FaithfulnessReport) -> None:
+    with st.expander("Agreement and diagnostics"):
+        if report.agreement:
+            st.dataframe(pd.DataFrame([pair.to_dict() for pair in report.agreement]), hide_index=True)
+        st.dataframe(
+            pd.DataFrame(
+                [
+                    {"diagnostic": name.replace("_", " "), "value": "not defined" if value is None else f"{value:.3f}"}
+                    for name, value in report.diagnostics.items()
+                ]
+            ),
+            hide_index=True,
+        )
+        st.caption(f"{report.forwards} forward passes, {report.seconds:.1f} s, scored by {report.model}.")

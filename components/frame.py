@@ -1,0 +1,77 @@
+"""The frame around every page: which case is open, which model wrote it, and the samples being prepared."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.cache import further_preparation, preparation, workbench
+from components.html import escape, show, tag
+from components.style import apply_style
+from engine.errors import CaseNotFound
+from engine.samples import FIRST_CASE
+from engine.types import Case
+
+RECENT = 30  # cases offered by the picker; the Cases page has them all
+
+
+def draw_frame() -> None:
+    """Draw what every page shares; wait in place while the samples are being prepared."""
+    apply_style()
+    if preparation().running:
+        st.title("Groundwork")
+        _wait_for_samples()
+        st.stop()
+    further_preparation()
+    with st.sidebar:
+        _case_picker()
+    for run in (preparation(), further_preparation()):
+        if run.problem:
+            st.warning(f"The samples could not be prepared. {run.problem}")
+
+
+@st.fragment(run_every=1.0)
+def _wait_for_samples() -> None:
+    run = preparation()
+    if not run.running:
+        st.rerun()
+    st.write("First start: the sample documents are read and indexed. This happens once.")
+    share = run.done / run.total if run.total else 0.0
+    st.progress(share, text=f"{run.stage or 'loading the embedder'} {run.done:,} of {run.total:,}" if run.total else "")
+
+
+def _case_picker() -> None:
+    rows = workbench().cases.rows(limit=RECENT)
+    current = state.open_case_id(FIRST_CASE if workbench().cases.has(FIRST_CASE) else None)
+    ids = [row.id for row in rows]
+    questions = {row.id: row.question for row in rows}
+    if current is not None and current not in questions:
+        ids.insert(0, current)
+    if not ids:
+        return
+    chosen = st.selectbox(
+        "Open case",
+        ids,
+        index=ids.index(current) if current in ids else None,
+        format_func=lambda case_id: questions.get(case_id, case_id),
+        key=f"case_picker_{current}",
+    )
+    if chosen is not None and chosen != current:
+        state.open_case(chosen)
+        st.rerun()
+    model = next((row.model for row in rows if row.id == current), None)
+    if model is not None:
+        show(tag("p", "Written by " + tag("b", escape(model)), class_="gw-note"))
+
+
+def open_case() -> Case | None:
+    """The open case, or None with a sentence that says what to do."""
+    case_id = state.open_case_id()
+    if case_id is None:
+        st.info("No case is open. Ask a question on the Ask page, or pick a case in the sidebar.")
+        return None
+    try:
+        return workbench().cases.load(case_id)
+    except CaseNotFound as error:
+        st.warning(str(error))
+        return None

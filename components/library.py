@@ -1,0 +1,96 @@
+"""The library of cases: what to look for, the table, what is in the bin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.html import escape, show, tag, visible
+from engine.cases.query import SORTS, CaseRow, Query
+from engine.cases.review import STATUSES
+
+SORT_NAMES = {"updated": "last change", "created": "first saved"}
+
+
+def note(text: str) -> None:
+    """A quiet line of plain text."""
+    show(tag("p", escape(text), class_="gw-note"))
+
+
+def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
+    """Search words and filters in one row."""
+    text, status, model, corpus, tag, dates, sort = st.columns([5, 3, 3, 3, 3, 2, 3], vertical_alignment="bottom")
+    order = sort.selectbox("Sort by", SORTS, format_func=lambda s: SORT_NAMES.get(s, s), key=f"{key}_sort")
+    return Query(
+        text=text.text_input("Search", placeholder="words of the question or the answer", key=f"{key}_text"),
+        status=_choice(status, "Status", STATUSES, f"{key}_status"),
+        model=_choice(model, "Written by", facets["model"], f"{key}_model"),
+        corpus=_choice(corpus, "Corpus", facets["corpus"], f"{key}_corpus"),
+        tag=_choice(tag, "Tag", facets["tag"], f"{key}_tag"),
+        sort=order,
+        ascending=order not in ("updated", "created"),
+        **_days(dates, key),
+    )
+
+
+def _choice(column: st.delta_generator.DeltaGenerator, label: str, options: Sequence[str], key: str) -> str | None:
+    return column.selectbox(label, options, index=None, placeholder="any", key=key, format_func=visible)
+
+
+def _days(column: st.delta_generator.DeltaGenerator, key: str) -> dict[str, str]:
+    with column.popover("Dates", width="stretch"):
+        since = st.date_input("Changed on or after", value=None, key=f"{key}_since")
+        until = st.date_input("Changed on or before", value=None, key=f"{key}_until")
+    days = {"since": since, "until": until}
+    return {name: day.isoformat() for name, day in days.items() if day is not None}
+
+
+def case_table(rows: Sequence[CaseRow], *, key: str) -> list[str]:
+    """Draw the rows; return the ids of the selected ones."""
+    table = pd.DataFrame(
+        [
+            {
+                "question": visible(row.question),
+                "answer": visible(row.answer),
+                "status": f"{row.status} by {visible(row.reviewer)}" if row.reviewer else row.status,
+                "written by": visible(row.model),
+                "corpus": visible(row.corpus or ""),
+                "tags": ", ".join(map(visible, row.tags)),
+                "changed": row.updated.replace("T", " ")[:16],
+            }
+            for row in rows
+        ]
+    )
+    widths = {
+        "question": 330,
+        "answer": 230,
+        "status": 110,
+        "written by": 90,
+        "corpus": 120,
+        "tags": 90,
+        "changed": 125,
+    }
+    picked = st.dataframe(
+        table,
+        hide_index=True,
+        height=min(420, 38 + 35 * len(rows)),
+        key=key,
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
+    )
+    return [rows[index].id for index in picked.selection.rows if index < len(rows)]
+
+
+def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Callable[[], None], *, key: str) -> None:
+    """What was deleted, each with its way back."""
+    if not rows:
+        return
+    with st.expander(f"Bin ({len(rows)})"):
+        for row in rows:
+            left, right = st.columns([6, 1], vertical_alignment="center")
+            left.text(visible(row.question))
+            right.button("Restore", key=f"{key}_{row.id}", on_click=restore, args=(row.id,))
+        st.button("Empty the bin for good", key=f"{key}_empty", type="tertiary", on_click=empty)

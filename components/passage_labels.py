@@ -1,0 +1,55 @@
+"""Marking passages relevant or not: a choice a passage, kept in the case's review history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from components.html import visible
+from engine.cases.review import Review
+from engine.types import Case
+
+CHOICES = ("relevant", "not relevant", "not marked")
+LONGEST = 600  # characters of a passage shown beside its choice
+
+Mark = Callable[[int, str], None]
+"""(passage number, one of CHOICES): what to do when a choice changes."""
+
+
+def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled: bool = False) -> None:
+    """A row a passage; `case` carries the labels that stand, `review` says whose they are."""
+    for number, passage in enumerate(case.passages, start=1):
+        label = {True: "relevant", False: "not relevant", None: "not marked"}[passage.relevant]
+        left, right = st.columns([3, 5], vertical_alignment="top")
+        with left:
+            _choice(number, label, mark, f"{key}_{number}", disabled)
+            by = review.labels.get(number)
+            if by is not None:
+                st.caption(f"marked by {visible(by.author)}")
+            elif passage.relevant is not None:
+                st.caption("labelled in the data")
+        with right:
+            title = passage.title or passage.document
+            st.text(visible(f"{number} · {title}"))
+            cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
+            st.caption(_plain(cut))
+
+
+def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> None:
+    """The choice starts from what stands, so that a change made elsewhere shows; a change is written at once."""
+    chosen = st.segmented_control(
+        f"Passage {number}",
+        CHOICES,
+        default=label,
+        key=f"{key}_{label}",
+        disabled=disabled,
+        label_visibility="collapsed",
+    )
+    if chosen is not None and chosen != label:
+        mark(number, chosen)
+
+
+def _plain(text: str) -> str:
+    """Text for a caption with Markdown's signs taken as signs."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|$:<>~" else c for c in visible(text).replace("\n", " "))

@@ -1,0 +1,34 @@
+"""Work that shows nothing before it is done: its progress, its cancel, what came of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+
+
+def wait_for(name: str, saying: str) -> None:
+    """A running piece of work with its cancel, or what went wrong with it."""
+    run = state.run_of(name)
+    if run is not None and run.running:
+        poll(name, saying)
+    elif run is not None and run.problem:
+        st.error(run.problem)
+
+
+@st.fragment(run_every=0.8)
+def poll(name: str, saying: str) -> None:
+    """Poll a piece of work that shows nothing before it is done."""
+    run = state.run_of(name)
+    if run is None or not run.running:
+        st.rerun()
+    st.progress(run.done / run.total if run.total else 0.0, text=f"{saying}. {run.stage}")
+    if st.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
+        run.stop()
+
+
+def result_of(name: str) -> object:
+    """What a finished piece of work came to, None where there is nothing."""
+    run = state.run_of(name)
+    ended = run is not None and not run.running and run.problem is None and run.future is not None
+    return run.future.result() if ended else None

@@ -1,0 +1,153 @@
+"""What to run on a case, by whom, and when the second pass starts; the cost before, the progress during."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import streamlit as st
+
+from components import state
+from components.cache import workbench, workers
+from components.html import visible
+from components.runs import Run, start
+from components.variants import variant_cards
+from engine.evaluate.refinement import refine_saved
+from engine.models.registry import available_models, load_writer
+from engine.models.verifier import load_entailment
+from engine.refine.report import Report, analysis_id, reports_of
+from engine.refine.values import Gate
+from engine.refine.variants import VARIANTS
+from engine.settings import Settings
+from engine.types import Case
+
+GATES = {"own": "Own rules", "always": "Always"}
+BASELINES = {False: "Write A now", True: "The case's answer is A"}
+SAMPLING = {0.7: "Temperature 0.7", 0.0: "Greedy"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Who writes, who scores (empty: the writer), whether A is the case's answer, and the temperature."""
+
+    model: str
+    scorer: str
+    use_answer: bool
+    temperature: float
+
+
+def settings_for(temperature: float) -> Settings:
+    """The workbench's settings with the page's choice."""
+    own = workbench().settings
+    changed = msgspec.structs.replace(own.refinement, temperature=temperature)
+    return msgspec.structs.replace(own, refinement=changed)
+
+
+def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> None:
+    """Start the conditions in the background; each is saved with the case as it ends."""
+
+    stored = reports_of(case).get(analysis_id(chosen.model, chosen.use_answer))
+    scorer = chosen.scorer or (stored.refinement.scorer if stored else "")
+
+    def work(run: Run[Report]) -> Report:
+        def on_case(saved: Case) -> None:
+            run.case = saved
+
+        def on_text(name: str, text: str) -> None:
+            run.text = f"{name}: {text}"
+
+        run.stage = "loading the model"
+        return refine_saved(
+            workbench().cases,
+            case.id,
+            load_writer(chosen.model),
+            settings_for(chosen.temperature),
+            variants=names,
+            gate=gate,
+            use_answer=chosen.use_answer,
+            scorer=load_writer(scorer) if scorer not in ("", chosen.model) else None,
+            verifier=load_entailment(),
+            on_case=on_case,
+            on_text=on_text,
+            watch=run.watch,
+        )
+
+    state.keep_run(f"refine:{case.id}", start(workers(), work, label="refinement"))
+
+
+@st.fragment(run_every=0.8)
+def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
+    """Poll the running conditions: what is finished, what is being written, cancel."""
+    run = state.run_of(name)
+    if run is None or not run.running:
+        st.rerun()
+    found = reports_of(run.case).get(report_id) if run.case else None
+    done = [n for n in names if found and n in found.refinement.variants]
+    st.progress(len(done) / len(names), text=f"{run.stage or 'starting'}: {len(done)} of {len(names)} conditions")
+    if st.button("Cancel", key="cancel_refinement", disabled=run.cancelling):
+        run.stop()
+        st.rerun(scope="fragment")
+    if run.text:
+        st.caption("Being written")
+        st.text(visible(run.text[-800:]))
+    if found is not None and done:
+        variant_cards(found.refinement, done, diff=False)
+
+
+def models_at_hand() -> list[str]:
+    """Names that can write, for the help text."""
+    return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
+
+
+def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
+    """What to run, by whom, and when the second pass starts."""
+    wrote = case.stamp.model
+    first = "embedded" if wrote in ("reader", "imported", "auto") else wrote
+    left, middle, right = st.columns([2, 2, 3])
+    help_text = f"At hand: {', '.join(models_at_hand()) or 'none'}. Also a Hugging Face id, a folder, openai:MODEL@URL."
+    model = left.text_input("Written by", first, key=f"refine_model_{case.id}", help=help_text)
+    scorer = middle.text_input(
+        "Scored by",
+        "",
+        key=f"refine_scorer_{case.id}",
+        placeholder="the writer",
+        help="A local model for S2 and the gradient triggers, where the writer gives no probabilities.",
+    )
+    gate = right.segmented_control(
+        "Second pass starts by", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
+    )
+    names = st.pills(
+        "Conditions",
+        list(VARIANTS),
+        selection_mode="multi",
+        default=list(VARIANTS),
+        format_func=lambda name: f"{name} · {VARIANTS[name].title}",
+        key="refine_names",
+    )
+    one, two = st.columns([1, 1])
+    given = bool(case.answer.text.strip())
+    use_answer = one.segmented_control(
+        "Baseline", [False, True] if given else [False], format_func=BASELINES.get, default=False, key="refine_baseline"
+    )
+    temperature = two.segmented_control(
+        "Sampling", list(SAMPLING), format_func=SAMPLING.get, default=0.7, key="refine_sampling"
+    )
+    chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), 0.7 if temperature is None else temperature)
+    ordered = tuple(name for name in VARIANTS if name in {"A", *names})
+    return ordered, gate or "own", chosen
+
+
+def cost_before(names: tuple[str, ...], report: Report | None, gate: Gate) -> str:
+    """What a run will take, in calls of the model."""
+    there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()
+    missing = [n for n in {*names, "B"} if n not in there]
+    answers = len(missing) + ("E" in missing)
+    gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if gate == "own" else []
+    parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]
+    if gated:
+        parts.append(f"{len(gated)} of them only if the rule fires")
+    if report is None:
+        parts.append("2 scored rows for S2")
+    if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):
+        parts.append("1 forward and 11 backward passes for the flags")
+    return ", ".join(parts) + "."

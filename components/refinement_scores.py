@@ -1,0 +1,93 @@
+"""Scores and cost of the conditions as one table, each beside A's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from components.html import escape, show, tag
+from engine.metrics import ENTAILED
+from engine.refine.scores import FactKept, Scores, deployed_cost
+from engine.refine.values import Refinement
+from engine.refine.variants import VARIANTS
+
+MEASURES: tuple[tuple[str, str, bool | None], ...] = (
+    ("citation_precision", "Citation precision", True),
+    ("citation_recall", "Citation recall (ALCE)", True),
+    ("alce_precision", "Citation precision (ALCE)", True),
+    ("distractor_share", "Citations of passages marked not relevant", False),
+    ("rfcp", "RFCP: entailed and relevant", True),
+    ("str_em", "Holds a gold answer (STR-EM)", True),
+    ("s3", "S3 of this answer", True),
+    ("unsupported", "Content words in no passage", False),
+    ("words", "Words", None),
+    ("citations", "Citations", None),
+)
+"""Field, name, and whether more is better (None: neither)."""
+SAME = 0.005  # a difference that two decimals do not show
+
+
+def score_table(scores: Mapping[str, Scores], value: Refinement) -> None:
+    """A row a score, a column a condition; a mark and the difference where it is not A's."""
+    names = [name for name in VARIANTS if name in scores]
+    head = tag("thead", tag("tr", tag("th", "Score", scope="col") + "".join(tag("th", n, scope="col") for n in names)))
+    rows = [_score_row(field, title, better, scores, names) for field, title, better in MEASURES]
+    rows += [_cost_row(title, [of(deployed_cost(value, n)) for n in names]) for title, of in _COSTS]
+    table = tag("table", head + tag("tbody", "".join(rows)), class_="gw-table")
+    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+
+
+def _score_row(field: str, title: str, better: bool | None, scores: Mapping[str, Scores], names: Sequence[str]) -> str:
+    first = getattr(scores["A"], field) if "A" in scores else None
+    cells = "".join(_score_cell(scores[name], field, first, better) for name in names)
+    return tag("tr", tag("th", escape(title), scope="row") + cells)
+
+
+def _score_cell(scores: Scores, field: str, first: float | None, better: bool | None) -> str:
+    figure = getattr(scores, field)
+    if figure is None:
+        return tag("td", "–", class_="gw-nothing", title=scores.missing.get(field, "not defined for this answer"))
+    text = f"{figure:.2f}" if isinstance(figure, float) else "yes" if figure is True else str(int(figure))
+    change = figure - first if first is not None else 0
+    if abs(change) < SAME:
+        return tag("td", text)
+    shown = f"{text} ({change:+.2f})" if isinstance(change, float) else f"{text} ({change:+d})"
+    kind = "" if better is None else "gw-better" if (change > 0) == better else "gw-worse"
+    return tag("td", shown, **({"class_": kind, "title": kind.removeprefix("gw-") + " than A"} if kind else {}))
+
+
+_COSTS = (
+    ("Forward passes, A and triggers included", lambda cost: _known(cost.forwards)),
+    ("Backward passes", lambda cost: f"{cost.backwards:,}"),
+    ("Token positions through the model", lambda cost: _known(cost.tokens)),
+    ("Tokens written", lambda cost: f"{cost.written:,}"),
+    ("Seconds", lambda cost: f"{cost.seconds:.1f}"),
+)
+
+
+def _known(count: int | None) -> str:
+    return "unknown" if count is None else f"{count:,}"
+
+
+def _cost_row(title: str, cells: Sequence[str]) -> str:
+    return tag("tr", tag("th", escape(title), scope="row") + "".join(tag("td", escape(cell)) for cell in cells))
+
+
+def fact_table(facts: Mapping[str, Sequence[FactKept]]) -> None:
+    """A row a fact of A with its verdict, a column a condition: does the answer still say it."""
+    names = [name for name in VARIANTS if facts.get(name)]
+    if not names:
+        return
+    heads = ("Fact of A", "Verdict", *names)
+    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
+    rows = (_fact_row([facts[name][index] for name in names]) for index in range(len(facts[names[0]])))
+    show(
+        tag(
+            "div", tag("table", head + tag("tbody", "".join(rows)), class_="gw-table"), class_="gw-scroll", tabindex="0"
+        )
+    )
+
+
+def _fact_row(kept: Sequence[FactKept]) -> str:
+    first = tag("th", escape(kept[0].fact), scope="row") + tag("td", escape(kept[0].verdict), class_="gw-text")
+    cells = (f"{'said' if k.kept > ENTAILED else 'gone'} {k.kept:.2f}" for k in kept)
+    return tag("tr", first + "".join(tag("td", cell) for cell in cells))

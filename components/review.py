@@ -1,0 +1,117 @@
+"""The review of a case: status, marks that stand, adding one, the history and what protects it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.html import chips, show, visible
+from components.library import note
+from engine.cases.places import Place, places
+from engine.cases.report.review import when
+from engine.cases.review import RELEVANCE, STATUSES, Chain, Draft, Mark, Review
+from engine.types import Case
+
+Add = Callable[[Draft], None]
+KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Verdict of your own"}
+
+
+def review_status(review: Review, chain: Chain, author: str, add: Add, *, key: str) -> None:
+    """The status and who set it, the ways on from it, and what a change of the history would be detected by."""
+    show(chips([("status", review.status), *([("by", review.reviewer)] if review.reviewer else [])]))
+    if chain.problem:
+        st.error(chain.protection)
+    else:
+        note(chain.protection)
+    if chain.head:
+        st.code(chain.head, language=None)
+    if review.status == "signed off":
+        return
+    with st.container(horizontal=True):
+        for status in STATUSES:
+            if status == review.status:
+                continue
+            if st.button(_verb(status), key=f"{key}_{status}", disabled=not author):
+                add(Draft(kind="status", author=author, value=status))
+
+
+def _verb(status: str) -> str:
+    return {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off and freeze"}[status]
+
+
+def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
+    """A form for one mark; an override is drawn beside what the machine says at the same place."""
+    kind = st.segmented_control("Add", list(KINDS), format_func=KINDS.get, default="note", key=f"{key}_kind")
+    if kind is None:
+        return
+    found = [p for p in places(case) if _fits(kind, p)]
+    if not found:
+        note("There is no passage to label.")
+        return
+    with st.form(f"{key}_form", clear_on_submit=True, border=False):
+        place = st.selectbox("About", found, format_func=_named, key=f"{key}_{kind}_place")
+        if kind == "relevance":
+            value = st.radio("Label", RELEVANCE, horizontal=True, key=f"{key}_label")
+        elif kind == "override":
+            value = st.text_input("Your verdict", key=f"{key}_verdict")
+        else:
+            value = st.text_area("Note", key=f"{key}_note", height=90)
+        reason = "" if kind == "note" else st.text_input("Reason", key=f"{key}_{kind}_reason")
+        if st.form_submit_button("Add to the history", type="primary"):
+            add(Draft(kind=kind, author=author, value=value, target=place.target, reason=reason, machine=place.machine))
+
+
+def _fits(kind: str, place: Place) -> bool:
+    return kind != "relevance" or place.target.startswith("passage:")
+
+
+def _named(place: Place) -> str:
+    said = f" (machine: {place.machine})" if place.machine else ""
+    return visible(f"{place.label[:100]}{said}")
+
+
+def standing_marks(review: Review) -> None:
+    """Overrides beside the machine's verdicts, labels, notes."""
+    if not (review.overrides or review.labels or review.notes):
+        note("No note, label or verdict stands yet.")
+    _table(
+        "Overrides, beside the machine's own verdict",
+        [
+            {"place": m.target, "machine": m.machine or "none given", "reviewer's verdict": m.value, "reason": m.reason}
+            | _who(m)
+            for m in review.overrides.values()
+        ],
+    )
+    _table(
+        "Relevance labels",
+        [{"place": m.target, "label": m.value, "reason": m.reason} | _who(m) for _, m in sorted(review.labels.items())],
+    )
+    _table("Notes", [{"place": m.target, "note": m.value} | _who(m) for m in review.notes])
+
+
+def _who(mark: Mark) -> dict[str, str]:
+    return {"reviewer": mark.author, "time": when(mark.time)}
+
+
+def history_table(history: Sequence[Mark]) -> None:
+    """Every entry, oldest first, with its hash."""
+    if not history:
+        return
+    with st.expander(f"The whole history ({len(history)} entries)"):
+        _table(
+            "Nothing is ever taken out; a withdrawal is an entry of its own.",
+            [
+                {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value}
+                | _who(m)
+                | {"hash": m.hash[:16], "signature": f"key {m.key}" if m.signature else "not signed"}
+                for m in history
+            ],
+        )
+
+
+def _table(title: str, rows: list[dict[str, str]]) -> None:
+    if rows:
+        note(title)
+        st.dataframe(pd.DataFrame([{k: visible(v) for k, v in row.items()} for row in rows]), hide_index=True)

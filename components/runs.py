@@ -1,0 +1,87 @@
+"""Long work in a worker thread: what it reports, how it is stopped, what came of it.
+
+A page starts a run, keeps it in the session, and polls it from a fragment; the thread never touches Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from engine.errors import Cancelled, GroundworkError
+from engine.progress import Watch
+from engine.types import Case
+
+T = TypeVar("T")
+
+
+@dataclass
+class Run(Generic[T]):
+    """One piece of long work. The worker writes, the page reads; each field is replaced whole, never edited."""
+
+    label: str = ""
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    text: str = ""
+    case: Case | None = None
+    watch: Watch = field(default_factory=Watch)
+    future: Future[T] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the worker is still at it, or waits for a thread."""
+        return self.future is not None and not self.future.done()
+
+    @property
+    def cancelling(self) -> bool:
+        """Whether the user has asked it to stop."""
+        return self.watch.cancel.is_set()
+
+    @property
+    def problem(self) -> str | None:
+        """What to tell the user of a run that ended without a result."""
+        error = None if self.running or self.future is None else self.future.exception()
+        if error is None:
+            return None
+        if isinstance(error, GroundworkError):
+            return str(error)
+        return (
+            f"This stopped on an error that Groundwork did not expect ({type(error).__name__}). What was finished"
+            " is kept. The details are in the terminal that the app runs in."
+        )
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether it ended because the user stopped it."""
+        return self.future is not None and self.future.done() and isinstance(self.future.exception(), Cancelled)
+
+    def stop(self) -> None:
+        """Ask the worker to stop at its next batch."""
+        self.watch.cancel.set()
+
+
+def start(executor: Executor, work: Callable[[Run[T]], T], label: str = "") -> Run[T]:
+    """Begin `work` on a worker thread; it is given the run to report to."""
+    run: Run[T] = Run(label=label)
+
+    def report(stage: str, done: int, total: int) -> None:
+        run.stage, run.done, run.total = stage, done, total
+
+    run.watch = Watch(report=report)
+    run.future = executor.submit(_logged, work, run)
+    return run
+
+
+def _logged(work: Callable[[Run[Any]], T], run: Run[T]) -> T:
+    try:
+        return work(run)
+    except GroundworkError:
+        raise
+    except Exception:
+        import logging
+
+        logging.getLogger("groundwork").exception("unexpected error in %s", run.label or "a run")
+        raise

@@ -1,0 +1,39 @@
+"""`python -m components.serve`: start the app on this machine and say where it is."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+APP = Path(__file__).resolve().parent.parent / "app.py"
+FIRST_PORT = 8501
+
+
+def free_port(first: int = FIRST_PORT, tries: int = 50) -> int:
+    """The first port from `first` on that nobody listens on."""
+    for port in range(first, first + tries):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+    raise SystemExit(f"No free port from {first} to {first + tries - 1}. Stop another app, or set PORT.")
+
+
+def main() -> None:
+    """Serve app.py on 127.0.0.1 until interrupted."""
+    os.chdir(APP.parent)
+    from streamlit.runtime.pages_manager import PagesManager
+    from streamlit.web import bootstrap
+
+    # A folder named pages/ wakes Streamlit's old page discovery until st.navigation has run once; a first visit
+    # by deep link would then be told "Page not found".
+    PagesManager.uses_pages_directory = False
+    port = int(os.environ.get("PORT") or free_port())
+    options = {"server_port": port, "server_headless": True}
+    bootstrap.load_config_options(options)
+    print(f"Groundwork is at http://127.0.0.1:{port} (stop with Ctrl-C)", flush=True)
+    bootstrap.run(str(APP), False, [], options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The only reader of the session: the case that is open, and the runs that belong to this session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from components.runs import Run
+
+_CASE = "groundwork_case"
+_RUNS = "groundwork_runs"
+
+
+def open_case_id(default: str | None = None) -> str | None:
+    """The id of the open case: the link's, else the session's, else `default`. The address bar follows it."""
+    linked = st.query_params.get("case")
+    chosen = linked or st.session_state.get(_CASE) or default
+    if chosen is not None:
+        open_case(chosen)
+    return chosen
+
+
+def open_case(case_id: str) -> None:
+    """Make a case the open one, in the session and in the address bar."""
+    st.session_state[_CASE] = case_id
+    if st.query_params.get("case") != case_id:
+        st.query_params["case"] = case_id
+
+
+def run_of(name: str) -> Run[Any] | None:
+    """This session's run of that name, running or finished."""
+    runs: dict[str, Run[Any]] = st.session_state.get(_RUNS, {})
+    return runs.get(name)
+
+
+def keep_run(name: str, run: Run[Any]) -> None:
+    """Remember a run under a name; an earlier one of that name is asked to stop."""
+    runs: dict[str, Run[Any]] = st.session_state.setdefault(_RUNS, {})
+    earlier = runs.get(name)
+    if earlier is not None and earlier.running:
+        earlier.stop()
+    runs[name] = run
+
+
+def forget_run(name: str) -> None:
+    """Drop a finished run."""
+    st.session_state.get(_RUNS, {}).pop(name, None)
+
+
+def set_value(key: str, value: object) -> None:
+    """Set a widget's value before the widget is drawn (a callback's job)."""
+    st.session_state[key] = value

@@ -1,0 +1,142 @@
+"""Starting a run of RAISE or a baseline, its progress as steps arrive, and the problem to work on."""
+
+from __future__ import annotations
+
+import msgspec
+import streamlit as st
+
+from components import state
+from components.cache import workbench, workers
+from components.runs import Run, start
+from components.step_tree import final_card, plan_card, step_card
+from engine.cases.store import new_case_id, now
+from engine.corpus.collection import list_corpora
+from engine.errors import GroundworkError
+from engine.models.registry import available_models, load_writer
+from engine.reason.gold import PRIMER, primer
+from engine.reason.methods import method_of
+from engine.reason.on_case import answered, new_case, solutions_of, steps_of
+from engine.reason.options import Problem
+from engine.settings import Settings
+from engine.types import Analysis, Case
+
+SAMPLES = 24  # problems of the science primer that are offered; it has more
+
+
+def run_name(case: Case) -> str:
+    """The session's name for the run on a case: one at a time."""
+    return f"steps:{case.id}"
+
+
+def settings_for(threshold: float | None) -> Settings:
+    """The workbench's settings with T as it stands on the page."""
+    own = workbench().settings
+    if threshold is None:
+        return own
+    return msgspec.structs.replace(own, reasoning=msgspec.structs.replace(own.reasoning, threshold=threshold))
+
+
+def begin(case: Case, method: str, model: str, threshold: float | None = None) -> None:
+    """Run a method on the case in the background; the case is saved after every call."""
+
+    def work(run: Run[Case]) -> Case:
+        run.stage = "loading the model"
+        cases, writer = workbench().cases, load_writer(model)
+
+        def keep(analysis: Analysis) -> None:
+            run.case = cases.add_analysis(case.id, analysis)
+
+        collection = workbench().collection(case.corpus or PRIMER)
+        analysis = steps_of(
+            cases.load(case.id), method, writer, collection, settings_for(threshold), watch=run.watch, on_analysis=keep
+        )
+        return cases.update(case.id, lambda saved: answered(saved, analysis))
+
+    state.keep_run(run_name(case), start(workers(), work, label=method))
+
+
+@st.fragment(run_every=0.3)
+def watch_run(case: Case) -> None:
+    """Poll the run: steps as they arrive, cancel."""
+    run = state.run_of(run_name(case))
+    if run is None or not run.running:
+        st.rerun()
+    label = method_of(run.label).label
+    share = min(1.0, run.done / run.total) if run.total else 0.0
+    st.progress(share, text=f"{label}: {run.stage or 'waiting for its turn'}")
+    if st.button("Cancel", key="cancel_steps", disabled=run.cancelling):
+        run.stop()
+    found = [s for s in solutions_of(run.case) if s.method == run.label] if run.case else []
+    if found:
+        plan_card(found[-1])
+        for step in found[-1].steps:
+            step_card(step)
+        final_card(found[-1])
+
+
+def say_how_it_ended(case: Case) -> None:
+    """What a run that ended without a result has to say."""
+    run = state.run_of(run_name(case))
+    if run is None or run.running or not run.problem:
+        return
+    if run.was_cancelled:
+        st.info("Stopped. The steps that were finished are kept below.")
+    else:
+        st.error(run.problem)
+
+
+def writers() -> list[str]:
+    """The models at hand that write; any other can be typed in."""
+    return [card.name for card in available_models() if card.can_generate and card.name != "reader"] or ["embedded"]
+
+
+def model_choice() -> str:
+    """Who works the problem out."""
+    chosen = st.selectbox(
+        "Worked out by",
+        writers(),
+        key="steps_model",
+        accept_new_options=True,
+        persist_state="session",
+        help="A model that writes: embedded, a Hugging Face id, a folder, openai:MODEL@BASE_URL.",
+    )
+    return chosen or "embedded"
+
+
+def problem_form() -> None:
+    """A new problem, typed or taken from the science primer, as a case of its own."""
+    # The primer first instead of by `index`: a default beside a value that a button set is warned about.
+    corpora = sorted((corpus.name for corpus in list_corpora()), key=lambda name: name != PRIMER)
+    if not corpora:
+        st.info("There are no documents yet. Add some on the Corpora page.")
+        return
+    with st.popover("Problems of the science primer"):
+        for number, question in enumerate(primer().questions[:SAMPLES] if PRIMER in corpora else ()):
+            values = (question.question, "\n".join(question.options))
+            st.button(question.question, key=f"problem_{number}", type="tertiary", on_click=_fill, args=values)
+    with st.form("problem", border=False):
+        text = st.text_area("Problem", key="problem_text", height=90)
+        left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
+        options = left.text_area("Options, one a line (none: an open problem)", key="problem_options", height=110)
+        corpus = middle.selectbox("Corpus", corpora, key="problem_corpus")
+        if right.form_submit_button("Open as a case", type="primary", width="stretch"):
+            _open(text, options, corpus)
+
+
+def _fill(text: str, options: str) -> None:
+    state.set_value("problem_text", text)
+    state.set_value("problem_options", options)
+    state.set_value("problem_corpus", PRIMER)
+
+
+def _open(text: str, options: str, corpus: str) -> None:
+    """Save the problem as a case and open it."""
+    try:
+        problem = Problem(question=text, options=tuple(line.strip() for line in options.splitlines() if line.strip()))
+        case = new_case(problem, corpus, new_case_id(), now())
+        workbench().cases.save(case)
+    except GroundworkError as error:
+        st.error(str(error))
+        return
+    state.open_case(case.id)
+    st.rerun()

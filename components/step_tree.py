@@ -1,0 +1,224 @@
+"""A run step by step: sub-question, search query beside what was searched, what T kept and dropped, the sub-answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from components.html import escape, show, tag, visible
+from components.style import stylesheet
+from engine.reason.logical_query import LABEL
+from engine.reason.methods import method_of
+from engine.reason.options import letter
+from engine.reason.values import Asked, ReasonStep, Solution, similarity
+from engine.types import Hit
+
+BINS = 50  # of the similarity plot, over 0 to 1
+SEARCHED = {
+    "logical query": f"Logical query ({LABEL})",
+    "principle": "Principle that was searched",
+    "hypothetical answer": f"Hypothetical answer ({LABEL})",
+    "sub-question": "Searched: the sub-question itself",
+    "problem": "Searched: the problem itself",
+}
+
+
+def step_style() -> None:
+    """The style sheet of what follows; once a page."""
+    show(tag("style", stylesheet("step_tree.css")))
+
+
+def step_card(step: ReasonStep, gold: Collection[str] = (), changed: bool = False) -> None:
+    """Draw one step; `gold` are ids of passages known to hold the answer, `changed` that T stands elsewhere now."""
+    title = tag("h3", escape(f"Step {step.number}. {step.question}"))
+    parts = [title, _queries(step), _notes(step, changed), _passages(step, gold)]
+    if step.principle is not None:
+        parts.append(tag("h4", "Principle given to the model") + _said(step.principle.reply))
+    if step.asked is not None:
+        parts.append(tag("h4", "Sub-answer") + _said(step.answer or "(the model wrote nothing)"))
+    parts.append(_asked([a for a in (step.search.asked if step.search else None, step.principle, step.asked) if a]))
+    show(tag("section", "".join(parts), class_="gw-rstep" if step.asked else "gw-rstep gw-open"))
+
+
+def _queries(step: ReasonStep) -> str:
+    """The model's search query, and beside it what was searched in its place."""
+    if step.search is None:
+        return tag("p", "This method searches nothing.", class_="gw-note")
+    guess = "gw-said gw-guess" if step.search.asked else "gw-said"
+    left = tag("div", tag("h4", "Search query") + tag("p", escape(step.query), class_="gw-said"))
+    searched = tag("h4", escape(SEARCHED[step.search.kind])) + tag("p", escape(step.search.text), class_=guess)
+    return tag("div", left + tag("div", searched), class_="gw-pair")
+
+
+def _notes(step: ReasonStep, changed: bool) -> str:
+    stale = ("At this T the step would read other passages; its answer stands as it was written.",) if changed else ()
+    return "".join(tag("p", escape(note), class_="gw-banner") for note in (*step.notes, *stale))
+
+
+def _passages(step: ReasonStep, gold: Collection[str]) -> str:
+    """What T kept, and what it dropped, each with its similarity."""
+    if step.search is None:
+        return ""
+    count, limit = len(step.search.hits), step.threshold
+    under = f"similarity of at least {limit:.2f}" if limit is not None else "no T: every passage is given"
+    kept = tag("summary", f"Kept {len(step.kept)} of {count} passages, {under}")
+    drawn = tag("details", kept + _hits(step.kept, gold, "gw-kept"), class_="gw-keeps")
+    if limit is None:
+        return drawn
+    dropped = tag("summary", f"Dropped {len(step.dropped)} under T")
+    return drawn + tag("details", dropped + _hits(step.dropped, gold, "gw-dropped"), class_="gw-drops")
+
+
+def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str) -> str:
+    if not hits:
+        return tag("p", "None.", class_="gw-note")
+    return tag("ol", "".join(_hit(hit, hit.passage.id in gold, kind) for hit in hits))
+
+
+def _hit(hit: Hit, is_gold: bool, kind: str) -> str:
+    mark = tag("b", " holds gold") if is_gold else ""
+    title = hit.passage.title or hit.passage.document
+    return tag(
+        "li", tag("b", f"{similarity(hit):.2f}") + f" {escape(title)}{mark}<br>{escape(hit.passage.text)}", class_=kind
+    )
+
+
+def _said(text: str) -> str:
+    return tag("p", escape(text.strip()), class_="gw-said")
+
+
+def _asked(calls: Sequence[Asked]) -> str:
+    """The exact prompts with the raw replies."""
+    if not calls:
+        return ""
+    pieces = []
+    for asked in calls:
+        cut = "" if asked.finished else ", cut at the length limit"
+        tokens = "" if asked.written is None else f"{asked.written} tokens written, "
+        head = f"{asked.purpose}: {tokens}{asked.seconds:.1f} s{cut}"
+        pieces.append(tag("h4", escape(head)) + tag("pre", escape(asked.prompt.text.strip("\n"))))
+        pieces.append(tag("pre", escape(asked.reply) or "(empty)"))
+    return tag("details", tag("summary", "Exact prompts and raw replies") + "".join(pieces))
+
+
+def plan_card(solution: Solution) -> None:
+    """What came of the decomposition: notes, or the raw reply that could not be read."""
+    found = solution.decomposition
+    if found is None:
+        return
+    for note in found.notes:
+        show(tag("p", escape(note), class_="gw-note"))
+    if not found.subquestions:
+        said = tag("h3", "Not parsed") + "".join(tag("p", escape(n), class_="gw-banner") for n in solution.notes)
+        raw = tag("h4", "Raw reply") + tag("pre", escape(found.asked.reply) or "(empty)")
+        show(tag("section", said + raw + _asked([found.asked]), class_="gw-rstep gw-open"))
+
+
+def final_card(solution: Solution) -> None:
+    """The final answer with the option that it names."""
+    if solution.final is None:
+        return
+    title = "Final answer"
+    if solution.problem.options:
+        title += ": no option" if solution.choice is None else f": ({letter(solution.choice)})"
+    said = "from the passages" if solution.decomposition is None else "from the steps, without documents"
+    notes = "".join(tag("p", escape(note), class_="gw-banner") for note in solution.notes)
+    calls = [a for a in (solution.decomposition.asked if solution.decomposition else None, solution.final) if a]
+    shown = visible(solution.final.reply)
+    body = tag("h3", escape(f"{title}, {said}")) + notes + _said(shown or "(the model wrote nothing)") + _asked(calls)
+    show(tag("section", body, class_="gw-rstep"))
+
+
+def similarity_plot(solution: Solution, labelled: Sequence[float] = ()) -> None:
+    """How similar the retrieved passages are, split at T; under it the labelled gold pairs that T was taken from."""
+    kept = [similarity(h) for s in solution.steps for h in s.kept]
+    dropped = [similarity(h) for s in solution.steps for h in s.dropped]
+    if not kept and not dropped:
+        return
+    limit = solution.threshold
+    words = f"{len(kept)} of {len(kept) + len(dropped)} retrieved passages reach T"
+    t = "" if limit is None else _line(limit)
+    show(_bars(((dropped, "gw-out"), (kept, "gw-in")), t) + _axis())
+    show(
+        tag(
+            "p",
+            escape(f"{words}. Filled: kept. Hatched: dropped. Cosine of passage and text searched."),
+            class_="gw-note",
+        )
+    )
+    if labelled:
+        show(_bars(((labelled, "gw-gold"),), t) + _axis())
+        show(tag("p", f"Cosine of question and gold passage over {len(labelled)} labelled pairs.", class_="gw-note"))
+
+
+def _bars(series: Sequence[tuple[Sequence[float], str]], line: str) -> str:
+    counts = [np.histogram(np.clip(values, 0, 1), BINS, (0, 1))[0] for values, _ in series]
+    top = max(int(sum(counts).max()), 1)
+    bins = []
+    for place in range(BINS):
+        parts = "".join(
+            tag("div", class_=kind, style=f"height:{100 * count[place] / top:.1f}%")
+            for count, (_, kind) in zip(counts, series, strict=True)
+        )
+        said = f"{place / BINS:.2f} to {(place + 1) / BINS:.2f}: {sum(int(c[place]) for c in counts)}"
+        bins.append(tag("div", parts, class_="gw-bin", title=said))
+    return tag("div", "".join(bins) + line, class_="gw-hist", role="img", aria_label="similarities")
+
+
+def _line(limit: float) -> str:
+    return tag("div", tag("span", f"T {limit:.2f}"), class_="gw-t", style=f"left:{100 * min(max(limit, 0), 1):.1f}%")
+
+
+def _axis() -> str:
+    return tag("div", "".join(tag("span", f"{x:.1f}") for x in (0, 0.2, 0.4, 0.6, 0.8, 1)), class_="gw-axis")
+
+
+def runs_table(
+    runs: Sequence[Solution], gold: Collection[str], right: int | None, read: Sequence[frozenset[str]]
+) -> None:
+    """Every run of the same problem: answer, what it cost, and of a sample problem what it found."""
+    heads = (
+        "Method",
+        "Answer",
+        "T",
+        "Steps",
+        "Passages read",
+        "Gold found",
+        "Calls",
+        "Tokens written",
+        "Seconds",
+        "Model",
+    )
+    rows = [_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True)]
+    head = tag("thead", tag("tr", "".join(tag("th", name, scope="col") for name in heads)))
+    table = tag("table", head + tag("tbody", "".join(rows)), class_="gw-table")
+    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+
+
+def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: frozenset[str]) -> str:
+    cost = run.cost
+    cells = (
+        _answer(run, right),
+        "none" if run.threshold is None else f"{run.threshold:.2f}",
+        str(len(run.steps)) if run.decomposition else "none",
+        str(len(ids)) if cost.searches else "no search",
+        f"{len(ids & set(gold))} of {len(gold)}" if gold and cost.searches else "not known",
+        str(cost.calls),
+        "not counted" if cost.written is None else f"{cost.written:,}",
+        f"{cost.seconds:.1f}",
+        run.model,
+    )
+    name = tag("th", escape(method_of(run.method).label), scope="row")
+    return tag("tr", name + "".join(tag("td", escape(cell)) for cell in cells))
+
+
+def _answer(run: Solution, right: int | None) -> str:
+    if run.state != "done":
+        return {"running": "not finished", "stopped": "stopped", "unparsed": "not parsed"}[run.state]
+    if not run.problem.options:
+        return run.answer if len(run.answer) <= 60 else run.answer[:58] + "…"
+    if run.choice is None:
+        return "no option"
+    verdict = "" if right is None else (", right" if run.choice == right else ", wrong")
+    return f"({letter(run.choice)}){verdict}"

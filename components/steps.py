@@ -1,0 +1,37 @@
+"""The steps of a run: what is done, with seconds and counts, and what is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.html import escape, show, tag
+from engine.types import Step
+
+
+def draw_steps(expected: Sequence[str], done: Sequence[Step], current: str | None = None) -> None:
+    """Draw the expected steps in order; those in `done` carry their time and counts."""
+    finished = {step.name: step for step in done}
+    names = [*expected, *(name for name in finished if name not in expected)]
+    show(tag("div", "".join(_card(name, finished.get(name), name == current) for name in names), class_="gw-steps"))
+
+
+def _card(name: str, step: Step | None, current: bool) -> str:
+    if step is None:
+        kind, note = ("gw-now", "running") if current else ("", "waiting")
+    else:
+        counts = ", ".join(f"{value:,.0f} {unit}" for unit, value in step.counts.items())
+        kind, note = "gw-done", f"{duration(step.seconds)}{' · ' if counts else ''}{counts}"
+    return tag("div", tag("b", escape(name)) + escape(note), class_=f"gw-stepcard {kind}".strip())
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(0.0312), duration(2.5), duration(75)
+    ('31 ms', '2.5 s', '1 min 15 s')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"

@@ -1,0 +1,87 @@
+"""Every passage as a heatmap of its tokens, for the whole answer, one sentence or one token of it.
+
+The component holds all the rows: a click recolours in the browser, with no rerun and no model call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from components.html import visible
+from components.style import NEGATIVE, POSITIVE, stylesheet
+from engine.attribute.on_case import TokenMap
+from engine.attribute.spans import content_mask
+from engine.types import Case
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "groundwork_token_map",
+        html='<div class="gw"></div>',
+        css=stylesheet("token_map.css"),
+        js=stylesheet("token_map.js"),
+    )
+
+
+def token_map(found: TokenMap, case: Case, *, key: str) -> None:
+    """Draw the map; signed, zero-centred, one scale for all passages of a row, the number on hover."""
+    _component()(data=token_map_data(found, case), key=key)
+
+
+def token_map_data(found: TokenMap, case: Case) -> dict[str, Any]:
+    """What is drawn, as plain values; text is cut by offsets here."""
+    return {
+        "answer": _answer(found),
+        "sentences": [[start, end] for start, end in found.sentences],
+        "passages": [_passage(number, spans, case) for number, spans in found.passages],
+        "rows": [[[round(v, 5) for v in passage] for passage in row] for row in found.rows],
+        "unit": found.target.replace("_", "-"),
+        "colours": [NEGATIVE, POSITIVE],
+    }
+
+
+def _answer(found: TokenMap) -> list[dict[str, Any]]:
+    """The answer's tokens: text, sentence index, and the row that explains the token (none for citation markers).
+
+    A token beyond the budget is explained by its sentence's row.
+    """
+    first = 1 + len(found.sentences)
+    own = {token: first + place for place, token in enumerate(found.tokens)}
+    content = content_mask(found.answer)
+    pieces = _pieces(found.answer.text, [(token.start, token.end) for token in found.answer.tokens])
+    drawn = []
+    for index, (token, piece) in enumerate(zip(found.answer.tokens, pieces, strict=True)):
+        sentence = next((s for s, (a, b) in enumerate(found.sentences) if a <= token.start < b), None)
+        by_sentence = None if sentence is None or not content[index] else 1 + sentence
+        row = own.get(index, by_sentence)
+        drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": index in found.argmax_differs})
+    return drawn
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """The text of each token with the white space that leads to it; a character that tokens share is drawn once.
+
+    >>> _pieces("a bc", [(0, 1), (2, 3), (2, 4)])
+    ['a', ' b', 'c']
+    """
+    pieces, position = [], 0
+    for _, end in spans:
+        pieces.append(visible(text[position : max(position, end)]))
+        position = max(position, end)
+    return pieces
+
+
+def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> dict[str, Any]:
+    """A passage's title and token texts; tokens of the template around it come out as empty pieces."""
+    passage = case.passages[number - 1]
+    inside = [(max(0, start), max(0, end)) for start, end in spans]
+    return {
+        "number": number,
+        "title": visible(passage.title or passage.document),
+        "tokens": _pieces(passage.text, inside),
+    }

@@ -1,0 +1,109 @@
+"""What starts a second pass: signals on their scales, the answer's words, rules and flags with their chance rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from components.html import escape, show, tag
+from engine.attribute.flags import Flags, PassageFlag
+from engine.refine.values import Signals, Threshold, Trigger, Variant, Word
+from engine.types import Case
+
+
+def marked_words(text: str, words: Sequence[Word]) -> None:
+    """A's text with its content words marked: found in a passage, or in none."""
+    pieces, position = [], 0
+    for word in words:
+        pieces.append(escape(text[position : word.start]))
+        kind, title = ("gw-present", "in a passage") if word.found else ("gw-absent", "in no passage")
+        pieces.append(tag("span", escape(text[word.start : word.end]), class_=kind, title=title))
+        position = word.end
+    show(tag("div", "".join(pieces) + escape(text[position:]), class_="gw-answer"))
+
+
+def signal_scales(signals: Signals, threshold: Threshold | None, history: Sequence[float] = ()) -> None:
+    """S1, S2 and S3, each on its scale with the grounded end named; S3 with D's threshold and its distribution."""
+    why = signals.missing
+    cut = threshold.value if threshold else None
+    low, high = min(-1.0, signals.s2 or 0.0), max(5.0, signals.s2 or 0.0)
+    scales = (
+        _scale("S1", "likeness of the answers with and without passages", signals.s1, (0, 1), "grounded", "", why),
+        _scale("S2", "gain of the passages, nats a token", signals.s2, (low, high), "", "grounded", why),
+        _scale("S3", "content words found in a passage", signals.s3, (0, 1), "", "grounded", why, cut, history),
+    )
+    show(tag("div", "".join(scales), class_="gw-scales"))
+
+
+def _scale(
+    name: str,
+    about: str,
+    figure: float | None,
+    ends: tuple[float, float],
+    left: str,
+    right: str,
+    missing: Mapping[str, str],
+    tick: float | None = None,
+    dots: Sequence[float] = (),
+) -> str:
+    title = tag("b", escape(f"{name} {figure:.2f}" if figure is not None else name)) + f" {escape(about)}"
+    if figure is None:
+        return tag(
+            "div", title + tag("p", escape(missing.get(name, "Not computed yet.")), class_="gw-note"), class_="gw-scale"
+        )
+    start, end = sorted((_place(0.0, ends), _place(figure, ends)))
+    bar = tag("span", class_="gw-fill", style=f"left:{start:.1f}%;width:{max(0.5, end - start):.1f}%")
+    bar += "".join(tag("span", class_="gw-dot", style=f"left:{_place(dot, ends):.1f}%") for dot in dots)
+    if tick is not None:
+        bar += tag("span", class_="gw-tick", style=f"left:{_place(tick, ends):.1f}%", title=f"threshold {tick:.2f}")
+    labels = tag("span", escape(f"{ends[0]:g} {left}".strip())) + tag("span", escape(f"{ends[1]:g} {right}".strip()))
+    if tick is not None:
+        labels += tag(
+            "span", escape(f"threshold {tick:.2f}"), class_="gw-under", style=f"left:{_place(tick, ends):.1f}%"
+        )
+    label = f"{name} {figure:.2f} on a scale from {ends[0]:g} to {ends[1]:g}"
+    drawn = tag("div", bar, class_="gw-bar", role="img", aria_label=label)
+    return tag("div", title + drawn + tag("div", labels, class_="gw-ends"), class_="gw-scale")
+
+
+def _place(figure: float, ends: tuple[float, float]) -> float:
+    return min(100.0, max(0.0, 100 * (figure - ends[0]) / (ends[1] - ends[0])))
+
+
+def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
+    """What fires and on what figures: (conditions in words, rule with the labels as they are now, stored condition)."""
+    heads = ("Condition", "Rule", "Now", "Why", "Figures")
+    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
+    body = tag("tbody", "".join(_trigger_row(*row) for row in rows))
+    show(tag("div", tag("table", head + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+
+
+def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
+    now = "fires" if trigger.fired else "not available" if trigger.rule == "unavailable" else "does not fire"
+    if stored is not None and stored.trigger is not None and stored.trigger.fired != trigger.fired:
+        now += " (changed since it was written: run what is missing)"
+    figures = ", ".join(f"{label} {figure:.3g}" for label, figure in trigger.figures.items())
+    cells = (trigger.rule, now, trigger.sentence, figures)
+    row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
+    return tag("tr", tag("th", escape(name), scope="row") + row)
+
+
+def flag_table(flags: Flags, case: Case) -> None:
+    """A row a passage: how often it is high in the gradient ranking, its label, its flag; chance rates beside it."""
+    chance = (
+        f"The first {flags.tokens} content tokens count. By chance a passage is high at a rate of {flags.chance:.2f};"
+        f" in 200 random rankings of this case {flags.random_rate:.0%} of the passages were high, and"
+        f" {flags.random_flag_rate:.0%} of the rankings flagged some passage. {flags.sentence}"
+    )
+    heads = ("Passage", "In the top three", "High in the ranking", "Marked", "Flag")
+    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
+    body = tag("tbody", "".join(_flag_row(flag, flags.tokens, case) for flag in flags.passages))
+    table = tag("table", tag("caption", escape(chance.strip())) + head + body, class_="gw-table")
+    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+
+
+def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
+    passage = case.passages[flag.number - 1]
+    label = {True: "relevant", False: "not relevant", None: ""}[flag.relevant]
+    cells = (f"{flag.times} of {tokens} tokens", "high" if flag.high else "", label, "flagged" if flag.flagged else "")
+    name = tag("th", escape(f"{flag.number} · {passage.title or passage.document}"), scope="row")
+    return tag("tr", name + "".join(tag("td", escape(cell), class_="gw-text") for cell in cells))

@@ -1,0 +1,45 @@
+"""Used x supports: for each sentence and passage, the score drop beside the verifier's probability."""
+
+from __future__ import annotations
+
+from components.html import escape, show, tag
+from engine.attribute.used_supports import Cell, UsedSupports
+from engine.types import Case
+
+MARKS = {
+    "used and supporting": ("both", "#178a80"),
+    "used but not supporting": ("used only", "#d9822b"),
+    "supported but not used": ("supports only", "#2f6db3"),
+    "neither": ("", ""),
+}
+
+
+def used_supports_view(found: UsedSupports, case: Case) -> None:
+    """Draw the matrix; what stands out is what one number alone would not show."""
+    heads = "".join(tag("th", escape(", ".join(map(str, numbers))), scope="col") for numbers in found.sources)
+    rows = "".join(_row(found, index, case) for index in range(len(found.spans)))
+    head = tag("thead", tag("tr", tag("th", "Sentence", scope="col") + heads))
+    caption = tag(
+        "caption",
+        escape(
+            f"used: drop in nats by {found.scorer}, above the {found.floor_kind} floor. supports: probability of"
+            f" entailment above one half by {found.verifier}."
+        ),
+    )
+    show(tag("div", tag("table", caption + head + tag("tbody", rows), class_="gw-table"), class_="gw-scroll"))
+
+
+def _row(found: UsedSupports, index: int, case: Case) -> str:
+    start, end = found.spans[index]
+    return tag(
+        "tr", tag("th", escape(case.answer.text[start:end]), scope="row") + "".join(map(_cell, found.cells[index]))
+    )
+
+
+def _cell(cell: Cell) -> str:
+    word, colour = MARKS[cell.quadrant]
+    numbers = f"{cell.used:+.1f} · {cell.supports:.2f}"
+    if not word:
+        return tag("td", numbers, class_="gw-nothing", title=cell.quadrant)
+    style = f"background:color-mix(in srgb, {colour} 30%, transparent)"
+    return tag("td", tag("b", word) + "<br>" + numbers, style=style, title=cell.quadrant)

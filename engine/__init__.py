@@ -1,0 +1,1 @@
+"""Groundwork: why an answer is what it is, and whether it stands. A library on its own; see README.md."""

@@ -1,0 +1,91 @@
+"""Citation markers in an answer: `[cite_N]` (GaRAGe) and `[N]` (ALCE), found by position (METHODS section 0).
+
+Several numbers may stand in one marker ("[cite_1, cite_2]", "[1; 3]"): each is a citation, and their spans
+share the marker out, so that the spans of an answer's citations cover every character of its markers.
+Ranges ("[1-3]") are not read: neither paper's format has them.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from engine.answer.prompt import REFUSAL
+from engine.text import sentences
+from engine.types import Answer, Citation
+
+Style = Literal["garage", "alce"]
+
+_MARKER = {
+    "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
+    "alce": re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"),
+}
+_ANY_MARKER = re.compile(rf"(?:{_MARKER['garage'].pattern})|(?:{_MARKER['alce'].pattern})", re.IGNORECASE)
+
+
+def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple[Citation, ...]:
+    """The citations of `text` in order; one of a passage that is not there is kept and marked invalid.
+
+    >>> [(c.number, c.valid, "Ice [cite_1, cite_7]."[c.start : c.end]) for c in
+    ...     find_citations("Ice [cite_1, cite_7].", 2)]
+    [(1, True, '[cite_1'), (7, False, ', cite_7]')]
+    """
+    found: list[Citation] = []
+    for marker in _MARKER[style].finditer(text):
+        items = list(re.finditer(r"\d+", marker.group()))
+        cuts = [marker.start(), *(marker.start() + item.end() for item in items[:-1]), marker.end()]
+        for item, (start, end) in zip(items, pairwise(cuts), strict=True):
+            number = int(item.group())
+            found.append(Citation(start=start, end=end, number=number, valid=1 <= number <= n_passages))
+    return tuple(found)
+
+
+def without_markers(text: str) -> str:
+    """`text` less the markers of both styles and the space before each.
+
+    >>> without_markers("Ice melts [cite_1][2]. Water boils. [3]")
+    'Ice melts. Water boils.'
+    """
+    return re.sub(rf"(?<![ \t])[ \t]*(?:{_ANY_MARKER.pattern})", "", text, flags=re.IGNORECASE).strip()
+
+
+def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:
+    """Sentence spans, each with the markers that follow it: "Ice melts. [cite_1]" is one sentence.
+
+    Sentences are split with the markers blanked; a marker before the first sentence joins that one.
+    """
+    blank = _MARKER[style].sub(lambda marker: " " * len(marker.group()), text)
+    spans = list(sentences(blank))
+    for marker in _MARKER[style].finditer(text):
+        before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
+        index = before[-1] if before else 0
+        if spans:
+            start, end = spans[index]
+            spans[index] = (min(start, marker.start()), max(end, marker.end()))
+    return tuple(spans)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether `text` is the refusal sentence and nothing else, markers, case and full stop aside."""
+    return without_markers(text).strip(" .\"'\n").casefold() == REFUSAL.strip(".").casefold()
+
+
+def annotate(answer: Answer, n_passages: int, style: Style = "garage") -> Answer:
+    """The answer with its sentences, citations and refusal filled in; text and tokens stay as they are."""
+    return msgspec.structs.replace(
+        answer,
+        sentences=cited_sentences(answer.text, style),
+        citations=find_citations(answer.text, n_passages, style),
+        refused=is_refusal(answer.text),
+    )
+
+
+def content_token_mask(answer: Answer) -> tuple[bool, ...]:
+    """For each token of an annotated answer: False where it overlaps a citation marker (METHODS section 0)."""
+    marked = bytearray(len(answer.text))
+    for citation in answer.citations:
+        marked[citation.start : citation.end] = b"\1" * (citation.end - citation.start)
+    return tuple(not any(marked[token.start : token.end]) for token in answer.tokens)

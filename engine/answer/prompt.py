@@ -1,0 +1,38 @@
+"""A question and its passages as a prompt of segments (METHODS section 0)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.prompts import fill
+from engine.settings import Prompting
+from engine.types import Passage, Prompt, Segment
+
+MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}
+REFUSAL = "The passages do not say."
+
+
+def passage_segments(passages: Sequence[Passage]) -> tuple[Segment, ...]:
+    """One segment a passage, numbered from 1 in the order given."""
+    return tuple(
+        Segment(kind="passage", text=fill("passage", number=number, text=passage.text), number=number)
+        for number, passage in enumerate(passages, start=1)
+    )
+
+
+def build_prompt(
+    question: str,
+    passages: Sequence[Passage],
+    prompting: Prompting | None = None,
+    demonstrations: Sequence[Segment] = (),
+) -> Prompt:
+    """The answering prompt: instruction, demonstrations, passages 1..n, question.
+
+    Without passages the instruction asks for an answer from memory. S2 and occlusion do not come here: they
+    remove passage segments from the prompt that was used (`Prompt.keep`).
+    """
+    marker = MARKERS[(prompting or Prompting()).citations]
+    text = fill("answer", marker=marker.format(1)) if passages else fill("answer_from_memory")
+    instruction = Segment(kind="instruction", text=text)
+    ask = Segment(kind="question", text=fill("question", question=question))
+    return Prompt(segments=(instruction, *demonstrations, *passage_segments(passages), ask))

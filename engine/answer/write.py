@@ -1,0 +1,76 @@
+"""Who answers: the quoting reader or a model, behind one signature.
+
+`Write` is what every later method calls when it wants an answer from a question and some passages: ask,
+occlusion by regeneration, Attr-RAG, refinement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.answer.generate import answer_with, stamp_of
+from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.models.protocols import Embedder, Writer
+from engine.progress import Watch
+from engine.settings import Decoding, Prompting, Reader
+from engine.types import Answer, Passage, Prompt, Stamp
+from engine.versions import package_versions
+
+OnText = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """An answer with what made it: the exact prompt of a model, or the reading of the quoting reader."""
+
+    answer: Answer
+    stamp: Stamp
+    prompt: Prompt | None = None
+    reading: Reading | None = None
+
+
+class Write(Protocol):
+    """Write an answer to a question from passages; `on_text` gets the text so far."""
+
+    def __call__(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        on_text: OnText | None = None,
+        watch: Watch | None = None,
+    ) -> Written:
+        """Return the answer and what made it."""
+        ...
+
+
+def quoting(embedder: Embedder, settings: Reader) -> Write:
+    """The quoting reader as a `Write`."""
+    reader = QuotingReader(embedder, settings)
+    stamp = Stamp(
+        model=reader.name, revision=embedder.name, settings={"reader": settings.to_dict()}, versions=package_versions()
+    )
+
+    def write(
+        question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
+    ) -> Written:
+        reading = reader.reading(question, passages)
+        if on_text is not None:
+            for _, end in reading.answer.sentences:
+                on_text(reading.answer.text[:end])
+        return Written(answer=reading.answer, stamp=stamp, reading=reading)
+
+    return write
+
+
+def prompting(model: Writer, prompting: Prompting, decoding: Decoding) -> Write:
+    """A language model or server as a `Write`."""
+
+    def write(
+        question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
+    ) -> Written:
+        prompt, answer = answer_with(model, question, passages, prompting, decoding, on_text, watch)
+        return Written(answer=answer, stamp=stamp_of(model, prompting, decoding), prompt=prompt)
+
+    return write

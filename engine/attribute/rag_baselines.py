@@ -1,0 +1,66 @@
+"""Attr-RAG's baselines and its table (section V): vanilla RAG and re-ranked RAG at k = 10, 20, 30.
+
+Against a reference: cosine, BLEU, Jaccard, ROUGE-1/2/L/Lsum F1; the winner is the method that most metrics favour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.attribute.regeneration import Write, similarities
+from engine.metrics import bleu
+from engine.models.protocols import Embedder, Reranker
+from engine.progress import Watch
+from engine.types import Answer, Passage, Value
+
+DEPTHS = (10, 20, 30)  # Attr-RAG, Table I
+
+
+class Baseline(Value, frozen=True):
+    """One row of the table: what was given and what was written. `k` is the depth asked for."""
+
+    method: str
+    k: int
+    passages: tuple[Passage, ...]
+    answer: Answer
+
+
+def rag_baselines(
+    question: str,
+    retrieved: Sequence[Passage],
+    reranker: Reranker,
+    write: Write,
+    depths: Sequence[int] = DEPTHS,
+    watch: Watch | None = None,
+) -> tuple[Baseline, ...]:
+    """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (50 in METHODS)."""
+    scores = reranker.rank_scores(question, [passage.text for passage in retrieved])
+    order = sorted(range(len(retrieved)), key=lambda i: -float(scores[i]))
+    rankings = {"vanilla": list(retrieved), "re-ranked": [retrieved[i] for i in order]}
+    runs = [(method, k, tuple(ranking[:k])) for method, ranking in rankings.items() for k in depths]
+    rows: list[Baseline] = []
+    for method, k, passages in runs:
+        (watch or Watch()).step("baselines", len(rows), len(runs))
+        rows.append(Baseline(method=method, k=k, passages=passages, answer=write(question, passages)))
+    return tuple(rows)
+
+
+def against_reference(
+    answers: Mapping[str, str], reference: str, embedder: Embedder | None
+) -> dict[str, dict[str, float]]:
+    """For each method the seven similarities to the reference (six without an embedder)."""
+    return {
+        method: {**similarities(reference, text, embedder), "bleu": bleu(reference, text)}
+        for method, text in answers.items()
+    }
+
+
+def winners(table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
+    """The methods that most metrics favour; a tied metric favours each, and methods can tie."""
+    metrics = next(iter(table.values())).keys()
+    wins = dict.fromkeys(table, 0)
+    for metric in metrics:
+        best = max(row[metric] for row in table.values())
+        for method, row in table.items():
+            wins[method] += row[metric] == best
+    return tuple(method for method, count in wins.items() if count == max(wins.values()))

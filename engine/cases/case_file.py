@@ -1,0 +1,196 @@
+"""The case file: one JSON with everything of a case, the same bytes whenever it is written.
+
+    {"format": "groundwork-case", "schema": 2, "case": {...}, "history": [...], "hashes": {...}}
+
+Canonical JSON (canonical.py) and a line break at the end, so that many of them are a JSONL file. Reading checks the
+shape, the hashes, the offsets and the chain of the history, and names the JSON path of what does not fit. The shape
+is published as a JSON Schema: `docs/case-file.schema.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from engine.cases.canonical import canonical, content_hash, digest, settled
+from engine.cases.migrations import migrated
+from engine.cases.review import Mark, check_chain, check_draft
+from engine.errors import CaseFileError, InputError
+from engine.types import Case, Value, inputs_hash, sha256
+
+FORMAT = "groundwork-case"
+SCHEMA = 2
+LARGEST = 64 * 2**20  # bytes of one case file
+
+
+class Hashes(Value, frozen=True):
+    """SHA-256 of each part; `content` of the whole case, `history` the head of the review history ("" without one)."""
+
+    question: str
+    passages: tuple[str, ...]
+    answer: str
+    analyses: tuple[str, ...]
+    content: str
+    history: str
+
+
+class CaseFile(Value, frozen=True):
+    """A case with its review history and the hashes of its parts."""
+
+    format: Literal["groundwork-case"]
+    schema: Literal[2]
+    case: Case
+    history: tuple[Mark, ...]
+    hashes: Hashes
+
+
+def case_file(case: Case, history: Sequence[Mark] = ()) -> CaseFile:
+    """The file of a case."""
+    case = settled(case)
+    return CaseFile(
+        format="groundwork-case", schema=2, case=case, history=tuple(history), hashes=_hashes(case, history)
+    )
+
+
+def write_case_file(case: Case, history: Sequence[Mark] = ()) -> bytes:
+    """The bytes of a case's file; equal cases with equal histories give equal bytes."""
+    return canonical(case_file(case, history)) + b"\n"
+
+
+def read_case_file(data: bytes | str) -> CaseFile:
+    """Check and read a case file of this or an older schema; raise `CaseFileError` with the path of what is wrong."""
+    raw = _decoded(data)
+    try:
+        file = msgspec.convert(migrated(raw), CaseFile)
+    except msgspec.ValidationError as error:
+        raise CaseFileError(f"This is no valid case file: {_told(error)}. Nothing was imported.") from error
+    for path, problem in _problems(file):
+        raise CaseFileError(f"The case file does not hold at {path}: {problem}. Nothing was imported.")
+    return file
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the case file."""
+    schema = msgspec.json.schema(CaseFile)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Groundwork case file, schema {SCHEMA}",
+        **schema,
+    }
+
+
+def _decoded(data: bytes | str) -> dict[str, Any]:
+    if len(data) > LARGEST:
+        raise CaseFileError(f"The file has {len(data) / 2**20:,.0f} MB; a case file has at most {LARGEST >> 20}.")
+    try:
+        raw = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise CaseFileError(f"This is no case file: it is no JSON ({error}). Export the case again.") from error
+    if not isinstance(raw, dict):
+        raise CaseFileError("This is no case file: it is no JSON object. Export the case again.")
+    return raw
+
+
+def _told(error: msgspec.ValidationError) -> str:
+    text = str(error)
+    return text if "`$" in text else f"{text} - at `$`"
+
+
+def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
+    return Hashes(
+        question=sha256(case.question),
+        passages=tuple(sha256(passage.text) for passage in case.passages),
+        answer=sha256(case.answer.text),
+        analyses=tuple(digest(analysis) for analysis in case.analyses),
+        content=content_hash(case),
+        history=history[-1].hash if history else "",
+    )
+
+
+def _problems(file: CaseFile) -> list[tuple[str, str]]:
+    """Everything that does not hold, the narrowest place first: (JSON path, what is wrong)."""
+    return [
+        *_hash_problems(file),
+        *_offset_problems(file.case),
+        *_stamp_problems(file.case),
+        *_history_problems(file),
+    ]
+
+
+def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:
+    expected, given = _hashes(file.case, file.history), file.hashes
+    found: list[tuple[str, str]] = []
+
+    def compare(path: str, hashed: str, of: str, stored: str) -> None:
+        if of != stored:
+            found.append((path, f"its hash is {of[:16]}..., {hashed} says {stored[:16]}..."))
+
+    for name, path, values, stored in (
+        ("passages", "$.case.passages[{}].text", expected.passages, given.passages),
+        ("analyses", "$.case.analyses[{}]", expected.analyses, given.analyses),
+    ):
+        if len(values) != len(stored):
+            found.append((f"$.hashes.{name}", f"it has {len(stored)} hashes for {len(values)} {name}"))
+        for index, (value, hashed) in enumerate(zip(values, stored, strict=False)):
+            compare(path.format(index), f"$.hashes.{name}[{index}]", value, hashed)
+    compare("$.case.question", "$.hashes.question", expected.question, given.question)
+    compare("$.case.answer.text", "$.hashes.answer", expected.answer, given.answer)
+    compare("$.history", "$.hashes.history", expected.history, given.history)
+    compare("$.case", "$.hashes.content", expected.content, given.content)
+    return found
+
+
+def _offset_problems(case: Case) -> list[tuple[str, str]]:
+    """Spans that point outside of the text that they are about."""
+    answer, length = case.answer, len(case.answer.text)
+    lengths = [len(passage.text) for passage in case.passages]
+    spans = [
+        *((f"answer.tokens[{i}]", t.start, t.end, length) for i, t in enumerate(answer.tokens)),
+        *((f"answer.sentences[{i}]", s, e, length) for i, (s, e) in enumerate(answer.sentences)),
+        *((f"answer.citations[{i}]", c.start, c.end, length) for i, c in enumerate(answer.citations)),
+        *(
+            (f"answer.quotes[{i}]", s, e, lengths[number - 1] if 1 <= number <= len(lengths) else -1)
+            for i, (_, number, s, e) in enumerate(answer.quotes)
+        ),
+    ]
+    found = [
+        (f"$.case.{path}", f"the span {start} to {end} does not lie in its text")
+        for path, start, end, limit in spans
+        if not 0 <= start <= end <= limit
+    ]
+    for index, citation in enumerate(answer.citations):
+        if citation.valid and not 1 <= citation.number <= len(lengths):
+            found.append((f"$.case.answer.citations[{index}]", f"there is no passage {citation.number}"))
+    for index, (passage, size) in enumerate(zip(case.passages, lengths, strict=True)):
+        if passage.end - passage.start != size:
+            found.append((f"$.case.passages[{index}]", "its text is not as long as its span"))
+    return found
+
+
+def _stamp_problems(case: Case) -> list[tuple[str, str]]:
+    """Stamps that belong to another question, passages or answer (METHODS section 0)."""
+    asked = inputs_hash(case.question, case.passages)
+    answered = inputs_hash(case.question, case.passages, case.answer.text)
+    stamps = [
+        ("$.case.stamp.inputs", case.stamp.inputs),
+        *((f"$.case.analyses[{i}].stamp.inputs", a.stamp.inputs) for i, a in enumerate(case.analyses)),
+    ]
+    words = "it is the hash of another question, other passages or another answer"
+    return [(path, words) for path, value in stamps if value and value not in (asked, answered)]
+
+
+def _history_problems(file: CaseFile) -> list[tuple[str, str]]:
+    chain = check_chain(file.history, file.case.id)
+    if chain.problem:
+        return [(chain.path, chain.problem.removesuffix("."))]
+    for index, mark in enumerate(file.history):
+        try:
+            check_draft(mark, len(file.case.passages), file.history[:index])
+        except InputError as error:
+            return [(f"$.history[{index}]", str(error).removesuffix("."))]
+    last = file.history[-1] if file.history else None
+    if last and last.kind == "status" and last.value == "signed off" and last.content != content_hash(file.case):
+        return [(f"$.history[{len(file.history) - 1}].content", "the case is not the one that was signed off")]
+    return []

@@ -1,0 +1,58 @@
+"""A case in the making: every change is saved before it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from engine.answer.context import Context
+from engine.answer.write import Written
+from engine.cases.store import CaseStore, now
+from engine.settings import Settings
+from engine.types import Analysis, Case, Step, inputs_hash
+
+OnCase = Callable[[Case], None]
+
+
+class Growing:
+    """The case of one run; `case` is its state so far, which is also what the library holds."""
+
+    def __init__(self, store: CaseStore, case: Case, settings: Settings, on_case: OnCase | None = None) -> None:
+        self.case = case
+        self._store = store
+        self._settings = settings
+        self._on_case = on_case
+
+    def change(self, **values: Any) -> Case:
+        """Replace fields, save, tell."""
+        self.case = msgspec.structs.replace(self.case, **values)
+        self._store.save(self.case)
+        if self._on_case is not None:
+            self._on_case(self.case)
+        return self.case
+
+    def step(self, step: Step) -> None:
+        """Add a finished step."""
+        self.change(steps=(*self.case.steps, step))
+
+    def context(self, context: Context) -> None:
+        """Freeze the passages."""
+        self.change(hits=context.hits, chunk_sets=context.sets, passages=context.passages)
+
+    def answer(self, written: Written) -> Case:
+        """Add the answer with its stamp, and the quoting reader's selection as an analysis."""
+        stamp = msgspec.structs.replace(
+            written.stamp,
+            inputs=inputs_hash(self.case.question, self.case.passages),
+            created=now(),
+            settings={**written.stamp.settings, "retrieval": self._settings.retrieval.to_dict()},
+        )
+        analyses = self.case.analyses
+        if written.reading is not None:
+            analyses = (
+                *analyses,
+                Analysis(id="reading", kind="reading", stamp=stamp, result=written.reading.to_dict()),
+            )
+        return self.change(answer=written.answer, prompt=written.prompt, stamp=stamp, analyses=analyses)

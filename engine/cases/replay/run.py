@@ -1,0 +1,126 @@
+"""Run a replay: strip the case, compute its parts again in a process of its own, compare.
+
+`python -m engine.cases.replay.run` is that process: a stripped case on standard input, outcomes on standard output.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from engine.cases.canonical import canonical
+from engine.cases.replay import parts
+from engine.cases.replay.compare import Number, Replay, compare, differing_versions
+from engine.cases.replay.outcome import Outcome, Tools, stripped
+from engine.errors import CaseError, GroundworkError
+from engine.progress import Watch
+from engine.types import Case
+
+ROOT = Path(__file__).resolve().parents[3]
+Outcomes = dict[str, Outcome]
+
+
+def replay(case: Case, watch: Watch | None = None) -> Replay:
+    """Replay a case in a fresh process; raise `CaseError` if that process fails, `Cancelled` if stopped."""
+    return compared(case, _fresh(stripped(case), watch or Watch()))
+
+
+def replay_here(case: Case, tools: Tools | None = None) -> Replay:
+    """Replay a case in this process, with models and collections of the caller's."""
+    return compared(case, recompute(stripped(case), tools or Tools()))
+
+
+def recompute(case: Case, tools: Tools) -> Outcomes:
+    """The outcome of every part of a stripped case, by its place."""
+    outcomes = {"stamp.inputs": _tried(lambda: parts.inputs_again(case, tools))}
+    if case.hits:
+        outcomes["hits"] = _tried(lambda: parts.hits_again(case, tools))
+    if case.chunk_sets:
+        outcomes["chunk_sets"] = _tried(lambda: parts.sets_again(case, tools))
+    outcomes["answer"] = _answer(case, tools)
+    for analysis in case.analyses:
+        again = parts.replayer_of(analysis)
+        if again is None:
+            outcomes[f"analyses[{analysis.id}]"] = Outcome(why=parts.unreplayable(analysis))
+        else:
+            outcomes[f"analyses[{analysis.id}]"] = _tried(lambda a=analysis, r=again: r(case, a, tools))  # type: ignore[misc]
+    return outcomes
+
+
+def _answer(case: Case, tools: Tools) -> Outcome:
+    if case.stamp.model == "reader":
+        return _tried(lambda: parts.answer_again(case, tools))
+    if case.origin == "imported":
+        return Outcome(why="the answer was imported; nothing here writes it")
+    return Outcome(why=f"the answer of {case.stamp.model} is an input of the replay, not written again")
+
+
+def _tried(work: Callable[[], Outcome]) -> Outcome:
+    try:
+        return work()
+    except GroundworkError as error:
+        return Outcome(why=str(error))
+
+
+def compared(case: Case, outcomes: Outcomes) -> Replay:
+    """The stored values of a case against the outcomes of its replay."""
+    stored = {
+        "stamp.inputs": parts.stored_inputs(case),
+        "hits": parts.stored_hits(case),
+        "chunk_sets": parts.stored_sets(case),
+        "answer": parts.stored_answer(case),
+        **{f"analyses[{a.id}]": parts.comparable(a.result) for a in case.analyses},
+    }
+    numbers: list[Number] = []
+    for place, values in stored.items():
+        if place in outcomes:
+            numbers += compare(place, values, outcomes[place])
+    versions = {**case.stamp.versions}
+    for analysis in case.analyses:
+        versions.update(analysis.stamp.versions)
+    return Replay(case=case.id, numbers=tuple(numbers), versions=differing_versions(versions))
+
+
+def _fresh(case: Case, watch: Watch) -> Outcomes:
+    started = time.monotonic()
+    # The input comes from a file: a pipe that the process is slow to read would have to be fed while waiting.
+    with tempfile.TemporaryFile() as given:
+        given.write(canonical(case))
+        given.seek(0)
+        command = [sys.executable, "-m", "engine.cases.replay.run"]
+        process = subprocess.Popen(command, cwd=ROOT, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            out, err = _wait(process, lambda: watch.step("replay", int(time.monotonic() - started)))
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+    if process.returncode:
+        last = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise CaseError(f"The replay stopped before its end ({last or process.returncode}). Nothing was changed.")
+    return msgspec.json.decode(out.rpartition(b"\n")[2], type=Outcomes)
+
+
+def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[bytes, bytes]:
+    while True:
+        try:
+            return process.communicate(timeout=0.3)
+        except subprocess.TimeoutExpired:
+            tick()
+
+
+def main() -> None:
+    """The process of its own."""
+    case = Case.from_dict(msgspec.json.decode(sys.stdin.buffer.read()))
+    # Libraries print to standard output now and then; the last line is ours.
+    sys.stdout.buffer.write(b"\n" + canonical(recompute(case, Tools())))
+
+
+if __name__ == "__main__":
+    main()

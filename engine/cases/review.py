@@ -1,0 +1,213 @@
+"""Human marks: notes, relevance labels, verdict overrides and status, in an append-only hash-chained history.
+
+Each entry holds the hash of the entry before it and of the case as it stood. What the chain detects: an entry that
+was changed, taken out of the middle or put in. What it does not: a history that was written anew as a whole, or cut
+at its end; against these stand the head hash, which the report prints to be kept elsewhere, and a signing key.
+A machine's verdict is never replaced: an override stands beside it, with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from engine.cases.canonical import content_hash, digest
+from engine.cases.signing import key_name, sign, signature_holds
+from engine.errors import InputError
+from engine.types import Case, Value
+
+Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
+STATUSES = ("open", "in review", "signed off")
+RELEVANCE = ("relevant", "not relevant")
+LONGEST = 20_000  # characters of a note or a reason
+
+
+class Draft(Value, frozen=True):
+    """What a reviewer wants to add.
+
+    `target` is "case", "answer", "passage:3", "fact:1.2", "edit:4", "analysis:ID" or, for a withdrawal, "entry:5".
+    `value` is the note's text, "relevant" or "not relevant", the verdict, or the status; `machine` is what the
+    machine says at the same place, kept beside an override.
+    """
+
+    kind: Kind
+    author: str
+    value: str = ""
+    target: str = "case"
+    reason: str = ""
+    machine: str = ""
+    source: str = ""
+
+
+class Mark(Draft, frozen=True, kw_only=True):
+    """An entry of the history. `content` is the hash of the case as it stood; `source` the entry it was taken from."""
+
+    case: str
+    number: int
+    time: str
+    content: str
+    previous: str = ""
+    hash: str = ""
+    key: str = ""
+    signature: str = ""
+
+
+class Review(Value, frozen=True):
+    """What the history comes to: the marks that stand, and the status."""
+
+    status: str = "open"
+    reviewer: str = ""
+    time: str = ""
+    notes: tuple[Mark, ...] = ()
+    labels: dict[int, Mark] = {}
+    overrides: dict[str, Mark] = {}
+    head: str = ""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The check of a history: `problem` is empty where it holds; `path` names the entry that does not fit."""
+
+    head: str = ""
+    entries: int = 0
+    signed: int = 0
+    verified: int = 0
+    problem: str = ""
+    path: str = ""
+
+    @property
+    def protection(self) -> str:
+        """In words: what a change of this history would be detected by."""
+        if self.problem:
+            return self.problem
+        if not self.entries:
+            return "There is no review entry yet."
+        tail = "Keep the head hash elsewhere: entries cut from the end show against it alone."
+        if not self.signed:
+            return (
+                "The history is hash-chained and not signed: accidental or partial change is detected; a person who"
+                f" can write the library could write a whole new history. {tail}"
+            )
+        if self.verified == self.entries:
+            return f"Every entry is signed and verified: no entry can be changed without the key. {tail}"
+        if self.verified:
+            return f"{self.verified} of {self.entries} entries are signed and verified, the others are not. {tail}"
+        return f"{self.signed} of {self.entries} entries are signed with a key that is not here: not verified. {tail}"
+
+
+def append(case: Case, history: Sequence[Mark], draft: Draft, time: str, key: bytes | None = None) -> Mark:
+    """The next entry of a case's history; raise `InputError` for a draft that says nothing or not enough."""
+    check_draft(draft, len(case.passages), history)
+    mark = Mark(
+        **draft.to_dict(),
+        case=case.id,
+        number=len(history) + 1,
+        time=time,
+        content=content_hash(case),
+        previous=history[-1].hash if history else "",
+        key=key_name(key) if key else "",
+    )
+    sealed = msgspec.structs.replace(mark, hash=entry_hash(mark))
+    return msgspec.structs.replace(sealed, signature=sign(key, sealed.hash)) if key else sealed
+
+
+def entry_hash(mark: Mark) -> str:
+    """Hash of an entry without its own hash and signature."""
+    return digest({k: v for k, v in mark.to_dict().items() if k not in ("hash", "signature")})
+
+
+def check_draft(draft: Draft, passages: int, history: Sequence[Mark]) -> None:
+    """Raise `InputError` where a draft lacks what its kind needs."""
+    if not draft.author.strip():
+        raise InputError("The reviewer has no name. Give one, so that others know whose mark this is.")
+    if max(len(draft.value), len(draft.reason), len(draft.machine)) > LONGEST:
+        raise InputError(f"This is longer than {LONGEST:,} characters. Shorten it, or put it into several notes.")
+    if draft.kind == "note" and not draft.value.strip():
+        raise InputError("The note is empty. Write what you found.")
+    if draft.kind == "status" and draft.value not in STATUSES:
+        raise InputError(f"{draft.value!r} is no status. Choose one of: {', '.join(STATUSES)}.")
+    if draft.kind == "override" and not (draft.value.strip() and draft.reason.strip()):
+        raise InputError("An override needs a verdict and a reason. The machine's own verdict stays beside it.")
+    if draft.kind == "relevance":
+        _check_label(draft, passages)
+    if draft.kind == "withdrawal" and draft.target not in {f"entry:{mark.number}" for mark in history}:
+        raise InputError(f"There is no {draft.target!r} to withdraw. Write entry: and its number.")
+
+
+def _check_label(draft: Draft, passages: int) -> None:
+    if draft.value not in RELEVANCE:
+        raise InputError(f"{draft.value!r} is no label. Choose one of: {', '.join(RELEVANCE)}.")
+    if draft.target not in {f"passage:{number}" for number in range(1, passages + 1)}:
+        raise InputError(f"{draft.target!r} is no passage of this case. Write passage: and a number to {passages}.")
+
+
+def check_chain(history: Sequence[Mark], case_id: str, key: bytes | None = None) -> Chain:
+    """Walk the history; the first entry that does not fit is named."""
+    previous, signed, verified = "", 0, 0
+    for index, mark in enumerate(history):
+        problem = _misfit(mark, case_id, index + 1, previous)
+        if not problem and key is not None and mark.signature and mark.key == key_name(key):
+            verified += 1
+            if not signature_holds(key, mark.hash, mark.signature):
+                problem = "its signature was not made with the key that it names"
+        if problem:
+            return Chain(
+                head=history[-1].hash,
+                entries=len(history),
+                problem=f"The history does not hold: entry {index + 1} was changed or moved ({problem}).",
+                path=f"$.history[{index}]",
+            )
+        signed += bool(mark.signature)
+        previous = mark.hash
+    return Chain(head=previous, entries=len(history), signed=signed, verified=verified)
+
+
+def _misfit(mark: Mark, case_id: str, number: int, previous: str) -> str:
+    if mark.case != case_id:
+        return "it belongs to another case"
+    if mark.number != number:
+        return f"it carries the number {mark.number}"
+    if mark.previous != previous:
+        return "it does not follow the entry before it"
+    return "" if mark.hash == entry_hash(mark) else "its content does not have its hash"
+
+
+def review_of(history: Sequence[Mark]) -> Review:
+    """The marks that stand: the last label and override of each place, all notes, the last status; none withdrawn."""
+    withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
+    standing = [mark for mark in history if f"entry:{mark.number}" not in withdrawn]
+    status = next((mark for mark in reversed(history) if mark.kind == "status"), None)
+    labels = {number: mark for mark in standing if (number := passage_of(mark)) is not None}
+    return Review(
+        status=status.value if status else "open",
+        reviewer=status.author if status else "",
+        time=status.time if status else "",
+        notes=tuple(mark for mark in standing if mark.kind == "note"),
+        labels=labels,
+        overrides={mark.target: mark for mark in standing if mark.kind == "override"},
+        head=history[-1].hash if history else "",
+    )
+
+
+def passage_of(mark: Draft) -> int | None:
+    """The passage that a relevance label is about; None for every other mark."""
+    place, _, number = mark.target.partition(":")
+    return (
+        int(number)
+        if mark.kind == "relevance" and place == "passage" and number.isascii() and number.isdigit()
+        else None
+    )
+
+
+def with_labels(case: Case, review: Review) -> Case:
+    """The case with the reviewers' relevance labels in place of those that came with its passages."""
+    passages = tuple(
+        msgspec.structs.replace(passage, relevant=review.labels[number].value == "relevant")
+        if number in review.labels
+        else passage
+        for number, passage in enumerate(case.passages, start=1)
+    )
+    return msgspec.structs.replace(case, passages=passages)

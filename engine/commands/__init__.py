@@ -1,0 +1,25 @@
+"""The command line, built on click: one file a group of commands, one contract for all of them.
+
+Results are JSONL on standard output in input order, messages go to standard error. Exit status 0: all good;
+1: some records failed; 2: the call itself was wrong.
+"""
+
+from __future__ import annotations
+
+import click
+
+from engine.commands import analyses, answers, corpora, library, models, refine, steps, verify
+from engine.commands.shared import GroundworkGroup
+
+
+@click.group(cls=GroundworkGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main() -> None:
+    """Ask questions of documents, see why the answer is what it is and whether it stands.
+
+    All state lives in one folder: GROUNDWORK_HOME, by default the platform's place for user data.
+    """
+
+
+for module in (corpora, answers, analyses, refine, verify, steps, library, models):
+    for command in module.COMMANDS:
+        main.add_command(command)

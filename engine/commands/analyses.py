@@ -1,0 +1,191 @@
+"""attribute, faithfulness: white-box analyses of records."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import click
+from msgspec.structs import replace
+
+from engine.answer.citations import annotate
+from engine.answer.prompt import build_prompt
+from engine.attribute import registry
+from engine.attribute.aggregate import passage_attribution
+from engine.attribute.input_x_gradient import input_x_gradient
+from engine.attribute.occlusion import occlusion
+from engine.attribute.on_case import faithfulness
+from engine.attribute.regeneration import regenerate
+from engine.attribute.spans import Span
+from engine.commands.shared import emit, file_argument, model_option, progress, run_records, seed_option, set_option
+from engine.commands.shared import workbench as open_workbench
+from engine.errors import InputError, RecordError
+from engine.models.protocols import LanguageModel
+from engine.progress import Watch
+from engine.records import AuditRecord
+from engine.settings import Settings
+from engine.statistics import interval_or_none
+from engine.types import Answer, Attribution, Prompt
+from engine.workbench import Workbench
+
+NAMES = {
+    "input-x-gradient": "input x gradient",
+    "integrated-gradients": "integrated gradients",
+    "attention": "value-weighted attention",
+}
+METHODS = ("occlusion", "keep-one", "occlusion-regenerate", *NAMES)
+
+
+class Scored:
+    """A record under a model: prompt, answer with the model's ids, spans."""
+
+    def __init__(self, record: AuditRecord, model: LanguageModel, settings: Settings) -> None:
+        passages = record.as_passages()
+        if not passages:
+            raise RecordError("The record has no passages, so there is nothing to attribute its answer to.")
+        self.record = record
+        self.passages = passages
+        self.prompt: Prompt = build_prompt(record.question, passages, settings.prompting)
+        style = settings.prompting.citations
+        self.answer: Answer = annotate(model.encode_answer(record.answer), len(passages), style)
+        self.spans: tuple[Span, ...] = record.spans or ((0, len(record.answer)),)
+        for start, end in self.spans:
+            if not 0 <= start < end <= len(record.answer):
+                raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
+
+
+def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, name: str, watch: Watch) -> Attribution:
+    """One method on one record; the rows of `COMMANDS`."""
+    prompt, answer, spans = scored.prompt, scored.answer, scored.spans
+    if name == "occlusion-regenerate":
+        return _regenerated(bench, model, scored, watch)
+    if name == "input-x-gradient":
+        target, every = bench.settings.gradient.target, range(len(answer.tokens))
+        found = input_x_gradient(model, prompt, answer, spans=spans, tokens=every, target=target, watch=watch)
+        return passage_attribution(found, model.encode(prompt))
+    if name not in ("occlusion", "keep-one"):
+        return registry.method(NAMES.get(name, name)).attribute(model, prompt, answer, spans, watch)
+    settings = bench.settings.occlusion
+    if name == "occlusion":
+        return occlusion(model, prompt, answer, spans=spans, settings=settings, watch=watch)
+    alone = occlusion(model, prompt, answer, spans=spans, alone=True, floors=False, settings=settings, watch=watch)
+    # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
+    rows = tuple(tuple(row) for row in alone.details["alone"])
+    return replace(alone, method="keep-one", scores=rows, per_token=())
+
+
+def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: Watch) -> Attribution:
+    """Alpha of each passage by regeneration: mean over the six metrics, whole answer."""
+    write = bench.writer(model.name)
+    sources = [(passage,) for passage in scored.passages]
+    result = regenerate(
+        scored.record.question, sources, lambda q, p: write(q, p, None, watch).answer, bench.embedder, watch=watch
+    )
+    rows = list(zip(*result.alphas.values(), strict=True))
+    return Attribution(
+        method="occlusion-regenerate",
+        model=model.name,
+        unit="1 - similarity",
+        spans=((0, len(result.full.text)),),
+        sources=tuple((number,) for number in range(1, len(sources) + 1)),
+        scores=(tuple(sum(row) / len(row) for row in rows),),
+        per_token=(),
+        numerical_floor=max(result.floors.values()),
+        forwards=result.written,
+        notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
+        details={"alphas": result.alphas, "floors": result.floors},
+    )
+
+
+def _line(identity: str, name: str, found: Attribution) -> dict[str, Any]:
+    kept = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor", "forwards", "backwards")
+    data = found.to_dict()
+    return {
+        "id": identity,
+        "method": name,
+        **{key: data[key] for key in kept},
+        "seconds": found.seconds,
+        "notes": data["notes"],
+    }
+
+
+def _methods(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    known = {*METHODS, *(method.name for method in registry.methods())}
+    for name in names:
+        if name not in known:
+            raise InputError(f"There is no attribution method {name!r}. Choose of: {', '.join(sorted(known))}.")
+    return names
+
+
+@click.command()
+@file_argument
+@click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, with commas.")
+@model_option
+@seed_option
+@set_option
+def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
+    """Score what each passage did to the answer, a line a method.
+
+    Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
+    """
+    names = _methods(methods)
+    bench = open_workbench(assignments, seed)
+    scorer = bench.scorer(model)
+    watch = progress()
+
+    def work(record: AuditRecord) -> list[dict[str, Any]]:
+        scored = Scored(record, scorer, bench.settings)
+        return [_line(record.id, name, attribute_record(bench, scorer, scored, name, watch)) for name in names]
+
+    run_records(file, AuditRecord, work)
+
+
+@click.command("faithfulness")
+@file_argument
+@model_option
+@seed_option
+@set_option
+def faithfulness_command(file: TextIO, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
+    """Perturbation curves of input x gradient and occlusion, and ABPC beside random rankings.
+
+    Example: python -m engine faithfulness answers.jsonl --model embedded
+    """
+    bench = open_workbench(assignments, seed)
+    scorer = bench.scorer(model)
+    watch = progress()
+    found: list[float] = []
+
+    def work(record: AuditRecord) -> list[dict[str, Any]]:
+        scored = Scored(record, scorer, bench.settings)
+        report = faithfulness(scorer, scored.prompt, scored.answer, bench.settings, watch)
+        curve = report.curves[0]
+        found.append(curve.abpc)
+        return [
+            {
+                "id": record.id,
+                "model": scorer.name,
+                "abpc": curve.abpc,
+                "morf": curve.morf,
+                "lerf": curve.lerf,
+                "shares": curve.shares,
+                "random_abpc": report.random.to_dict(),
+                "occlusion_abpc": report.curves[1].abpc,
+                "passage_abpc": report.passages.abpc,
+                "diagnostics": report.diagnostics,
+            }
+        ]
+
+    run_records(file, AuditRecord, work, lambda: emit({"summary": _summary(found)}))
+
+
+def _summary(values: list[float]) -> dict[str, Any]:
+    """Mean ABPC; an interval only from enough cases on (METHODS section 2)."""
+    mean = sum(values) / len(values) if values else None
+    summary: dict[str, Any] = {"n": len(values), "unit": "case", "abpc": mean, "interval": None}
+    interval = interval_or_none(values)
+    if interval is not None:
+        summary["interval"] = [interval.low, interval.high]
+    return summary
+
+
+COMMANDS = (attribute, faithfulness_command)

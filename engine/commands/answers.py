@@ -1,0 +1,82 @@
+"""ask, audit."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import click
+
+from engine.commands.shared import (
+    corpus_option,
+    emit,
+    file_argument,
+    model_option,
+    progress,
+    run_records,
+    seed_option,
+    set_option,
+    workbench,
+)
+from engine.records import AuditRecord
+from engine.types import Case
+from engine.workbench import METHODS
+
+
+@click.command()
+@click.argument("question")
+@corpus_option
+@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the whole case as JSON.")
+@model_option
+@seed_option
+@set_option
+def ask(
+    question: str,
+    corpus: str,
+    method: str,
+    as_json: bool,
+    model: str,
+    seed: int | None,
+    assignments: tuple[str, ...],
+) -> None:
+    """Answer a question from a collection; the case is kept in the library.
+
+    Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
+    """
+    bench = workbench(assignments, seed)
+    case = bench.ask(question, corpus, method=method, model=model, watch=progress())
+    if as_json:
+        emit(case.to_dict())
+    else:
+        click.echo(_readable(case))
+
+
+def _readable(case: Case) -> str:
+    """The answer with its sources, for a terminal; control characters of documents are left out."""
+    cited = {citation.number for citation in case.answer.citations if citation.valid}
+    sources = [
+        f"[{number}] {passage.title or passage.document} ({passage.document}, characters {passage.start}-{passage.end})"
+        for number, passage in enumerate(case.passages, start=1)
+        if number in cited
+    ]
+    lines = [case.answer.text, "", *sources, "", f"Written by {case.stamp.model}. Case {case.id}."]
+    return "".join(c for c in "\n".join(lines) if c.isprintable() or c == "\n")
+
+
+@click.command()
+@file_argument
+@set_option
+def audit(file: TextIO, assignments: tuple[str, ...]) -> None:
+    """Take answers from elsewhere into the library: question, passages, answer.
+
+    Example: python -m engine audit answers.jsonl
+    """
+    bench = workbench(assignments)
+
+    def work(record: AuditRecord) -> list[dict[str, Any]]:
+        return [{"id": record.id, "case": bench.audit(record).id}]
+
+    run_records(file, AuditRecord, work)
+
+
+COMMANDS = (ask, audit)

@@ -1,0 +1,140 @@
+"""ingest, corpora, search."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+import msgspec
+
+from engine.commands.shared import (
+    corpus_option,
+    emit,
+    error_record,
+    progress,
+    run_records,
+    set_option,
+    workbench,
+)
+from engine.corpus.collection import list_corpora, remove
+from engine.corpus.formats.jsonl import Fields
+from engine.corpus.health import health
+from engine.errors import GroundworkError, InputError
+from engine.models.reranker import load_reranker
+from engine.retrieve.rerank import rerank_hits
+from engine.retrieve.search import search as search_passages
+from engine.settings import Retrieval
+from engine.types import Hit, Value
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@corpus_option
+@click.option("--chunking", type=click.Choice(["sentences", "words", "headings"]), default=None, help="How to cut.")
+@click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Where JSONL and CSV records hold these.")
+@set_option
+def ingest(
+    paths: tuple[Path, ...], corpus: str, chunking: str | None, fields: str, assignments: tuple[str, ...]
+) -> None:
+    """Add files and folders to a collection.
+
+    Example: python -m engine ingest reports/ notes.md --corpus field-notes
+    """
+    chosen = [f"chunking.method={chunking}"] if chunking else []
+    report = workbench([*chosen, *assignments]).ingest(paths, corpus, progress(), _fields(fields))
+    emit(report.to_dict())
+    if report.skipped:
+        sys.exit(1)
+
+
+def _fields(text: str) -> Fields | None:
+    """`id=key,title=name,text=body` as a field mapping; None where nothing is mapped."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    mapping = {name.strip(): field.strip() for name, _, field in pairs}
+    if not mapping.keys() <= {"id", "title", "text"} or not all(mapping.values()):
+        raise InputError(f"--fields {text!r} is no mapping. Write for example id=key,title=name,text=body.")
+    return Fields(**mapping) if mapping else None
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def corpora(ctx: click.Context) -> None:
+    """List the collections, or remove one.
+
+    Example: python -m engine corpora remove field-notes
+    """
+    if ctx.invoked_subcommand is None:
+        for corpus in list_corpora():
+            found = health(corpus.name)
+            data = corpus.to_dict()
+            kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
+            emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+
+
+@corpora.command("remove")
+@click.argument("name")
+def corpora_remove(name: str) -> None:
+    """Remove a collection and its index; cases keep their passages.
+
+    Example: python -m engine corpora remove field-notes
+    """
+    remove(name)
+    emit({"removed": name})
+
+
+class Query(Value, frozen=True, forbid_unknown_fields=False):
+    """A record of `search --queries`."""
+
+    id: str
+    text: str
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    passage = hit.passage
+    return {
+        "passage": passage.id,
+        "document": passage.document,
+        "start": passage.start,
+        "end": passage.end,
+        "score": hit.score,
+        "text": passage.text,
+    }
+
+
+@click.command()
+@click.argument("question", required=False)
+@corpus_option
+@click.option("--queries", type=click.File("r", encoding="utf-8"), help='JSONL of {"id", "text"}.')
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages a question.")
+@click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default="hybrid", show_default=True)
+@click.option("--rerank", "reranked", is_flag=True, help="Re-rank a pool of 50 and keep k.")
+def search(question: str | None, corpus: str, queries: TextIO | None, k: int, mode: Any, reranked: bool) -> None:
+    """Find the passages of a collection that are closest to a question.
+
+    Example: python -m engine search "Why is the filtrate hot?" --corpus bench-chemistry -k 5
+    """
+    if (question is None) == (queries is None):
+        raise click.UsageError("Give one question, or --queries FILE.")
+    collection = workbench().collection(corpus)
+    retrieval = Retrieval(k=k, mode=mode)
+    pool = msgspec.structs.replace(retrieval, k=max(k, retrieval.rerank_pool)) if reranked else retrieval
+
+    def answer(query: Query) -> list[dict[str, Any]]:
+        hits = search_passages(collection, query.text, pool)
+        if reranked:
+            hits = rerank_hits(query.text, hits, load_reranker())[:k]
+        return [{"id": query.id, "hits": [_hit(hit) for hit in hits]}]
+
+    if queries is not None:
+        run_records(queries, Query, answer)
+        return
+    try:
+        emit(answer(Query(id="1", text=question or ""))[0])
+    except GroundworkError as error:
+        emit(error_record("1", error))
+        sys.exit(1)
+
+
+COMMANDS = (ingest, corpora, search)

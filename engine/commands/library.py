@@ -1,0 +1,279 @@
+"""cases, report, export, import, replay, review, compare."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from engine.cases.case_file import read_case_file, write_case_file
+from engine.cases.compare import compare_cases
+from engine.cases.importers import LAYOUTS, read_cases
+from engine.cases.importers.layouts import Layout
+from engine.cases.query import SORTS, Query
+from engine.cases.replay import replay as run_replay
+from engine.cases.report import html_report, markdown_report
+from engine.cases.review import STATUSES, Draft, Mark, check_chain, review_of
+from engine.cases.signing import signing_key
+from engine.cases.store import CaseStore, new_case_id
+from engine.commands.shared import Record, emit, error_record, progress, workbench
+from engine.errors import GroundworkError, StorageError
+from engine.types import Case
+
+case_argument = click.argument("case")
+cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")
+
+
+def library() -> CaseStore:
+    """The library of the data folder."""
+    return workbench().cases
+
+
+@click.command()
+@click.argument("search", default="")
+@click.option("--tag", help="Only cases with this tag.")
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--model", help="Only cases written by this model.")
+@click.option("--corpus", help="Only cases of this collection.")
+@click.option("--since", metavar="DAY", help="Changed on or after this day (2026-11-20).")
+@click.option("--until", metavar="DAY", help="Changed on or before this day.")
+@click.option("--sort", type=click.Choice(SORTS), default="updated", show_default=True)
+@click.option("--ascending", is_flag=True)
+@click.option("--deleted", is_flag=True, help="The cases in the bin instead.")
+@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True)
+def cases(search: str, **options: Any) -> None:
+    """List the library of cases, last changed first; every word of SEARCH must be found.
+
+    Example: python -m engine cases recrystallized --status open --sort created
+    """
+    for row in library().rows(Query(text=search, **options)):
+        emit(row.to_dict())
+
+
+@click.command()
+@case_argument
+@click.option("--html", "html", type=click.Path(path_type=Path), help="Write one self-contained HTML file.")
+@click.option("--md", "markdown", type=click.Path(path_type=Path), help="Write Markdown.")
+@click.option("--json", "as_json", type=click.Path(path_type=Path), help="Write the case file.")
+def report(case: str, html: Path | None, markdown: Path | None, as_json: Path | None) -> None:
+    """Write the report of a case; "-" is standard output.
+
+    Example: python -m engine report 3f9c0a417b2e --html answer.html
+    """
+    found, history = library().load_whole(case)
+    key = signing_key()
+    if html is None and markdown is None and as_json is None:
+        raise click.UsageError("Name a file: --html OUT, --md OUT or --json OUT.")
+    if html is not None:
+        _write_file(html, html_report(found, history, key).encode())
+    if markdown is not None:
+        _write_file(markdown, markdown_report(found, history, key).encode())
+    if as_json is not None:
+        _write_file(as_json, write_case_file(found, history))
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    if str(path) == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+        return
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise StorageError(f"{path} could not be written ({error.strerror}). Choose another place.") from error
+    emit({"written": str(path), "bytes": len(data)})
+
+
+@click.command()
+@cases_argument
+@click.option("--matching", metavar="SEARCH", help="Every case that the search finds.")
+@click.option("--all", "everything", is_flag=True, help="The whole library.")
+def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> None:
+    """Write case files to standard output, one line a case.
+
+    Example: python -m engine export 3f9c0a417b2e > case.json
+    """
+    store = library()
+    ids = list(cases)
+    if matching is not None or everything:
+        ids += [row.id for row in store.rows(Query(text=matching or "", limit=1_000_000))]
+    if not ids:
+        raise click.UsageError("Name a case, or use --matching SEARCH or --all.")
+    _each(ids, lambda case_id: _write_file(Path("-"), write_case_file(*store.load_whole(case_id))))
+
+
+def _each(ids: list[str], work: Callable[[str], None]) -> None:
+    """Do `work` for each id; a bad one leaves an error in its place and the run goes on."""
+    failed = False
+    for case_id in dict.fromkeys(ids):
+        try:
+            work(case_id)
+        except GroundworkError as error:
+            failed = True
+            emit(error_record(case_id, error))
+    if failed:
+        sys.exit(1)
+
+
+@click.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--layout", type=click.Choice(LAYOUTS), help="What the file is.  [default: by its field names]")
+@click.option("--sources", type=click.File("rb"), help="RAGTruth's source_info.jsonl, beside its response.jsonl.")
+@click.option("--replace", is_flag=True, help="Replace a case of the same id that differs.")
+@click.option("--copy", is_flag=True, help="Give every case a fresh id; its review history stays behind.")
+def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, replace: bool, copy: bool) -> None:
+    """Take case files into the library, or answers from elsewhere: own JSONL, ALCE, GaRAGe, RAGTruth.
+
+    A case file that does not validate is refused with the place that is wrong.
+
+    Example: python -m engine import case.json
+    """
+    store, failed = library(), False
+    for identity, found in read_cases(file.read(), layout, sources.read() if sources else None):
+        try:
+            if isinstance(found, GroundworkError):
+                raise found
+            emit({"id": identity, **_put(store, *found, replace, copy)})
+        except GroundworkError as error:
+            failed = True
+            emit(error_record(identity, error))
+    if failed:
+        sys.exit(1)
+
+
+def _put(store: CaseStore, case: Case, history: tuple[Mark, ...], replace: bool, copy: bool) -> Record:
+    if copy:
+        case, history = msgspec.structs.replace(case, id=new_case_id(), parent=case.id), ()
+    store.put(case, history, replace=replace)
+    return {"case": case.id, "question": case.question, "passages": len(case.passages), "entries": len(history)}
+
+
+@click.command()
+@cases_argument
+def delete(cases: tuple[str, ...]) -> None:
+    """Put cases into the bin; `restore` brings them back.
+
+    Example: python -m engine delete 3f9c0a417b2e
+    """
+    store = library()
+    _each(list(cases), lambda case_id: emit({"deleted": store.delete(case_id).id}))
+
+
+@click.command()
+@cases_argument
+def restore(cases: tuple[str, ...]) -> None:
+    """Bring cases back from the bin.
+
+    Example: python -m engine restore 3f9c0a417b2e
+    """
+    store = library()
+    _each(list(cases), lambda case_id: emit({"restored": store.restore(case_id).id}))
+
+
+@click.command()
+@case_argument
+@click.option("--reviewer", default=None, help="Who you are.  [default: the name of this account]")
+@click.option("--note", help="Add a note.")
+@click.option("--on", "target", default="case", show_default=True, help="case, answer, passage:3, fact:1.2, edit:4.")
+@click.option("--relevant", type=int, multiple=True, metavar="N", help="Label passage N relevant.")
+@click.option("--not-relevant", type=int, multiple=True, metavar="N", help="Label passage N not relevant.")
+@click.option("--override", metavar="VERDICT", help="Your verdict at --on, beside the machine's; needs --reason.")
+@click.option("--machine", default="", metavar="VERDICT", help="The machine's verdict that you override.")
+@click.option("--reason", default="", help="Why.")
+@click.option("--withdraw", type=int, multiple=True, metavar="N", help="Withdraw entry N; it stays in the history.")
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--new-version", is_flag=True, help="Copy a signed-off case so that it can be changed.")
+@click.option("--seen", metavar="HASH", help="Refuse if the history's head is not this one any more.")
+def review(case: str, reviewer: str | None, seen: str | None, new_version: bool, **said: Any) -> None:
+    """Show the review of a case, or add to it: notes, labels, overrides, status.
+
+    Example: python -m engine review 3f9c0a417b2e --note "Checked against the standard." --on passage:3
+    """
+    store, author = library(), reviewer or getpass.getuser()
+    if new_version:
+        emit({"case": store.new_version(case, author).id, "parent": case})
+        return
+    for draft in _drafts(author, **said):
+        store.add_mark(case, draft, seen)
+        seen = None
+    history = store.history(case)
+    chain = check_chain(history, case, signing_key())
+    emit(
+        {
+            "case": case,
+            "review": review_of(history).to_dict(),
+            "history": [mark.to_dict() for mark in history],
+            "holds": not chain.problem,
+            "protection": chain.protection,
+            "head": chain.head,
+        }
+    )
+
+
+def _drafts(author: str, **said: Any) -> list[Draft]:
+    """What the options say, as marks; the status last, because a signed-off case takes no more."""
+    target, reason = said["target"], said["reason"]
+    found = []
+    if said["note"] is not None:
+        found.append(Draft(kind="note", author=author, value=said["note"], target=target))
+    for option, value in (("relevant", "relevant"), ("not_relevant", "not relevant")):
+        found += [
+            Draft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
+            for number in said[option]
+        ]
+    if said["override"] is not None:
+        found.append(
+            Draft(
+                kind="override",
+                author=author,
+                value=said["override"],
+                target=target,
+                reason=reason,
+                machine=said["machine"],
+            )
+        )
+    found += [Draft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
+    if said["status"] is not None:
+        found.append(Draft(kind="status", author=author, value=said["status"], reason=reason))
+    return found
+
+
+@click.command()
+@case_argument
+def replay(case: str) -> None:
+    """Score the inputs of a case again in a fresh process; CASE is an id or a case file.
+
+    Each value is reproduced, drifted (by how much, against the numerical floor) or cannot be compared (why).
+
+    Example: python -m engine replay 3f9c0a417b2e
+    """
+    path = Path(case)
+    found = read_case_file(path.read_bytes()).case if path.is_file() else library().load(case)
+    result = run_replay(found, progress())
+    for number in result.numbers:
+        emit(number.to_dict())
+    counts = {status: result.count(status) for status in ("reproduced", "drifted", "cannot")}
+    emit({"summary": {"case": result.case, **counts, "versions": result.versions, "text": result.summary}})
+    if counts["drifted"] or counts["cannot"]:
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("left")
+@click.argument("right")
+def compare(left: str, right: str) -> None:
+    """Compare two cases: settings, aligned passages, words, verdicts, attribution on one scale.
+
+    Example: python -m engine compare 3f9c0a417b2e 81d2e6c05a9f
+    """
+    store = library()
+    (one, one_history), (other, other_history) = store.load_whole(left), store.load_whole(right)
+    emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
+
+
+COMMANDS = (cases, report, export, import_, delete, restore, replay, review, compare)

@@ -1,0 +1,114 @@
+"""What every command shares: errors to exit codes, records in, records out, progress to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO, TypeVar
+
+import click
+import msgspec
+
+from engine.errors import GroundworkError
+from engine.progress import Watch
+from engine.records import read_jsonl
+from engine.settings import Settings
+from engine.types import Value
+from engine.workbench import Workbench
+
+V = TypeVar("V", bound=Value)
+Record = dict[str, Any]
+file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
+corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The collection to use.")
+model_option = click.option("--model", default="auto", show_default=True, help="auto, reader, embedded, an id, a URL.")
+seed_option = click.option("--seed", type=int, default=None, help="Seed of everything that is drawn.")
+set_option = click.option("--set", "assignments", multiple=True, metavar="STAGE.FIELD=VALUE", help="Change a setting.")
+
+
+class GroundworkGroup(click.Group):
+    """A group whose commands turn the engine's errors into one sentence and exit status 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except GroundworkError as error:
+            click.echo(f"{type(error).__name__}: {error}", err=True)
+            ctx.exit(2)
+        except KeyboardInterrupt:
+            click.echo("Stopped. What was written so far is complete, line by line.", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:
+            # The reader has gone (`| head`): close quietly, as other tools do.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
+
+def emit(value: Any) -> None:
+    """Write one JSON line at once."""
+    line = msgspec.json.encode(value).decode("utf-8", "replace")
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def settings_of(assignments: Iterable[str], seed: int | None = None) -> Settings:
+    """Settings with `--set` and `--seed` applied."""
+    seeds = [] if seed is None else [f"{stage}.seed={seed}" for stage in ("decoding", "occlusion", "faithfulness")]
+    return Settings().apply([*seeds, *assignments])
+
+
+def workbench(assignments: Iterable[str] = (), seed: int | None = None) -> Workbench:
+    """A workbench on the data folder with those settings."""
+    return Workbench(settings=settings_of(assignments, seed))
+
+
+def progress() -> Watch:
+    """A watch that reports to standard error: a line a stage on a terminal, a line a minute otherwise."""
+    said, spoke = "", time.monotonic()
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal said, spoke
+        line = f"{stage} {done:,}/{total:,}" if total else stage
+        if sys.stderr.isatty() and line != said:
+            sys.stderr.write(f"\r\x1b[2K{line}")
+            sys.stderr.flush()
+        elif time.monotonic() - spoke >= 60:
+            spoke = time.monotonic()
+            click.echo(line, err=True)
+        said = line
+
+    return Watch(report=report)
+
+
+def error_record(identity: str, error: GroundworkError) -> Record:
+    """What stands in the place of a record that failed."""
+    return {"id": identity, "error": {"type": type(error).__name__, "message": str(error)}}
+
+
+def run_records(
+    file: TextIO,
+    kind: type[V],
+    work: Callable[[V], Iterable[Record]],
+    close: Callable[[], None] | None = None,
+) -> None:
+    """Apply `work` to every record of a JSONL file; a bad one leaves an error in its place and the run goes on.
+
+    `close` writes the summary after the last record.
+    """
+    failed = False
+    for number, data in enumerate(read_jsonl(file), start=1):
+        identity = str(number) if isinstance(data, GroundworkError) else str(data["id"])
+        try:
+            if isinstance(data, GroundworkError):
+                raise data
+            for record in work(kind.from_dict(data)):
+                emit(record)
+        except GroundworkError as error:
+            failed = True
+            emit(error_record(identity, error))
+    if close is not None:
+        close()
+    if failed:
+        sys.exit(1)

@@ -1,0 +1,160 @@
+"""steps, calibrate-threshold: questions worked out step by step, and T of an embedder."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import click
+
+from engine.commands.refine import writer_of
+from engine.commands.shared import (
+    corpus_option,
+    emit,
+    file_argument,
+    model_option,
+    progress,
+    run_records,
+    seed_option,
+    set_option,
+)
+from engine.commands.shared import workbench as open_workbench
+from engine.errors import RecordError
+from engine.reason.methods import METHODS, method_of
+from engine.reason.on_case import means_for
+from engine.reason.options import Problem, letter
+from engine.reason.solve import known_calls, solve
+from engine.reason.threshold import LabelledQuestion, calibrate, keep, labelled_pairs
+from engine.reason.values import Asked, ReasonStep, Solution, similarity
+from engine.records import read_jsonl
+from engine.retrieve.search import check_question
+from engine.types import Hit, Value
+
+ALL = ",".join(method.name for method in METHODS)
+
+
+class StepsRecord(Value, frozen=True, forbid_unknown_fields=False):
+    """A question, with its options where it is multiple choice."""
+
+    question: str
+    options: tuple[str, ...] = ()
+    id: str = ""
+
+    def as_problem(self) -> Problem:
+        """The problem; raise `QuestionError` or `RecordError` where it cannot be asked."""
+        check_question(self.question)
+        if any(not option.strip() for option in self.options):
+            raise RecordError("An option is empty. Give the text of every option.")
+        letter(max(len(self.options) - 1, 0))
+        return Problem(question=self.question, options=self.options)
+
+
+def row_of(identity: str, solution: Solution) -> dict[str, Any]:
+    """The line of a run."""
+    choice = solution.choice
+    raw = solution.decomposition.asked.reply if solution.decomposition and solution.state == "unparsed" else None
+    return {
+        "id": identity,
+        "method": solution.method,
+        "model": solution.model,
+        "state": solution.state,
+        "steps": [step_row(step) for step in solution.steps],
+        "answer": solution.answer,
+        "choice": None if choice is None else letter(choice),
+        "threshold": solution.threshold,
+        "embedder": solution.embedder,
+        **solution.cost.to_dict(),
+        "notes": [*(solution.decomposition.notes if solution.decomposition else ()), *solution.notes],
+        **({"raw": raw} if raw is not None else {}),
+    }
+
+
+def step_row(step: ReasonStep) -> dict[str, Any]:
+    """One step; `logical_query` is null for a method that searches something else, named in `searched`."""
+    search = step.search
+    return {
+        "question": step.question,
+        "query": step.query,
+        "searched": search.kind if search else None,
+        "searched_text": search.text if search else None,
+        "logical_query": search.text if search and search.kind == "logical query" else None,
+        "kept": [hit_row(hit) for hit in step.kept],
+        "dropped": [hit_row(hit) for hit in step.dropped],
+        "answer": step.answer,
+        "notes": list(step.notes),
+    }
+
+
+def hit_row(hit: Hit) -> dict[str, Any]:
+    """A passage as `search` writes it; the score is the cosine that T is compared with."""
+    passage = hit.passage
+    return {
+        "passage": passage.id,
+        "document": passage.document,
+        "start": passage.start,
+        "end": passage.end,
+        "score": similarity(hit),
+        "text": passage.text,
+    }
+
+
+@click.command()
+@file_argument
+@corpus_option
+@click.option("--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, with commas.")
+@model_option
+@seed_option
+@set_option
+def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
+    """Work questions out step by step, a line a method.
+
+    Methods named together share the calls that are the same for all of them, as the decomposition.
+
+    Example: python -m engine steps questions.jsonl --corpus science-primer --method raise,hyde
+    """
+    chosen = [method_of(name) for name in methods.split(",") if name.strip()]
+    bench = open_workbench(assignments, seed)
+    collection, writer = bench.collection(corpus), writer_of(model)
+    watch = progress()
+    means = [means_for(collection, writer, bench.settings, method) for method in chosen]  # a T that lacks is told now
+
+    def work(record: StepsRecord) -> list[dict[str, Any]]:
+        problem, known, rows = record.as_problem(), dict[str, Asked](), []
+        for method, given in zip(chosen, means, strict=True):
+            solution = solve(problem, method, given.with_known(known), watch)
+            known.update(known_calls(solution, writer, bench.settings.decoding))
+            rows.append(row_of(record.id, solution))
+        return rows
+
+    run_records(file, StepsRecord, work)
+
+
+@click.command("calibrate-threshold")
+@file_argument
+@corpus_option
+@click.option("--dry-run", is_flag=True, help="Print T and do not keep it.")
+def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool) -> None:
+    """Take T from labelled questions of a corpus, and use it for the corpus's embedder from now on.
+
+    A record is {"question", "gold": [words that stand in the corpus, ...]}; labelled "steps" are used in its place.
+
+    Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes
+    """
+    collection = open_workbench().collection(corpus)
+    pairs = labelled_pairs(_labelled(file), collection)
+    found = calibrate(collection.embedder, pairs, corpus, progress())
+    if not dry_run:
+        keep(found)
+    emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})
+
+
+def _labelled(file: TextIO) -> list[LabelledQuestion]:
+    """The records; the first bad one ends the call, for a T from part of a file would pass for one from all of it."""
+    found = []
+    for data in read_jsonl(file):
+        if isinstance(data, RecordError):
+            raise data
+        found.append(LabelledQuestion.from_dict(data))
+    return found
+
+
+COMMANDS = (steps, calibrate_threshold)

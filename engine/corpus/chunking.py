@@ -1,0 +1,135 @@
+"""Documents to passages with exact offsets: whole sentences to a word budget, blocks of words, or headings.
+
+Consecutive passages do not overlap unless asked (METHODS section 0). White space between passages belongs to
+none of them; everything else of the document stands in at least one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from engine.settings import Chunking
+from engine.text import Span, sentences
+from engine.types import Document, Passage, sha256
+
+_LONGEST = 2_000  # characters; a "sentence" above this (a line of data) is cut at white space
+_USUAL_WORD = 6  # characters of a word with its space
+_WORD_LENGTH = 40  # characters a word of the budget at most, so that a run of unbroken characters is no passage
+
+
+def passages(document: Document, chunking: Chunking | None = None) -> tuple[Passage, ...]:
+    """The passages of `document` in order; `text == document.text[start:end]` for each.
+
+    The id is "{document id}@{first 10 hex digits of the text's SHA-256}:{start}-{end}": it names document,
+    content and span, so it never comes to mean something else.
+    """
+    how = chunking or Chunking()
+    digest = sha256(document.text)[:10]
+    spans = _SPANS[how.method](document, how)
+    return tuple(
+        Passage(
+            id=f"{document.id}@{digest}:{start}-{end}",
+            document=document.id,
+            title=document.title,
+            ordinal=ordinal,
+            start=start,
+            end=end,
+            text=document.text[start:end],
+            page=page_of(document, start),
+        )
+        for ordinal, (start, end) in enumerate(spans)
+    )
+
+
+def page_of(document: Document, offset: int) -> int | None:
+    """The page, from 1, on which `offset` lies; None where the format has no pages."""
+    return bisect_right(document.pages, offset) if document.pages else None
+
+
+def by_sentences(document: Document, how: Chunking) -> list[Span]:
+    """Whole sentences up to `how.words` words; a longer sentence is a passage of its own."""
+    units = [piece for span in sentences(document.text) for piece in _cut(document.text, span, how)]
+    return _pack(document.text, units, how)
+
+
+def by_words(document: Document, how: Chunking) -> list[Span]:
+    """Blocks of `how.words` white-space words, as the 100-word passages of DPR and RAISE."""
+    return _pack(document.text, list(_tokens(document.text, how)), how)
+
+
+def by_headings(document: Document, how: Chunking) -> list[Span]:
+    """One passage a section; a section over the budget is split by whole sentences inside it.
+
+    A document without headings is packed by sentences.
+    """
+    starts = sorted({0, *(section.start for section in document.sections), len(document.text)})
+    spans: list[Span] = []
+    for start, end in pairwise(starts):
+        units = [
+            (start + s, start + e)
+            for span in sentences(document.text[start:end])
+            for s, e in _cut(document.text[start:end], span, how)
+        ]
+        spans.extend(_pack(document.text, units, how))
+    return spans
+
+
+_SPANS = {"sentences": by_sentences, "words": by_words, "headings": by_headings}
+
+
+def _pack(text: str, units: Sequence[Span], how: Chunking) -> list[Span]:
+    """Join consecutive units greedily while they hold at most `how.words` words, repeating `how.overlap` words."""
+    budget = max(how.words, 1)
+    sizes = [len(text[s:e].split()) for s, e in units]
+    spans: list[Span] = []
+    first = 0
+    while first < len(units):
+        last, total = first, sizes[first]
+        while (
+            last + 1 < len(units)
+            and total + sizes[last + 1] <= budget
+            and units[last + 1][1] - units[first][0] <= budget * _WORD_LENGTH
+        ):
+            last += 1
+            total += sizes[last]
+        spans.append((units[first][0], units[last][1]))
+        if last + 1 == len(units):
+            break
+        first = _restart(sizes, first, last, how.overlap)
+    return spans
+
+
+def _restart(sizes: Sequence[int], first: int, last: int, overlap: int) -> int:
+    """The unit at which the next span starts: after `last`, less the whole units that fit into the overlap."""
+    start, repeated = last + 1, 0
+    while start - 1 > first and repeated + sizes[start - 1] <= overlap:
+        start -= 1
+        repeated += sizes[start]
+    return start
+
+
+def _cut(text: str, span: Span, how: Chunking) -> Iterator[Span]:
+    """The span whole, or if it is no sentence by its length in pieces of about the budget, cut at white space."""
+    start, end = span
+    if end - start <= _LONGEST:
+        yield span
+        return
+    piece = min(max(how.words, 1) * _USUAL_WORD, _LONGEST)
+    while start < end:
+        cut = min(start + piece, end)
+        if cut < end:
+            space = max(text.rfind(c, start + 1, cut) for c in " \t\n")
+            cut = space if space > start else cut
+        yield start, cut
+        start = cut
+        while start < end and text[start].isspace():
+            start += 1
+
+
+def _tokens(text: str, how: Chunking) -> Iterator[Span]:
+    """Spans of the white-space words of `text`."""
+    for match in re.finditer(r"\S+", text):
+        yield from _cut(text, match.span(), how)

@@ -1,0 +1,86 @@
+"""Is a collection whole: its files' hashes, its offsets, its vectors, its index; and what can be mended is mended.
+
+The documents are the truth: passages and vectors are made again from them, the index from the vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from engine.corpus import index, store
+from engine.corpus.collection import Collection
+from engine.corpus.store import Manifest, Snapshot
+from engine.errors import CorpusError, CorpusLocked, GroundworkError, ServerError
+from engine.progress import Watch
+from engine.types import Value
+
+
+class Health(Value, frozen=True):
+    """What was found. `notes` say in sentences what was wrong and what was done about it."""
+
+    state: Literal["good", "mended", "damaged"]
+    notes: tuple[str, ...] = ()
+
+
+def health(name: str, watch: Watch | None = None, with_index: bool = False) -> Health:
+    """Check a collection and mend what can be mended; raise `CorpusNotFound` if there is none of that name.
+
+    The index is checked where one exists or `with_index` asks for it.
+    """
+    collection = Collection.open(name)
+    manifest = collection.manifest
+    wrong = store.verify_hashes(collection.folder, manifest) if manifest.generation else []
+    if "documents.jsonl" in wrong:
+        return Health(
+            state="damaged",
+            notes=("The stored documents are damaged. Remove the collection and ingest its files again.",),
+        )
+    notes: list[str] = []
+    try:
+        if wrong:
+            notes.append(_mend(collection, manifest, wrong, watch or Watch()))
+        snapshot = collection.snapshot()
+        notes.extend(_inconsistencies(snapshot))
+    except CorpusError as error:
+        return Health(state="damaged", notes=(*notes, str(error)))
+    return _with_index(collection, snapshot, notes, watch, with_index)
+
+
+def _mend(collection: Collection, manifest: Manifest, wrong: list[str], watch: Watch) -> str:
+    """Make passages and vectors again from the documents; return what is said about it."""
+    documents = store.read_documents(collection.folder, manifest)
+    collection.rebuild_from(documents, watch)
+    return f"{' and '.join(wrong)} did not match what was written; made again from the stored documents."
+
+
+def _inconsistencies(snapshot: Snapshot) -> list[str]:
+    """Sentences about what does not fit; nothing where all is well."""
+    notes = []
+    for passage in snapshot.passages:
+        document = snapshot.documents.get(passage.document)
+        if document is None or document.text[passage.start : passage.end] != passage.text:
+            notes.append(f"Passage {passage.id} is not the text at its place in its document.")
+    if not np.isfinite(snapshot.vectors).all():
+        notes.append("Some vectors hold values that are no numbers.")
+    return notes
+
+
+def _with_index(
+    collection: Collection, snapshot: Snapshot, notes: list[str], watch: Watch | None, wanted: bool
+) -> Health:
+    """The verdict with what the index check says."""
+    damaged = bool(notes) and not notes[0].endswith("made again from the stored documents.")
+    if snapshot.passages and (wanted or index.exists(collection.folder)):
+        was_open = index.is_open(collection.folder)
+        try:
+            notes.extend(filter(None, [index.open_index(collection.folder, snapshot, watch).repaired]))
+        except (CorpusLocked, ServerError) as error:
+            return Health(state="damaged" if damaged else "good", notes=(*notes, str(error)))
+        except GroundworkError as error:
+            return Health(state="damaged", notes=(*notes, str(error)))
+        finally:
+            if not was_open:  # a check must not keep other processes from the index
+                index.close_index(collection.folder)
+    return Health(state="damaged" if damaged else "mended" if notes else "good", notes=tuple(notes))

@@ -1,0 +1,238 @@
+"""Chroma as an index of a collection's vectors: built from our own files, checked, and rebuilt when it fails.
+
+Measured reasons for the precautions: a process killed while Chroma wrote left collections that never opened again,
+and two processes writing one path lost vectors without a word. So an index folder is used by one process at a
+time, says in `index.json` (written last) which passages it holds, is never trusted without that file, a count and
+a probe, and is rebuilt under a new name when any of them fails. Hits are scored again from our own vectors.
+
+With GROUNDWORK_CHROMA=http://HOST:PORT a Chroma server (`chroma run`) holds the index instead, shared by several
+processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.corpus import chroma
+from engine.corpus.store import Snapshot, storage
+from engine.errors import Cancelled, CorpusLocked, ServerError, StorageError
+from engine.models.protocols import Floats
+from engine.progress import Watch
+
+if TYPE_CHECKING:
+    from chromadb.api.models.Collection import Collection as ChromaCollection
+
+log = logging.getLogger(__name__)
+SERVER = "GROUNDWORK_CHROMA"
+NEEDED_FROM = 50_000  # passages; below, exact search is as fast as the index
+_STATE = "index.json"
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index that holds exactly the passages of `held`; `repaired` says what was found and done, or is empty."""
+
+    held: str
+    collection: ChromaCollection
+    rows: dict[str, int]
+    repaired: str = ""
+
+    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
+        """Snapshot rows of about the `count` nearest passages, ascending; approximate, so ask for more than needed.
+
+        Raises `ServerError` where the server has gone away since the index was opened.
+        """
+        try:
+            answer = self.collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
+        except chroma.failures() as error:
+            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
+        return np.array(sorted(self.rows[i] for i in answer["ids"][0] if i in self.rows), dtype=np.intp)
+
+
+class NotReady(Exception):
+    """There is no index in step, and the caller did not ask for one to be built."""
+
+
+def held_by(snapshot: Snapshot) -> str:
+    """The hashes of the passages' and the vectors' files: the same exactly where one index serves for both."""
+    return "-".join(snapshot.manifest.hashes.get(name, "")[:32] for name in ("passages.jsonl", "vectors.npy"))
+
+
+def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, build: bool = True) -> Index:
+    """The index of a collection in step with `snapshot`: opened, brought up to date, or rebuilt.
+
+    Raises `CorpusLocked` where another process has the embedded index open, `ServerError` where the server named
+    by GROUNDWORK_CHROMA does not answer, `NotReady` where there is something to write and `build` is False. Each
+    leaves exact search, which needs no index.
+    """
+    held = held_by(snapshot)
+    known = _OPEN.get(folder)
+    if known is not None and known.held == held:
+        return known
+    if not build and not os.environ.get(SERVER) and _state(folder).get("held") != held:
+        raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
+    server = os.environ.get(SERVER, "")
+    opened = (_on_server if server else _embedded)(folder, snapshot, held, watch or Watch(), build)
+    _OPEN[folder] = opened
+    return opened
+
+
+def keep_in_step(folder: Path, snapshot: Snapshot, watch: Watch) -> None:
+    """After an ingest: bring the index up to date where a search will ask for it; the documents are stored already.
+
+    Where it cannot be had now, or the user cancels, searches go on exactly and the next ingest or check makes it.
+    """
+    if len(snapshot.passages) <= NEEDED_FROM and not os.environ.get(SERVER):
+        return
+    try:
+        open_index(folder, snapshot, watch)
+    except (CorpusLocked, ServerError, StorageError, Cancelled) as error:
+        log.warning("The search index was left as it was: %s", error)
+
+
+def exists(folder: Path) -> bool:
+    """Is there an index on the disk, whole or not, or a server that should hold one."""
+    return bool(os.environ.get(SERVER)) or (folder / _STATE).exists() or any(folder.glob("index-*"))
+
+
+def is_open(folder: Path) -> bool:
+    """Does this process have the index open."""
+    return folder in _OPEN
+
+
+def forget(folder: Path) -> None:
+    """Close the index of a collection that is being removed, and delete what a server holds of it."""
+    server = os.environ.get(SERVER, "")
+    if server:
+        try:
+            chroma.delete_served(server, folder)
+        except chroma.failures() as error:
+            log.warning("The Chroma server at %s kept the index of %s (%s).", server, folder.name, error)
+    close_index(folder)
+
+
+def close_index(folder: Path) -> None:
+    """Forget the open index of a collection and let another process have it."""
+    _OPEN.pop(folder, None)
+    lock = _LOCKS.pop(folder, None)
+    if lock is not None:
+        lock.release()
+
+
+_OPEN: dict[Path, Index] = {}
+_LOCKS: dict[Path, Any] = {}
+
+
+def _embedded(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
+    """The index under the collection's own folder."""
+    _take_lock(folder)
+    place = _current_place(folder)
+    trouble = ""
+    if place is not None:
+        try:
+            return _brought_up_to_date(chroma.embedded(place), folder, place, snapshot, held, watch)
+        except chroma.failures() as error:
+            trouble = f"The search index did not fit its collection ({error}) and was rebuilt from the stored vectors."
+            log.warning("The search index of %s did not fit its collection (%s).", folder.name, error)
+    if not build:
+        raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
+    return _rebuilt(folder, snapshot, held, watch, trouble)
+
+
+def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch, trouble: str) -> Index:
+    """A new index under a new name; the old folders go."""
+    place = folder / f"index-{uuid.uuid4().hex[:12]}"
+    with storage("the search index"):
+        (folder / _STATE).unlink(missing_ok=True)
+        for old in folder.glob("index-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        place.mkdir()
+    collection = chroma.embedded(place)
+    chroma.fill(collection, snapshot, range(len(snapshot.passages)), watch)
+    _write_state(folder, place, held)
+    return Index(held=held, collection=collection, rows=chroma.rows_of(snapshot), repaired=trouble)
+
+
+def _brought_up_to_date(
+    collection: ChromaCollection, folder: Path, place: Path, snapshot: Snapshot, held: str, watch: Watch
+) -> Index:
+    """The index with what is new added and what is gone removed; raise `NotInStep` if it fails its check."""
+    if _state(folder).get("held") != held:
+        with storage("the search index"):
+            (folder / _STATE).unlink(missing_ok=True)
+        chroma.synchronise(collection, snapshot, watch)
+        _write_state(folder, place, held)
+    chroma.check(collection, snapshot)
+    return Index(held=held, collection=collection, rows=chroma.rows_of(snapshot))
+
+
+def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
+    """The index on the server, named after the collection's folder; one process at a time brings it up to date."""
+    from filelock import FileLock
+
+    address = os.environ[SERVER]
+    try:
+        collection = chroma.served(address, folder)
+        with FileLock(folder / "server.lock"):
+            if (collection.metadata or {}).get("held") != held:
+                if not build:
+                    raise NotReady(f"The index on {address} is not in step with the collection.")
+                chroma.synchronise(collection, snapshot, watch)
+                collection.modify(metadata={"held": held})
+        chroma.check(collection, snapshot)
+    except chroma.failures() as error:
+        raise ServerError(
+            f"The Chroma server at {address} does not answer as it should ({error}). Start it with `chroma run`, "
+            f"or unset {SERVER} to use the index in the data folder."
+        ) from error
+    return Index(held=held, collection=collection, rows=chroma.rows_of(snapshot))
+
+
+def _take_lock(folder: Path) -> None:
+    """Hold the embedded index for this process; raise `CorpusLocked` if another has it."""
+    from filelock import FileLock, Timeout
+
+    if folder in _LOCKS:
+        return
+    lock = FileLock(folder / "index.lock", thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise CorpusLocked(
+            f"Another process has the search index of {folder.name!r} open. Search goes on without it, exactly; "
+            f"set {SERVER} to a Chroma server to share one index."
+        ) from error
+    _LOCKS[folder] = lock
+
+
+def _state(folder: Path) -> dict[str, str]:
+    """What `index.json` says, or nothing."""
+    try:
+        return msgspec.json.decode((folder / _STATE).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _current_place(folder: Path) -> Path | None:
+    """The folder of the finished index, or None."""
+    name = _state(folder).get("folder", "")
+    place = folder / name
+    return place if name.startswith("index-") and Path(name).name == name and place.is_dir() else None
+
+
+def _write_state(folder: Path, place: Path, held: str) -> None:
+    """Say, last of all, which folder holds what."""
+    new = folder / f"{_STATE}.new"
+    with storage("the search index"):
+        new.write_bytes(msgspec.json.encode({"folder": place.name, "held": held}))
+        new.replace(folder / _STATE)

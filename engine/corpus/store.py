@@ -1,0 +1,236 @@
+"""The files of one collection: our own, and the truth. Every index is made from them.
+
+    corpora/NAME/
+      manifest.json        what the collection is and which generation is current; replaced atomically, last
+      generation-0001/     documents.jsonl, passages.jsonl, vectors.npy (float32), row i = passage i
+      pending/             vectors already paid for by an ingest that has not finished (see `pending.py`)
+      index-*/             Chroma's files; may be deleted at any time
+
+A generation is written whole under a name of its own and never changed; renaming the manifest makes it current.
+A process killed at any point leaves either the old manifest or the new one, each with all its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from engine.errors import CorpusError, StorageError
+from engine.models.protocols import Floats
+from engine.settings import Chunking
+from engine.types import Document, Passage, Value
+
+MANIFEST = "manifest.json"
+SCHEMA = 1
+T = TypeVar("T")
+
+
+class Manifest(Value, frozen=True):
+    """What a collection is. `hashes` are SHA-256 of the current generation's files by name."""
+
+    name: str
+    embedder: str
+    dimensions: int
+    chunking: Chunking
+    generation: int = 0
+    documents: int = 0
+    passages: int = 0
+    hashes: dict[str, str] = {}
+    created: str = ""
+    changed: str = ""
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One generation in memory: `vectors` has shape (len(passages), dimensions), unit rows."""
+
+    manifest: Manifest
+    documents: dict[str, Document]
+    passages: tuple[Passage, ...]
+    vectors: Floats
+
+
+def empty(manifest: Manifest) -> Snapshot:
+    """The snapshot of a collection that holds nothing yet."""
+    return Snapshot(manifest, {}, (), np.zeros((0, manifest.dimensions), dtype=np.float32))
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest; None where there is none; raise `CorpusError` where it cannot be understood."""
+    try:
+        data = (folder / MANIFEST).read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        manifest = msgspec.json.decode(data, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise CorpusError(
+            f"The collection {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
+        ) from error
+    if manifest.schema > SCHEMA:
+        raise CorpusError(f"The collection {folder.name} was made by a newer version. Update this program.")
+    return manifest
+
+
+def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
+    """The current generation; raise `CorpusError` where a file is missing or does not fit the manifest."""
+    if not manifest.generation:
+        return empty(manifest)
+    place = generation_folder(folder, manifest.generation)
+    try:
+        documents = _read_lines(place / "documents.jsonl", Document)
+        passages = _read_lines(place / "passages.jsonl", Passage)
+        vectors: Floats = np.load(place / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise _damaged(folder, str(error)) from error
+    if vectors.shape != (len(passages), manifest.dimensions) or len(passages) != manifest.passages:
+        raise _damaged(folder, "counts do not agree")
+    return Snapshot(manifest, {d.id: d for d in documents}, tuple(passages), vectors)
+
+
+def read_documents(folder: Path, manifest: Manifest) -> dict[str, Document]:
+    """The current generation's documents alone; raise `CorpusError` where they cannot be read."""
+    try:
+        found = _read_lines(generation_folder(folder, manifest.generation) / "documents.jsonl", Document)
+    except (OSError, ValueError, msgspec.DecodeError) as error:
+        raise _damaged(folder, str(error)) from error
+    return {document.id: document for document in found}
+
+
+def verify_hashes(folder: Path, manifest: Manifest) -> list[str]:
+    """Names of the current generation's files whose bytes are not those that were written."""
+    place = generation_folder(folder, manifest.generation)
+    return [name for name, digest in manifest.hashes.items() if _digest(place / name) != digest]
+
+
+def write_generation(folder: Path, snapshot: Snapshot) -> Manifest:
+    """Write `snapshot` as the next generation and make it current; raise `StorageError` with nothing changed."""
+    old = snapshot.manifest
+    place = generation_folder(folder, old.generation + 1)
+    with storage(f"the collection {old.name}"):
+        try:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            hashes = {
+                "documents.jsonl": _write_lines(place / "documents.jsonl", snapshot.documents.values()),
+                "passages.jsonl": _write_lines(place / "passages.jsonl", snapshot.passages),
+                "vectors.npy": _write_vectors(place / "vectors.npy", snapshot.vectors),
+            }
+            manifest = msgspec.structs.replace(
+                old,
+                generation=old.generation + 1,
+                documents=len(snapshot.documents),
+                passages=len(snapshot.passages),
+                hashes=hashes,
+            )
+            write_manifest(folder, manifest)
+        except OSError:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest atomically."""
+    new = folder / f"{MANIFEST}.new"
+    with new.open("wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(folder / MANIFEST)
+    _sync_folder(folder)
+
+
+def drop_old_generations(folder: Path, current: int, keep: int = 1) -> None:
+    """Delete generations older than the `keep` before the current one, and any newer one left by a crash.
+
+    A reader that still holds a dropped generation's vectors mapped keeps them until it lets go.
+    """
+    for place in folder.glob("generation-*"):
+        number = int(place.name.removeprefix("generation-"))
+        if number > current or number < current - keep:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def generation_folder(folder: Path, number: int) -> Path:
+    """Where generation `number` stands."""
+    return folder / f"generation-{number:04d}"
+
+
+@contextmanager
+def storage(what: str) -> Iterator[None]:
+    """Turn a full disk or a folder that cannot be written into a `StorageError`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME; "
+            "what was stored before is unharmed."
+        ) from error
+
+
+def _damaged(folder: Path, reason: str) -> CorpusError:
+    """The error for files that do not fit their manifest."""
+    return CorpusError(
+        f"The stored files of the collection {folder.name} are damaged ({reason}). "
+        "Remove the collection and ingest its files again."
+    )
+
+
+def _read_lines(path: Path, kind: type[T]) -> list[T]:
+    decoder = msgspec.json.Decoder(kind)
+    with path.open("rb") as file:
+        return [decoder.decode(line) for line in file]
+
+
+def _write_lines(path: Path, values: Iterable[Value]) -> str:
+    """Write one JSON value a line, to the disk; return the SHA-256 of the bytes."""
+    digest = hashlib.sha256()
+    encoder = msgspec.json.Encoder()
+    with path.open("wb") as file:
+        for value in values:
+            line = encoder.encode(value) + b"\n"
+            digest.update(line)
+            file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+    return digest.hexdigest()
+
+
+def _write_vectors(path: Path, vectors: Floats) -> str:
+    """Write a float32 array, to the disk; return the SHA-256 of the file's bytes."""
+    with path.open("wb") as file:
+        np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    return _digest(path)
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file, or an empty string where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a folder's entries to the disk where the system offers that."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,129 @@
+"""Every error that the engine raises on purpose.
+
+    GroundworkError
+    ├── InputError             what was given cannot be used as it is
+    │   ├── QuestionError          empty or too long
+    │   ├── FileError              a file cannot be read or holds no text
+    │   └── RecordError            a JSONL record lacks or garbles a field
+    ├── CorpusError            a collection cannot be used as asked
+    │   ├── CorpusNotFound
+    │   ├── CorpusMismatch         another embedder or chunking made it
+    │   └── CorpusLocked           another process is writing it
+    ├── CaseError              a case cannot be opened, imported or changed
+    │   ├── CaseNotFound
+    │   ├── CaseFrozen             signed off; a change makes a new version
+    │   ├── CaseFileError          a case file does not validate or its hashes differ
+    │   └── StampMismatch          an analysis belongs to other inputs
+    ├── ModelError             a model cannot be loaded or did not answer
+    │   ├── ModelNotFound
+    │   ├── CannotDo               the model lacks a capability (score, gradients, ...)
+    │   ├── PromptTooLong          over the model's limit; never cut silently
+    │   └── ServerError            a served model failed, timed out or went away
+    ├── AttributionError       no attribution can be computed for these inputs
+    ├── StorageError           the disk is full or the data folder not writable
+    └── Cancelled              the user asked to stop
+
+A message is one or two sentences: what happened, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class GroundworkError(Exception):
+    """Root of the tree; `str(error)` is fit to be shown to the user."""
+
+
+class InputError(GroundworkError):
+    """What was given cannot be used as it is."""
+
+
+class QuestionError(InputError):
+    """The question is empty or longer than the limit."""
+
+
+class FileError(InputError):
+    """A file cannot be read or holds no text."""
+
+
+class RecordError(InputError):
+    """A record lacks a field or has one of the wrong shape."""
+
+
+class CorpusError(GroundworkError):
+    """A collection cannot be used as asked."""
+
+
+class CorpusNotFound(CorpusError):
+    """No collection of that name."""
+
+
+class CorpusMismatch(CorpusError):
+    """The collection was made with another embedder or chunking."""
+
+
+class CorpusLocked(CorpusError):
+    """Another process is writing the collection."""
+
+
+class CaseError(GroundworkError):
+    """A case cannot be opened, imported or changed."""
+
+
+class CaseNotFound(CaseError):
+    """No case of that id."""
+
+
+class CaseFrozen(CaseError):
+    """The case is signed off; a change makes a new version."""
+
+
+class CaseFileError(CaseError):
+    """A case file does not validate, or a hash in it differs from what it is the hash of; the path says where."""
+
+
+class StampMismatch(CaseError):
+    """An analysis belongs to another question, passages or answer."""
+
+
+class ModelError(GroundworkError):
+    """A model cannot be loaded or did not answer."""
+
+
+class ModelNotFound(ModelError):
+    """No model of that name, or its files are incomplete."""
+
+
+class CannotDo(ModelError):
+    """The model lacks what the method needs."""
+
+
+class PromptTooLong(ModelError):
+    """The prompt does not fit the model's window; `passages` are the numbers that would have to go."""
+
+    def __init__(self, message: str, passages: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.passages = passages
+
+
+class ServerError(ModelError):
+    """A served model failed, timed out or went away; `partial` is the text that had come."""
+
+    def __init__(self, message: str, partial: str = "") -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+class AttributionError(GroundworkError):
+    """No attribution can be computed for these inputs."""
+
+
+class StorageError(GroundworkError):
+    """The disk is full or the data folder cannot be written."""
+
+
+class Cancelled(GroundworkError):
+    """The user asked to stop; `partial` is the method's value with what was finished, where there is one."""
+
+    def __init__(self, message: str, partial: object = None) -> None:
+        super().__init__(message)
+        self.partial = partial

@@ -1,0 +1,122 @@
+"""A prompt's segments placed into a model's chat template, each piece known by itself (METHODS section 0).
+
+The template is rendered once around placeholders, so that no segment's text ever passes through it: what the
+template adds comes back as pieces of its own, and a segment's ids depend on its text alone. A template that
+trims its messages therefore trims nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+
+from engine.errors import ModelError
+from engine.types import Prompt
+
+TEMPLATE = -1
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Text that is tokenised on its own; `segment` is its index in the prompt, `TEMPLATE` for the template's."""
+
+    segment: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message: its role and the indexes of the segments that it is made of."""
+
+    role: str
+    segments: tuple[int, ...]
+
+
+def turns(prompt: Prompt) -> tuple[Turn, ...]:
+    """Neighbouring segments of one role as one message."""
+    groups = groupby(enumerate(prompt.segments), key=lambda item: item[1].role)
+    return tuple(Turn(role=role, segments=tuple(index for index, _ in group)) for role, group in groups)
+
+
+def merge_system(messages: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The same messages for a template without a system role: system text joins the turn that follows."""
+    merged = [("user" if turn.role == "system" else turn.role, turn.segments) for turn in messages]
+    return tuple(
+        Turn(role=role, segments=tuple(i for _, segments in group for i in segments))
+        for role, group in groupby(merged, key=lambda item: item[0])
+    )
+
+
+def chat_pieces(tokenizer: Any, prompt: Prompt) -> tuple[Piece, ...]:
+    """The prompt's segments in order with the template's own pieces around them.
+
+    Without a chat template: the tokenizer's BOS token if it has one, then the segments. Raises `ModelError`
+    where the template cannot hold the messages.
+    """
+    if not tokenizer.chat_template:
+        bos = (Piece(TEMPLATE, tokenizer.bos_token),) if tokenizer.bos_token else ()
+        return bos + tuple(_turn_pieces(prompt, range(len(prompt.segments))))
+    messages, frame = fitting_turns(tokenizer, prompt)
+    return _interleave(frame, messages, prompt)
+
+
+def fitting_turns(tokenizer: Any, prompt: Prompt) -> tuple[tuple[Turn, ...], list[str]]:
+    """The messages as the template takes them, system text merged where it must be, and what it writes around them."""
+    asked = turns(prompt)
+    for messages in (asked, merge_system(asked)):
+        frame = render_frame(tokenizer, messages)
+        if frame is not None:
+            return messages, frame
+    roles = ", ".join(turn.role for turn in asked)
+    raise ModelError(
+        f"The model's chat template cannot hold messages of the roles {roles}. "
+        "Use a model with a standard chat template, or a prompt without demonstrations."
+    )
+
+
+def as_messages(prompt: Prompt, messages: tuple[Turn, ...]) -> list[dict[str, str]]:
+    """The messages as a chat template or a server takes them: role and content."""
+    return [
+        {"role": turn.role, "content": "".join(piece.text for piece in _turn_pieces(prompt, turn.segments))}
+        for turn in messages
+    ]
+
+
+def render_frame(tokenizer: Any, messages: tuple[Turn, ...]) -> list[str] | None:
+    """What the template writes before, between and after the messages: len(messages) + 1 texts.
+
+    None where the template refuses these roles, drops a message or moves one.
+    """
+    from jinja2.exceptions import TemplateError
+
+    marks = [f"\ue000{index}\ue001" for index in range(len(messages))]
+    chat = [{"role": turn.role, "content": mark} for turn, mark in zip(messages, marks, strict=True)]
+    try:
+        text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    except TemplateError:
+        return None
+    frame = []
+    for mark in marks:
+        before, found, text = text.partition(mark)
+        if not found:
+            return None
+        frame.append(before)
+    return [*frame, text]
+
+
+def _interleave(frame: list[str], messages: tuple[Turn, ...], prompt: Prompt) -> tuple[Piece, ...]:
+    pieces = [Piece(TEMPLATE, frame[0])]
+    for turn, after in zip(messages, frame[1:], strict=True):
+        pieces.extend(_turn_pieces(prompt, turn.segments))
+        pieces.append(Piece(TEMPLATE, after))
+    return tuple(piece for piece in pieces if piece.text)
+
+
+def _turn_pieces(prompt: Prompt, indexes: Sequence[int]) -> Iterator[Piece]:
+    """The segments of one message; where system text had to join it, a blank line follows that text."""
+    for index, after in pairwise((*indexes, indexes[-1] if indexes else 0)):
+        yield Piece(index, prompt.segments[index].text)
+        if prompt.segments[index].role == "system" != prompt.segments[after].role:
+            yield Piece(TEMPLATE, "\n\n")

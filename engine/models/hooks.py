@@ -1,0 +1,124 @@
+"""Hooks on a model's forward: counting what a method costs, and stopping within one layer's time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import Cancelled
+from engine.progress import Watch
+
+
+@dataclass
+class ForwardCount:
+    """What went through a model: calls of its forward, rows, and token positions (padding included)."""
+
+    forwards: int = 0
+    rows: int = 0
+    tokens: int = 0
+
+
+@contextmanager
+def count_forwards(model: Any) -> Iterator[ForwardCount]:
+    """Count the forwards of `model` made by the current thread inside the block.
+
+    `model` is a `HuggingFaceModel`, a transformers module, or a scripted model (which keeps its own count).
+    """
+    module = getattr(model, "module", model)
+    if not hasattr(module, "register_forward_pre_hook"):
+        with _count_scripted(model) as count:
+            yield count
+        return
+    count = ForwardCount()
+    thread = threading.get_ident()
+
+    def hook(_: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if threading.get_ident() == thread:
+            rows, tokens = input_shape(arguments, named)
+            count.forwards += 1
+            count.rows += rows
+            count.tokens += rows * tokens
+
+    handle = module.register_forward_pre_hook(hook, with_kwargs=True)
+    try:
+        yield count
+    finally:
+        handle.remove()
+
+
+def input_shape(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, int]:
+    """(rows, tokens) of a forward call given ids or embeddings."""
+    value = next(
+        (v for v in (named.get("input_ids"), named.get("inputs_embeds"), *arguments[:1]) if v is not None), None
+    )
+    return (0, 0) if value is None else (int(value.shape[0]), int(value.shape[1]))
+
+
+@contextmanager
+def _count_scripted(model: Any) -> Iterator[ForwardCount]:
+    count = ForwardCount()
+    forwards, tokens = model.forwards, model.tokens
+    try:
+        yield count
+    finally:
+        count.forwards = count.rows = model.forwards - forwards
+        count.tokens = model.tokens - tokens
+
+
+@contextmanager
+def cancellable(module: Any, watch: Watch | None) -> Iterator[None]:
+    """Raise `Cancelled` before the next layer of `module` once `watch` is cancelled.
+
+    A forward over a long prompt takes many seconds on a CPU; between two layers it can be left.
+    """
+    if watch is None:
+        yield
+        return
+
+    def hook(*_: Any) -> None:
+        if watch.cancel.is_set():
+            raise Cancelled("Stopped while the model was reading. What was finished is kept.")
+
+    handles = [layer.register_forward_pre_hook(hook) for layer in layers_of(module)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def layers_of(module: Any) -> tuple[Any, ...]:
+    """The decoder's layers: the children of the longest module list."""
+    from torch.nn import ModuleList
+
+    lists = [m for m in module.modules() if isinstance(m, ModuleList)]
+    return tuple(max(lists, key=lambda children: sum(1 for _ in children))) if lists else ()
+
+
+@contextmanager
+def picked_positions(module: Any, positions: Any, kept: int) -> Iterator[None]:
+    """Let the output layer see only `positions` (rows, tokens) of the `kept` hidden states that reach it.
+
+    Only for calls of the current thread; without an output layer of its own the model is left as it is.
+    """
+    head = module.get_output_embeddings()
+    if head is None:
+        yield
+        return
+    thread = threading.get_ident()
+
+    def hook(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        hidden = arguments[0]
+        if threading.get_ident() != thread or hidden.shape[:2] != (positions.shape[0], kept):
+            return None
+        index = positions.to(hidden.device)[..., None].expand(-1, -1, hidden.shape[-1])
+        return (hidden.gather(1, index), *arguments[1:])
+
+    handle = head.register_forward_pre_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,204 @@
+"""A Hugging Face causal language model: writing, exact scoring, and the module itself for gradients.
+
+One lock a model: generation, scoring and whatever uses `module` directly take turns through `hold`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.models.chat import chat_pieces
+from engine.models.fit import check_fits
+from engine.models.hooks import count_forwards
+from engine.models.loading import load_parts, revision_of
+from engine.models.memory import memory_estimate
+from engine.models.offsets import close_gaps, spans_of_ids, stable_text
+from engine.models.prefix_reuse import score_from_prefix, worth_reusing
+from engine.models.protocols import Can, TokenPrompt
+from engine.models.sampling import write_tokens
+from engine.models.scoring import score_rows
+from engine.models.segments import prefixless
+from engine.progress import Watch
+from engine.settings import Decoding
+from engine.types import Answer, Prompt, Token, sha256
+
+__all__ = ["HuggingFaceModel", "count_forwards", "memory_estimate"]
+
+
+class HuggingFaceModel:
+    """A loaded causal model with its tokenizer; a `LanguageModel` whose `module` gives gradients."""
+
+    def __init__(self, name: str, module: Any, tokenizer: Any) -> None:
+        self.name = name
+        self.module = module.eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self._segment_tokenizer = prefixless(tokenizer)
+        self.can = Can(generate=True, score=True, gradients=True)
+        self._lock = threading.RLock()
+        self._tokenizing = threading.Lock()
+
+    @classmethod
+    def load(
+        cls,
+        name_or_folder: str | Path,
+        dtype: str = "auto",
+        device: str = "auto",
+        threads: int | None = None,
+        *,
+        safetensors_only: bool = True,
+        called: str | None = None,
+    ) -> HuggingFaceModel:
+        """Load by id or folder. `dtype`: auto, float32, bfloat16, float16, 8bit, 4bit; `device`: auto, cpu, cuda, mps.
+
+        `threads` sets torch's thread count for the whole process. Raises `ModelNotFound` or `ModelError`.
+        """
+        if threads is not None:
+            torch.set_num_threads(threads)
+        module, tokenizer = load_parts(name_or_folder, dtype=dtype, device=device, safetensors_only=safetensors_only)
+        return cls(called or str(name_or_folder), module, tokenizer)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the weights, e.g. "float32"."""
+        return str(self.module.dtype).removeprefix("torch.")
+
+    @property
+    def device(self) -> str:
+        """Where the weights are, e.g. "cpu"."""
+        return str(self.module.get_input_embeddings().weight.device)
+
+    @property
+    def window(self) -> int:
+        """Most tokens of prompt and answer together."""
+        config = self.module.config.get_text_config()
+        known = (getattr(config, "max_position_embeddings", None), self.tokenizer.model_max_length)
+        return min(int(w) for w in known if w)
+
+    @property
+    def template(self) -> str:
+        """Hash of the chat template, for stamps; empty without one."""
+        return sha256(str(self.tokenizer.chat_template))[:16] if self.tokenizer.chat_template else ""
+
+    @cached_property
+    def revision(self) -> str:
+        """Hash of config and weights; see `revision_of`."""
+        return revision_of(self.module)
+
+    @cached_property
+    def stop_ids(self) -> frozenset[int]:
+        """Ids that end an answer: the tokenizer's and those of the generation config."""
+        configured = self.module.generation_config.eos_token_id
+        ids = configured if isinstance(configured, list | tuple) else [configured]
+        return frozenset(int(i) for i in (*ids, self.tokenizer.eos_token_id) if i is not None)
+
+    @contextmanager
+    def hold(self, watch: Watch | None = None) -> Iterator[Any]:
+        """The module for the current thread alone; waiting for it can be cancelled."""
+        while not self._lock.acquire(timeout=0.2):
+            if watch is not None:
+                watch.step("waiting for the model")
+        try:
+            yield self.module
+        finally:
+            self._lock.release()
+
+    def encode(self, prompt: Prompt) -> TokenPrompt:
+        """Every segment tokenised on its own; the chat template's pieces carry segment -1.
+
+        Text that spells a special token stays text inside segments: a passage cannot end a turn.
+        """
+        ids: list[int] = []
+        spans: list[tuple[int, int, int]] = []
+        numbers: list[int | None] = []
+        for piece in chat_pieces(self.tokenizer, prompt):
+            new = self._ids(piece.text, special=piece.segment < 0, first=not spans)
+            spans.append((piece.segment, len(ids), len(ids) + len(new)))
+            segment = prompt.segments[piece.segment] if piece.segment >= 0 else None
+            numbers.append(segment.number if segment is not None and segment.kind == "passage" else None)
+            ids.extend(new)
+        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+
+    def encode_answer(self, text: str) -> Answer:
+        """An answer from plain text, tokenised once; every token's span covers its characters."""
+        with self._tokenizing:
+            coded = self.tokenizer(
+                text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=self.tokenizer.is_fast
+            )
+        ids = coded["input_ids"]
+        if self.tokenizer.is_fast:
+            spans = close_gaps(coded["offset_mapping"], len(text))
+        else:
+            spans = spans_of_ids(ids, text, self.decode)
+        return Answer(text=text, tokens=_tokens(ids, spans, [None] * len(ids)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of token ids, special tokens left out."""
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def score(
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+    ) -> NDArray[np.float64]:
+        """Exact teacher-forced log-probabilities (nats), shape (len(prompts), len(answer_ids)); see scoring.py."""
+        for prompt in prompts:
+            check_fits(prompt, self.window, len(answer_ids), self.name)
+        rows = [prompt.ids for prompt in prompts]
+        with self.hold(watch) as module:
+            if answer_ids and worth_reusing(module, rows):
+                scores = score_from_prefix(module, rows, answer_ids, watch)
+                if scores is not None:
+                    return scores
+            return score_rows(module, rows, answer_ids, watch)
+
+    def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        on_text: Callable[[str], None] | None = None,
+        watch: Watch | None = None,
+    ) -> Answer:
+        """Write an answer up to the end token, `decoding.max_new_tokens` or the window's end.
+
+        `on_text` gets the text so far. Tokens carry the model's own log-probabilities. `finished` is False where
+        no end token came. Raises `PromptTooLong`, or `Cancelled` within one layer's time.
+        """
+        coded = self.encode(prompt)
+        limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
+        ids: list[int] = []
+        logprobs: list[float] = []
+        finished = False
+        with self.hold(watch) as module:
+            for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
+                finished = token in self.stop_ids
+                if finished:
+                    break
+                ids.append(token)
+                logprobs.append(logprob)
+                if on_text is not None:
+                    on_text(stable_text(self.decode(ids)))
+        text = self.decode(ids)
+        tokens = _tokens(ids, spans_of_ids(ids, text, self.decode), logprobs)
+        return Answer(text=text, tokens=tokens, finished=finished)
+
+    def _ids(self, text: str, *, special: bool, first: bool) -> list[int]:
+        tokenizer = self.tokenizer if special and first else self._segment_tokenizer
+        with self._tokenizing:  # the flag is a state of the shared tokenizer
+            coded = tokenizer(text, add_special_tokens=False, split_special_tokens=not special)
+        ids: list[int] = coded["input_ids"]
+        return ids
+
+
+def _tokens(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], logprobs: Sequence[float | None]
+) -> tuple[Token, ...]:
+    joined = zip(ids, spans, logprobs, strict=True)
+    return tuple(Token(id=i, start=start, end=end, logprob=p) for i, (start, end), p in joined)

@@ -1,0 +1,156 @@
+"""Weights and tokenizer from a folder or a Hugging Face id: safetensors, no remote code, dtype and device said."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.errors import ModelError, ModelNotFound
+from engine.models.memory import BYTES, MemoryEstimate, free_memory, memory_estimate
+
+QUANTIZED = ("8bit", "4bit")
+SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
+INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}  # differ between equal models
+
+
+def load_parts(
+    name: str | Path, *, dtype: str = "auto", device: str = "auto", safetensors_only: bool = True
+) -> tuple[Any, Any]:
+    """(module, tokenizer) ready for scoring: on its device, in eval mode, parameters without gradients.
+
+    Raises `ModelNotFound` where files are missing or of another kind, `ModelError` where they cannot be used.
+    """
+    from transformers import AutoTokenizer
+    from transformers.utils import logging
+
+    # Standard error belongs to progress and messages of our own; hints on optional kernels are neither.
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    source, offline = str(name), is_offline()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
+        module = _load_module(source, dtype, device, safetensors_only, offline)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise _explain(source, error, offline) from error
+    module.requires_grad_(False)
+    return module.eval(), tokenizer
+
+
+def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, offline: bool) -> Any:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    place = pick_device(device)
+    config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
+    check_memory(source, config, dtype, place)
+    options: dict[str, Any] = {"dtype": pick_dtype(dtype, place, config)}
+    if dtype in QUANTIZED:
+        options = {"quantization_config": quantization(dtype), "device_map": {"": place}}
+    module: Any = AutoModelForCausalLM.from_pretrained(
+        source,
+        config=config,
+        trust_remote_code=False,
+        local_files_only=offline,
+        use_safetensors=True if safetensors_only else None,
+        **options,
+    )
+    return module if dtype in QUANTIZED else module.to(place)
+
+
+def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
+    """What the model of that id or folder would take, from its config alone; raises `ModelNotFound`."""
+    from transformers import AutoConfig
+
+    offline = is_offline()
+    try:
+        config = AutoConfig.from_pretrained(str(name), trust_remote_code=False, local_files_only=offline)
+        return memory_estimate(config, dtype, prompt_tokens, batch)
+    except (OSError, ValueError, KeyError) as error:
+        raise _explain(str(name), error, offline) from error
+
+
+def check_memory(source: str, config: Any, dtype: str, device: str) -> None:
+    """Raise `ModelError` where the weights alone are more than the memory that is free."""
+    chosen = dtype if dtype in BYTES else str(pick_dtype(dtype, device, config)).removeprefix("torch.")
+    needed, free = memory_estimate(config, chosen).weights, free_memory(device.partition(":")[0])
+    if needed > free:
+        raise ModelError(
+            f"{source} needs {needed / 1e9:.1f} GB for its weights in {chosen}; {free / 1e9:.1f} GB are free. "
+            "Choose a smaller model, or bfloat16, or close other programs."
+        )
+
+
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+
+
+def pick_device(device: str) -> str:
+    """ "auto" is CUDA, then MPS, then the CPU; anything else is taken as it is and checked."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ModelError("There is no CUDA device here. Choose the device cpu.")
+    return device
+
+
+def pick_dtype(dtype: str, device: str, config: Any) -> torch.dtype:
+    """ "auto": float32 on a CPU that holds it in half of its free memory, else the checkpoint's own."""
+    if dtype in QUANTIZED:
+        return torch.bfloat16
+    if dtype != "auto":
+        return _named_dtype(dtype)
+    own: torch.dtype = getattr(config, "dtype", None) or torch.float32
+    if device != "cpu" or own == torch.float32:
+        return own
+    fits = memory_estimate(config, "float32").weights < free_memory("cpu") // 2
+    return torch.float32 if fits else torch.bfloat16
+
+
+def _named_dtype(dtype: str) -> torch.dtype:
+    if dtype not in BYTES:
+        raise ModelError(f"There is no dtype {dtype!r}. Choose one of auto, {', '.join(BYTES)}.")
+    found: torch.dtype = getattr(torch, dtype)
+    return found
+
+
+def quantization(dtype: str) -> Any:
+    """The bitsandbytes config of "8bit" or "4bit"; `ModelError` where the library is not installed."""
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise ModelError(f"{dtype} weights need the package bitsandbytes. Install it, or choose bfloat16.")
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(load_in_8bit=dtype == "8bit", load_in_4bit=dtype == "4bit")  # type: ignore[no-untyped-call]
+
+
+def _explain(source: str, error: Exception, offline: bool) -> ModelError:
+    """What went wrong in loading, with the way out."""
+    folder = Path(source)
+    if folder.is_dir() and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
+        return ModelNotFound(
+            f"{source} holds pickled weights only, which can run code when opened. "
+            "Convert them to safetensors, or allow pickled weights for this model in Settings."
+        )
+    if "trust_remote_code" in str(error):
+        return ModelError(f"{source} wants to run code of its own, which is never done. Choose another model.")
+    out = "Unset HF_HUB_OFFLINE to download it, or give a folder." if offline else "Check the name or give a folder."
+    detail = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return ModelNotFound(f"The model {source} cannot be loaded ({detail}). {out}")
+
+
+def revision_of(module: Any) -> str:
+    """Hash of config and weights: every value of tensors up to 262,144 values, evenly spaced ones above."""
+    config = {key: value for key, value in module.config.to_dict().items() if key not in INCIDENTAL}
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(module.state_dict().items()):
+        values = tensor.detach().flatten()
+        sample = values[:: max(1, -(-values.numel() // SAMPLED))]
+        digest.update(f"{name}{tuple(tensor.shape)}".encode() + sample.float().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,63 @@
+"""Where each token stands in its text: half-open character spans, for tokens that are not whole characters too.
+
+A byte-level token may hold part of a character, or the end of one and the start of the next. It gets the
+smallest span of characters that covers its bytes; neighbouring tokens may then share a character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Span = tuple[int, int]
+Decode = Callable[[Sequence[int]], str]
+
+
+def common_prefix(left: str, right: str) -> int:
+    """Length of the longest common prefix.
+
+    >>> common_prefix("abc", "abd")
+    2
+    """
+    shorter = min(len(left), len(right))
+    if left[:shorter] == right[:shorter]:
+        return shorter
+    return next(i for i in range(shorter) if left[i] != right[i])
+
+
+def spans_of_ids(ids: Sequence[int], text: str, decode: Decode) -> tuple[Span, ...]:
+    """Spans of generated tokens in `text` = decode(ids).
+
+    After i tokens the first `done` characters are whole; a rest that does not match `text` yet (the replacement
+    character of a cut byte sequence) means that the token ends inside character `done`.
+    """
+    spans: list[Span] = []
+    done = 0
+    for count in range(1, len(ids) + 1):
+        so_far = decode(ids[:count])
+        whole = common_prefix(so_far, text)
+        end = min(whole + (whole < len(so_far)), len(text))
+        spans.append((done, max(done, end)))
+        done = max(done, whole)
+    return tuple(spans)
+
+
+def close_gaps(offsets: Sequence[Span], length: int) -> tuple[Span, ...]:
+    """A tokenizer's offsets stretched back over what it trimmed (spaces), so that the spans cover the text.
+
+    >>> close_gaps([(0, 5), (6, 11)], 12)
+    ((0, 5), (5, 12))
+    """
+    spans: list[Span] = []
+    covered = 0
+    for start, end in offsets:
+        first = min(start, covered)
+        spans.append((first, max(end, first)))
+        covered = max(covered, end)
+    if spans and covered < length:
+        spans[-1] = (spans[-1][0], length)
+    return tuple(spans)
+
+
+def stable_text(text: str) -> str:
+    """Streamed text less the replacement characters of a character that is still being written."""
+    return text.rstrip("�")

@@ -1,0 +1,124 @@
+"""Scoring rows that share a long beginning: the first row's keys and values are computed once and read again.
+
+A prompt without passage j equals the whole prompt up to that passage; a row then costs what follows the passage.
+Exact for models whose every layer is attention: a position's keys depend on what stands before it alone. Layers
+with a running state (short convolutions, state spaces) have no such cache and take the plain path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.errors import Cancelled
+from engine.models.hooks import cancellable
+from engine.models.memory import is_out_of_memory
+from engine.models.scoring import takes_logits_to_keep
+from engine.progress import Watch
+
+Floats = NDArray[np.float64]
+LEAST_TOKENS = 256  # under this length batching a few rows beats reading them one by one
+LEAST_SAVING = 0.2  # share of all tokens that must not be read again
+
+
+def common_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many ids the two have in common from the start.
+
+    >>> common_length((1, 2, 3), (1, 2, 4, 5))
+    2
+    """
+    for i, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return i
+    return min(len(first), len(second))
+
+
+def shared(rows: Sequence[Sequence[int]]) -> list[int]:
+    """Ids of each row that need not be read again, the first row being the one that is kept.
+
+    A row's last id is always read: the answer's first token is predicted there.
+    """
+    return [0, *(min(common_length(rows[0], row), len(row) - 1) for row in rows[1:])]
+
+
+def keeps_keys(module: Any) -> bool:
+    """Whether every layer is attention over keys that depend on earlier positions alone."""
+    kinds = set(getattr(module.config.get_text_config(), "layer_types", None) or ())
+    return kinds <= {"full_attention", "sliding_attention"} and not getattr(module, "_is_stateful", False)
+
+
+def worth_reusing(module: Any, rows: Sequence[Sequence[int]]) -> bool:
+    """Whether the shared beginnings save enough to read rows one by one; on a CPU only, where batching gains little."""
+    if len(rows) < 2 or len(rows[0]) < LEAST_TOKENS or next(module.parameters()).device.type != "cpu":
+        return False
+    return sum(shared(rows)) >= LEAST_SAVING * sum(map(len, rows))
+
+
+@torch.no_grad()
+def score_from_prefix(
+    module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None = None
+) -> Floats | None:
+    """As `score_rows`, every row after the first from the first row's cache.
+
+    None where the model has no such cache, or memory for it ran out: score the rows whole then.
+
+    A cancelled run raises `Cancelled` whose `partial` are the scores so far, nan where a row was not reached.
+    """
+    if not keeps_keys(module):
+        return None
+    scores = np.full((len(rows), len(answer)), np.nan)
+    watch = watch or Watch()
+    try:
+        with cancellable(module, watch):
+            watch.step("scoring", 0, len(rows))
+            scores[0], cache = _read(module, rows[0], answer, None)
+            if not _whole(cache, len(rows[0]) + len(answer) - 1):
+                return None
+            for i, length in enumerate(shared(rows)[1:], start=1):
+                watch.step("scoring", i, len(rows))
+                scores[i], _ = _read(module, rows[i][length:], answer, _beginning(cache, length))
+    except Cancelled as stopped:
+        raise Cancelled(str(stopped), scores) from stopped
+    except (RuntimeError, MemoryError) as error:
+        if is_out_of_memory(error):
+            return None  # the plain path keeps no cache, halves its batches and says so
+        raise
+    watch.report("scoring", len(rows), len(rows))
+    return scores
+
+
+def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:
+    """Log-probabilities of the answer after cache + ids, and the cache afterwards."""
+    from transformers import DynamicCache
+
+    keep = {"logits_to_keep": len(answer)} if takes_logits_to_keep(module) else {}
+    row = torch.tensor([[*ids, *answer[:-1]]], device=module.get_input_embeddings().weight.device)
+    out = module(input_ids=row, past_key_values=cache or DynamicCache(), use_cache=True, **keep)
+    logits = out.logits[0, -len(answer) :].float().log_softmax(-1)
+    target = torch.tensor(list(answer), device=logits.device)[:, None]
+    return logits.gather(-1, target)[:, 0].cpu().numpy(), getattr(out, "past_key_values", None)
+
+
+def _whole(cache: Any, length: int) -> bool:
+    """Whether every layer kept the keys and values of all positions."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    layers = cache.layers if isinstance(cache, DynamicCache) else []
+    return bool(layers) and all(type(x) is DynamicLayer and x.get_seq_length() == length for x in layers)
+
+
+def _beginning(cache: Any, length: int) -> Any:
+    """A cache of the first `length` positions; a view, so that the kept one stays as it is."""
+    from transformers import DynamicCache
+
+    if length == 0:
+        return None
+    start = DynamicCache()
+    for index, layer in enumerate(cache.layers):
+        start.update(layer.keys[..., :length, :], layer.values[..., :length, :], index)
+    return start

@@ -1,0 +1,164 @@
+"""What the engine asks of a model: four small protocols, each with what varies and nothing else.
+
+A model says what it can do in `can`; a caller that needs more raises `CannotDo` with the way out through
+`require`. All log-probabilities are natural logarithms (nats).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import CannotDo
+from engine.progress import Watch
+from engine.settings import Decoding
+from engine.types import Answer, Prompt
+
+Floats = NDArray[np.float32]
+Verdicts = Literal["supportive", "editing_required", "irrelevant"]
+
+
+@dataclass(frozen=True)
+class Can:
+    """What a model can do; `why_not` says, for what it cannot, what to do instead."""
+
+    generate: bool = True
+    score: bool = False
+    gradients: bool = False
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class TokenPrompt:
+    """A prompt as token ids, ready for the model: chat-template pieces included.
+
+    `ids` is the concatenation of the segments' own ids; `spans[i]` = (segment index, first, last + 1) in `ids`,
+    in order; pieces that the chat template adds carry segment index -1. `numbers[i]` is the citation number
+    where the piece is a passage, else None. Removing a passage removes exactly its ids.
+    """
+
+    ids: tuple[int, ...]
+    spans: tuple[tuple[int, int, int], ...]
+    numbers: tuple[int | None, ...]
+
+    def without(self, numbers: frozenset[int] | set[int]) -> TokenPrompt:
+        """The same ids less those of the passages `numbers`, positions closed up; nothing tokenised again."""
+        ids: list[int] = []
+        spans: list[tuple[int, int, int]] = []
+        kept: list[int | None] = []
+        for (segment, start, end), number in zip(self.spans, self.numbers, strict=True):
+            if number is not None and number in numbers:
+                continue
+            spans.append((segment, len(ids), len(ids) + end - start))
+            kept.append(number)
+            ids.extend(self.ids[start:end])
+        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(kept))
+
+    def passage_span(self, number: int) -> tuple[int, int]:
+        """[first, last + 1) of passage `number` in `ids`; KeyError if it is not there."""
+        for (_, start, end), known in zip(self.spans, self.numbers, strict=True):
+            if known == number:
+                return start, end
+        raise KeyError(number)
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    name: str
+    dimensions: int
+
+    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+        """Return unit vectors, shape (len(texts), dimensions)."""
+        ...
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores of texts for a question; higher is better, scale is the model's own."""
+
+    name: str
+
+    def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
+        """Return one score a text, shape (len(texts),)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict of evidence on a claim with the three class probabilities (sum 1)."""
+
+    verdict: Verdicts
+    scores: dict[str, float]
+
+
+@runtime_checkable
+class Entailment(Protocol):
+    """Does evidence bear out a claim: the three classes of ARE (3.3)."""
+
+    name: str
+
+    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
+        """Judge (claim, evidence) pairs, batched, in order."""
+        ...
+
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+        """Probability in [0, 1] that the evidence entails the claim, shape (len(pairs),)."""
+        ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """Whatever can write text from a prompt: a local language model, a server, a scripted fake."""
+
+    name: str
+    can: Can
+
+    def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        on_text: Callable[[str], None] | None = None,
+        watch: Watch | None = None,
+    ) -> Answer:
+        """Write an answer; `on_text` gets the text so far; raise PromptTooLong or Cancelled.
+
+        The answer carries text and tokens (ids, spans, log-probabilities where known); citations and sentences
+        are added by `engine.answer.citations`.
+        """
+        ...
+
+
+@runtime_checkable
+class LanguageModel(Writer, Protocol):
+    """A writer whose probabilities can be asked for: every white-box method stands on this."""
+
+    def encode(self, prompt: Prompt) -> TokenPrompt:
+        """Tokenise each segment on its own and concatenate; add the chat template's tokens."""
+        ...
+
+    def encode_answer(self, text: str) -> Answer:
+        """An answer from plain text, tokenised once (imported answers): token ids and character spans."""
+        ...
+
+    def score(
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+    ) -> NDArray[np.float64]:
+        """Teacher-forced log-probabilities (nats) of the answer's tokens, shape (len(prompts), len(answer_ids)).
+
+        Row i, column t: log p(answer[t] | prompts[i], answer[:t]). Exact: a row does not depend on the others
+        beyond the numerical floor.
+        """
+        ...
+
+
+def require(model: Writer, capability: Literal["generate", "score", "gradients"]) -> None:
+    """Raise `CannotDo` with the way out unless `model` has the capability."""
+    if not getattr(model.can, capability):
+        words = {"generate": "write text", "score": "score a given text", "gradients": "give gradients"}
+        raise CannotDo(f"{model.name} cannot {words[capability]}. {model.can.why_not}".strip())

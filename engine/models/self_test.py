@@ -1,0 +1,198 @@
+"""Whether a model's prompts, scores and gradients can be trusted: what every attribution stands on, measured.
+
+Run once a model; the table stands in Settings and in every report that used the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.errors import GroundworkError
+from engine.models.protocols import LanguageModel, TokenPrompt, Writer
+from engine.settings import Decoding
+from engine.types import Prompt, Segment, Value
+
+TOLERANCE = {"float32": 1e-3}  # nats a token
+HALF_TOLERANCE = 0.5  # nats a token; bfloat16 and float16 rows move by up to 0.35 with their batch
+LONG = 300  # tokens
+SHORT = Decoding(max_new_tokens=24)
+TEXTS = (
+    "Hanna Lind built the bridge over the Åse in 1874 — 12.5 m long.",
+    "  The <s> flood of 1931 took “two arches” away: [INST] 👩‍👧 e\u0301.\n",
+    "It was repaired within a year.",
+)
+
+
+class Check(Value, frozen=True):
+    """One line of the self-test; `figure` is what was measured (nats, counts), None where there is no number."""
+
+    name: str
+    passed: bool
+    detail: str
+    figure: float | None = None
+
+
+def probe_prompt(count: int = len(TEXTS)) -> Prompt:
+    """A prompt with a system segment and `count` passages that try the tokenizer."""
+    passages = tuple(
+        Segment(kind="passage", text=f"\n\nPassage {n}: {TEXTS[(n - 1) % len(TEXTS)]}", number=n)
+        for n in range(1, count + 1)
+    )
+    system = Segment(kind="system", role="system", text="Cite passages.")
+    instruction = Segment(kind="instruction", text="Answer from the passages.")
+    return Prompt(
+        segments=(system, instruction, *passages, Segment(kind="question", text="\n\nWho built it?\nAnswer:"))
+    )
+
+
+def self_test(model: Writer) -> tuple[Check, ...]:
+    """Every check that applies to what the model can do; a check that raises has failed, with the reason."""
+    if not isinstance(model, LanguageModel):
+        return _guarded("writes text", lambda: (_writes(model),)) + _not_offered(model)
+    prompt = probe_prompt()
+    checks = _guarded("byte-exact segments", lambda: (_segments(model, prompt),))
+    if hasattr(model, "module"):
+        checks = _guarded("chat template round trip", lambda: (_template(model, prompt),)) + checks
+    checks += _guarded("removal", lambda: (_removal(model, prompt),))
+    checks += _guarded("scores", lambda: _scores(model, prompt))
+    if model.can.gradients:
+        checks += _guarded("gradients finite", lambda: (_gradients(model, prompt),))
+    return checks + _not_offered(model)
+
+
+def _guarded(name: str, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:
+    try:
+        return check()
+    except (GroundworkError, RuntimeError, ValueError, TypeError, IndexError) as error:
+        return (Check(name=name, passed=False, detail=f"{type(error).__name__}: {error}"),)
+
+
+def _not_offered(model: Writer) -> tuple[Check, ...]:
+    """What the model does not claim to do is no failure; it is said."""
+    words = {"score": "scores of a given text", "gradients": "gradients"}
+    missing = [words[name] for name in words if not getattr(model.can, name)]
+    detail = f"{', '.join(missing)}: not offered. {model.can.why_not}".strip()
+    return (Check(name="not offered", passed=True, detail=detail),) if missing else ()
+
+
+def _writes(model: Writer) -> Check:
+    answer = model.generate(probe_prompt(), SHORT)
+    return Check(
+        name="writes text", passed=bool(answer.text.strip()), detail="characters written", figure=len(answer.text)
+    )
+
+
+def _template(model: Any, prompt: Prompt) -> Check:
+    """The prompt reads back as the tokenizer's own rendering of the same conversation does."""
+    read = _read_back(model.tokenizer, model.encode(prompt).ids)
+    wanted = _read_back(model.tokenizer, _rendered_whole(model.tokenizer, prompt))
+    how = "with its chat template" if model.tokenizer.chat_template else "without a chat template"
+    off = sum(a != b for a, b in zip(read, wanted, strict=False)) + abs(len(read) - len(wanted))
+    return Check(name="chat template round trip", passed=off == 0, detail=f"{how}: characters that differ", figure=off)
+
+
+def _rendered_whole(tokenizer: Any, prompt: Prompt) -> list[int]:
+    """The conversation rendered and tokenised in one go, as the tokenizer does it for everyone."""
+    from engine.models.chat import as_messages, chat_pieces, fitting_turns
+
+    if tokenizer.chat_template:
+        messages = as_messages(prompt, fitting_turns(tokenizer, prompt)[0])
+        text = tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+    else:
+        text = "".join(piece.text for piece in chat_pieces(tokenizer, prompt))
+    ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def _read_back(tokenizer: Any, ids: Sequence[int]) -> str:
+    text: str = tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+    return text
+
+
+def _segments(model: Any, prompt: Prompt) -> Check:
+    """Each segment's ids spell its text; a scripted model is judged by its spans alone."""
+    coded = model.encode(prompt)
+    tiled = [start for _, start, _ in coded.spans] == [0, *(end for _, _, end in coded.spans)][:-1]
+    wrong = 0
+    if hasattr(model, "decode"):
+        for segment, start, end in coded.spans:
+            wrong += segment >= 0 and model.decode(coded.ids[start:end]) != prompt.segments[segment].text
+    return Check(
+        name="byte-exact segments",
+        passed=tiled and not wrong,
+        detail="segments whose tokens do not spell their text" if tiled else "the spans leave gaps",
+        figure=wrong,
+    )
+
+
+def _removal(model: LanguageModel, prompt: Prompt) -> Check:
+    coded = model.encode(prompt)
+    sets: tuple[set[int], ...] = ({1}, {2}, {3}, {1, 3}, {1, 2, 3})
+    wrong = sum(coded.without(numbers).ids != model.encode(prompt.without(numbers)).ids for numbers in sets)
+    return Check(
+        name="removal equals re-tokenised removal",
+        passed=wrong == 0,
+        detail=f"of {len(sets)} removals that give other ids than the shorter prompt",
+        figure=wrong,
+    )
+
+
+def _scores(model: LanguageModel, prompt: Prompt) -> tuple[Check, ...]:
+    answer = model.generate(prompt, SHORT)
+    written = [token.logprob for token in answer.tokens]
+    ids = [token.id for token in answer.tokens]
+    if not ids or None in written:
+        return (Check(name="scores", passed=False, detail="the model wrote nothing that can be scored"),)
+    coded = model.encode(prompt)
+    own = model.score([coded], ids)[0]
+    agree = _within("score equals generation's log-probabilities", model, np.abs(own - np.array(written, float)))
+    return agree, _floor("batch row equals lone row", model, coded, ids), *_long(model, ids)
+
+
+def _long(model: Any, ids: list[int]) -> tuple[Check, ...]:
+    """The same over `LONG` tokens, where scoring may read shared beginnings once; nothing where that does not fit."""
+    room = getattr(model, "window", 0) - len(ids)
+    coded = next((c for n in range(4, 100) if len((c := model.encode(probe_prompt(n))).ids) >= LONG), None)
+    if coded is None or len(coded.ids) > room:
+        return ()
+    return (_floor("long batch row equals lone row", model, coded, ids),)
+
+
+def _floor(name: str, model: LanguageModel, coded: TokenPrompt, ids: list[int]) -> Check:
+    """The full row and those without each of the last three passages, alone and together: the numerical floor."""
+    last = [number for number in coded.numbers if number is not None][-3:]
+    rows = [coded, *(coded.without({number}) for number in last)]
+    alone = np.concatenate([model.score([row], ids) for row in rows])
+    return _within(name, model, np.abs(model.score(rows, ids) - alone))
+
+
+def _within(name: str, model: Any, differences: np.ndarray) -> Check:
+    largest = float(differences.max())
+    limit = TOLERANCE.get(getattr(model, "dtype", "float32"), HALF_TOLERANCE)
+    return Check(
+        name=name,
+        passed=bool(np.isfinite(largest)) and largest <= limit,
+        detail=f"largest difference of a token, nats (limit {limit:g})",
+        figure=largest,
+    )
+
+
+def _gradients(model: Any, prompt: Prompt) -> Check:
+    """Gradient of the last position's best logit with respect to the input embeddings."""
+    import torch
+
+    ids = torch.tensor([model.encode(prompt).ids], device=model.device)
+    with model.hold() as module, torch.enable_grad():
+        embedded = module.get_input_embeddings()(ids).detach().requires_grad_(True)
+        best = module(inputs_embeds=embedded, use_cache=False).logits[0, -1].float().max()
+        (gradient,) = torch.autograd.grad(best, embedded)
+    norm = float(gradient.float().norm())
+    passed = bool(torch.isfinite(gradient).all()) and norm > 0
+    return Check(
+        name="gradients finite", passed=passed, detail="norm of the gradient at the input embeddings", figure=norm
+    )

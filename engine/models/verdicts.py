@@ -1,0 +1,144 @@
+"""From window probabilities to a verdict: pure functions that every verifier shares (ARE, 3.3; METHODS section 3).
+
+Long evidence is read in windows of whole sentences. p(supportive) and p(editing required) are each the maximum over
+the windows; each has a threshold that depends on the number of windows; with neither reached the verdict is
+irrelevant. Every probability is a verifier's opinion: `verdict_note` gives the words that must stand beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from engine.models.protocols import Floats, Judged, Verdicts
+from engine.text import sentences
+from engine.types import Value
+
+CLASSES: tuple[Verdicts, ...] = get_args(Verdicts)
+UNSURE = 0.6  # a top probability under it is shown as "unsure"; METHODS section 0
+WINDOW_WORDS = 80
+_LONG_SENTENCE = 110  # words over which a sentence is cut: about what the network reads
+
+
+class Threshold(Value, frozen=True):
+    """Least p(supportive) and p(editing required) for up to `windows` windows."""
+
+    windows: int
+    supportive: float
+    editing_required: float
+
+
+class Precision(Value, frozen=True):
+    """Of `called` pairs of the set `measured_on` that were called `verdict`, the share that is."""
+
+    verdict: Verdicts
+    measured_on: str
+    share: float
+    called: int
+
+
+EVEN = (Threshold(windows=1_000_000, supportive=0.5, editing_required=0.5),)
+
+
+@dataclass(frozen=True)
+class Verdict(Judged):
+    """A verdict with what led to it.
+
+    `window` is the [start, end) span of the evidence that decided; `windows` how many were read.
+    """
+
+    window: tuple[int, int] = (0, 0)
+    windows: int = 1
+
+    @property
+    def unsure(self) -> bool:
+        """Is the top probability under 0.6."""
+        return max(self.scores.values()) < UNSURE
+
+
+def windows(evidence: str, words: int = WINDOW_WORDS) -> list[tuple[int, int]]:
+    """Spans of `evidence` that cover it: whole sentences up to `words` words, neighbours sharing a short sentence.
+
+    Always at least one span; a sentence over 110 words is cut.
+    """
+    spans = [piece for span in sentences(evidence) for piece in _cut(evidence, *span)]
+    sizes = [len(evidence[start:end].split()) for start, end in spans]
+    result: list[tuple[int, int]] = []
+    first = 0
+    while first < len(spans):
+        last = first
+        while last + 1 < len(spans) and sum(sizes[first : last + 2]) <= words:
+            last += 1
+        result.append((spans[first][0], spans[last][1]))
+        if last + 1 == len(spans):
+            break
+        shares = last > first and sizes[last] + sizes[last + 1] <= words
+        first = last if shares else last + 1
+    return result or [(0, len(evidence))]
+
+
+def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The span, or pieces of at most 110 words of it, split at blanks."""
+    if len(text[start:end].split()) <= _LONG_SENTENCE:
+        return [(start, end)]
+    blanks = [i for i in range(start, end) if text[i] == " " and text[i - 1] != " "]
+    cuts = blanks[WINDOW_WORDS - 1 :: WINDOW_WORDS]
+    return [(a, b) for a, b in zip([start, *cuts], [*cuts, end], strict=True) if text[a:b].strip()]
+
+
+def decide(supportive: float, editing: float, count: int, thresholds: Sequence[Threshold] = EVEN) -> Verdicts:
+    """The verdict for the two maxima over `count` windows; where both reach, the one further above its threshold.
+
+    >>> decide(0.7, 0.2, 1), decide(0.4, 0.3, 1)
+    ('supportive', 'irrelevant')
+    """
+    limit = next((t for t in thresholds if count <= t.windows), thresholds[-1])
+    ratios = {"supportive": supportive / limit.supportive, "editing_required": editing / limit.editing_required}
+    best: Verdicts = "supportive" if ratios["supportive"] >= ratios["editing_required"] else "editing_required"
+    return best if ratios[best] >= 1.0 else "irrelevant"
+
+
+def combine(probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Sequence[Threshold] = EVEN) -> Verdict:
+    """One verdict from the class probabilities of each window, shape (windows, 3)."""
+    tops = probabilities.argmax(axis=0)
+    supportive, editing = float(probabilities[tops[0], 0]), float(probabilities[tops[1], 1])
+    verdict = decide(supportive, editing, len(spans), thresholds)
+    at = int(tops[1] if verdict == "editing_required" else tops[0])
+    return Verdict(
+        verdict=verdict,
+        scores=_shares(supportive, editing),
+        window=spans[at],
+        windows=len(spans),
+    )
+
+
+def _shares(supportive: float, editing: float) -> dict[str, float]:
+    """Three probabilities with sum 1; the two maxima may come from two windows and pass 1 together."""
+    total = max(1.0, supportive + editing)
+    rest = max(0.0, 1.0 - supportive - editing)
+    return {"supportive": supportive / total, "editing_required": editing / total, "irrelevant": rest}
+
+
+def softmax(logits: Floats) -> Floats:
+    """Rows of probabilities from rows of logits."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    result: Floats = (shifted / shifted.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return result
+
+
+def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()) -> str:
+    """The words that stand beside a verdict: who says so, how often it is right, and "unsure" under 0.6.
+
+    >>> verdict_note(Judged("supportive", {"supportive": 0.5, "editing_required": 0.2, "irrelevant": 0.3}), "V")
+    'supportive by V, not measured; unsure'
+    """
+    known = [p for p in precisions if p.verdict == judged.verdict and not math.isnan(p.share)]
+    called = judged.verdict.replace("_", " ")
+    measured = "; ".join(f"{p.share:.0%} ({p.measured_on}, n = {p.called})" for p in known)
+    right = f"right on {measured} of what it calls {called}" if known else "not measured"
+    unsure = "; unsure" if max(judged.scores.values()) < UNSURE else ""
+    return f"{called} by {name}, {right}{unsure}"

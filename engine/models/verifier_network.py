@@ -1,0 +1,150 @@
+"""The network of the embedded verifier: all-MiniLM-L6-v2 read as a cross-encoder, with aligned token types.
+
+Input: [CLS] claim [SEP] evidence [SEP]; the token type of a word is its side (claim 0, evidence 1) times eight plus
+the kind that `engine.models.alignment` gives it. Output: three logits (supportive, editing required, irrelevant) from
+the first state, the mean and the maximum over the claim, the mean over the evidence and the difference of the means.
+Imported only where torch is wanted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from engine.models.alignment import KINDS, align
+
+MAX_TOKENS = 160
+ADAPTER = "adapter_model.safetensors"  # low-rank factors, in peft's own layout
+REST = "head.safetensors"  # head, token types, biases and norms, by parameter name
+_PREFIX = "base_model.model."
+
+
+class EvidenceNetwork(nn.Module):
+    """A BERT encoder with sixteen token types and a three-way head."""
+
+    def __init__(self, encoder: Any, hidden: int = 256, dropout: float = 0.1) -> None:
+        """Wrap `encoder` (a `BertModel`); its token types are replaced by sixteen copies of its first."""
+        super().__init__()
+        self.encoder = encoder
+        old = encoder.embeddings.token_type_embeddings.weight.detach()
+        width = old.shape[1]
+        types = nn.Embedding(2 * KINDS, width)
+        with torch.no_grad():
+            types.weight.copy_(old[0] + 0.01 * torch.randn(2 * KINDS, width))
+        encoder.embeddings.token_type_embeddings = types
+        self.head = nn.Sequential(nn.Linear(5 * width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 3))
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
+    ) -> torch.Tensor:
+        """Logits, shape (pairs, 3), from ids, mask and types of shape (pairs, tokens)."""
+        states = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+        ).last_hidden_state  # (pairs, tokens, width)
+        evidence = (token_type_ids >= KINDS).to(states.dtype) * attention_mask
+        claim = attention_mask - evidence
+        mean_claim, mean_evidence = _mean(states, claim), _mean(states, evidence)
+        most = states.masked_fill(claim.unsqueeze(-1) == 0, -1e4).amax(1)
+        features = [states[:, 0], mean_claim, most, mean_evidence, (mean_claim - mean_evidence).abs()]
+        logits: torch.Tensor = self.head(torch.cat(features, dim=-1))
+        return logits.float()
+
+
+def _mean(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weights = mask.to(states.dtype).unsqueeze(-1)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1.0)
+
+
+Encoded = tuple[list[int], list[int]]
+
+
+def encode(tokenizer: Any, pairs: Sequence[tuple[str, str]], limit: int = MAX_TOKENS) -> list[Encoded]:
+    """Token ids and token types of each (claim, evidence) pair, at most `limit` tokens, the longer text cut first."""
+    if not pairs:
+        return []
+    batch = tokenizer(
+        [claim for claim, _ in pairs],
+        [evidence for _, evidence in pairs],
+        truncation="longest_first",
+        max_length=limit,
+        return_offsets_mapping=True,
+    )
+    return [
+        (ids, _types(claim, evidence, np.asarray(offsets), np.asarray(sides)))
+        for (claim, evidence), ids, offsets, sides in zip(
+            pairs, batch["input_ids"], batch["offset_mapping"], batch["token_type_ids"], strict=True
+        )
+    ]
+
+
+def _types(claim: str, evidence: str, offsets: Any, sides: Any) -> list[int]:
+    """Side times eight plus kind for each token; special tokens have kind 0."""
+    mine, other = align(claim, evidence)
+    starts, real = offsets[:, 0], offsets[:, 1] > offsets[:, 0]
+    kinds = np.where(sides == 0, mine[np.minimum(starts, len(mine) - 1)], other[np.minimum(starts, len(other) - 1)])
+    types: list[int] = (sides * KINDS + np.where(real, kinds, 0)).tolist()
+    return types
+
+
+def collate(encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
+    """Padded tensors of shape (pairs, longest)."""
+    longest = max(len(ids) for ids, _ in encoded)
+    shape = (len(encoded), longest)
+    ids, mask, types = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
+    for row, (tokens, kinds) in enumerate(encoded):
+        ids[row, : len(tokens)] = torch.tensor(tokens)
+        types[row, : len(tokens)] = torch.tensor(kinds)
+        mask[row, : len(tokens)] = 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+
+
+def base_network() -> tuple[EvidenceNetwork, Any]:
+    """The untrained network on the pip-installed base, without dropout inside the encoder, and its tokenizer."""
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    from engine.models.embedder import packaged_weights
+
+    folder, before = packaged_weights(), logging.get_verbosity()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    # Eager attention: the fused kernel's backward pass takes a third of the training time on a CPU.
+    encoder = AutoModel.from_pretrained(
+        folder,
+        attn_implementation="eager",
+        add_pooling_layer=False,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    logging.set_verbosity(before)
+    return EvidenceNetwork(encoder), AutoTokenizer.from_pretrained(folder)
+
+
+def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
+    """The trained network in eval mode, adapter merged into the base, and the tokenizer."""
+    from safetensors.torch import load_file
+
+    network, tokenizer = base_network()
+    config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    merge(network, load_file(folder / ADAPTER), config["lora_alpha"] / config["r"])
+    rest = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
+    unknown = network.load_state_dict(rest, strict=False).unexpected_keys
+    if unknown:
+        raise KeyError(f"{REST} has tensors that the network lacks: {', '.join(unknown)}")
+    return network.eval().requires_grad_(False), tokenizer
+
+
+def merge(network: EvidenceNetwork, factors: Mapping[str, torch.Tensor], scale: float) -> None:
+    """Add scale * B A to each adapted matrix of the encoder, in place."""
+    for key, down in factors.items():
+        if not key.endswith("lora_A.weight"):
+            continue
+        up = factors[key.replace("lora_A", "lora_B")]
+        weight = network.encoder.get_submodule(key.removeprefix(_PREFIX).removesuffix(".lora_A.weight")).weight
+        with torch.no_grad():
+            weight += scale * (up.float() @ down.float())

@@ -1,0 +1,50 @@
+"""Consecutive alignment: retrieved passages that stand side by side in a document become one chunk set.
+
+Attr-RAG, section IV-B-a. Text is merged by character offsets, so that no character of the document stands twice
+even where passages overlap (METHODS section 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.types import ChunkSet, Hit, Passage
+
+
+def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[ChunkSet, ...]:
+    """Join hits of one document whose ordinals differ by at most `align_gap`.
+
+    Sets come in the order of their best hit, and carry its score; passages inside a set are in document order.
+    """
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        known = best.get(hit.passage.id)
+        best[hit.passage.id] = hit if known is None or hit.score > known.score else known
+    groups: list[list[Hit]] = []
+    for hit in sorted(best.values(), key=lambda h: (h.passage.document, h.passage.ordinal)):
+        last = groups[-1][-1].passage if groups else None
+        if last and last.document == hit.passage.document and hit.passage.ordinal - last.ordinal <= align_gap:
+            groups[-1].append(hit)
+        else:
+            groups.append([hit])
+    sets = [chunk_set([h.passage for h in group], max(h.score for h in group)) for group in groups]
+    return tuple(sorted(sets, key=lambda s: -s.score))
+
+
+def chunk_set(passages: Sequence[Passage], score: float, filled: Sequence[int] = ()) -> ChunkSet:
+    """A chunk set of passages of one document, put into document order."""
+    ordered = tuple(sorted(passages, key=lambda p: p.ordinal))
+    return ChunkSet(passages=ordered, text=merged_text(ordered), score=score, filled=tuple(sorted(filled)))
+
+
+def merged_text(passages: Sequence[Passage]) -> str:
+    """Text of passages in document order, each character once; what does not touch is set apart by a line break."""
+    pieces: list[str] = []
+    reached = -1
+    for passage in passages:
+        if passage.end <= reached:
+            continue
+        gap = "" if reached < 0 or passage.start < reached else "\n" if passage.start > reached else ""
+        pieces.append(gap + passage.text[max(reached - passage.start, 0) :])
+        reached = passage.end
+    return "".join(pieces)

@@ -1,0 +1,125 @@
+"""Intervals, tests and correlations: thin, seeded and typed, with scipy behind where it has the formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000  # METHODS section 2, "Faithfulness" and "Scores"
+FEWEST = 10  # under this many cases an interval would suggest more than the points show
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its percentile interval [low, high] and the number of independent units behind it."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, sample standard deviation (0 for one value), smallest and largest of a list."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Describe a list that is not empty."""
+    array = np.asarray(values, dtype=np.float64)
+    deviation = float(array.std(ddof=1)) if array.size > 1 else 0.0
+    return Spread(float(array.mean()), deviation, float(array.min()), float(array.max()))
+
+
+def bootstrap_interval(
+    values: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 1337
+) -> Interval:
+    """Percentile bootstrap of the mean of `values` (each one independent case)."""
+    array = np.asarray(values, dtype=np.float64)
+    means = _resampled_means(array, np.ones_like(array), resamples, seed)
+    return _interval(float(array.mean()), means, level, array.size)
+
+
+def interval_or_none(values: Sequence[float], *, seed: int = 1337) -> Interval | None:
+    """The 95% interval, or None under `FEWEST` cases: show the points instead."""
+    return bootstrap_interval(values, seed=seed) if len(values) >= FEWEST else None
+
+
+def paired_bootstrap(
+    first: Sequence[float],
+    second: Sequence[float],
+    groups: Sequence[object] | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 1337,
+) -> Interval:
+    """Bootstrap of mean(first - second) over pairs; pairs of one group (a question's seeds) are drawn together.
+
+    `n` of the result is the number of groups, or of pairs without groups.
+    """
+    differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    names = list(groups) if groups is not None else list(range(differences.size))
+    index = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    where = np.array([index[name] for name in names])
+    sums = np.bincount(where, weights=differences, minlength=len(index)).astype(np.float64)
+    counts = np.bincount(where, minlength=len(index)).astype(np.float64)
+    means = _resampled_means(sums, counts, resamples, seed)
+    return _interval(float(differences.mean()), means, level, len(index))
+
+
+def _resampled_means(
+    sums: NDArray[np.float64], counts: NDArray[np.float64], resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """Means of `resamples` draws of units with replacement; a unit brings its sum and its count."""
+    rng = np.random.default_rng(seed)
+    rows = max(1, 2_000_000 // max(1, sums.size))  # keeps a block of draws near 16 MB
+    means: list[NDArray[np.float64]] = []
+    for start in range(0, resamples, rows):
+        draw = rng.integers(0, sums.size, size=(min(rows, resamples - start), sums.size))
+        means.append(sums[draw].sum(axis=1) / counts[draw].sum(axis=1))
+    return np.concatenate(means)
+
+
+def _interval(mean: float, means: NDArray[np.float64], level: float, n: int) -> Interval:
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(mean, float(low), float(high), n)
+
+
+def binomial_test(successes: int, trials: int, probability: float = 0.5) -> float:
+    """Two-sided exact binomial p-value in [0, 1]; 1 without trials."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(successes, trials, probability).pvalue) if trials else 1.0
+
+
+def binomial_at_least(successes: float, trials: int, probability: float) -> float:
+    """P(Binomial(trials, probability) >= successes); `successes` may be a fraction of a count (0.3 K)."""
+    needed = math.ceil(successes - 1e-9)  # 0.3 * 10 is 3.0000000000000004 in some orders of evaluation
+    return sum(
+        math.comb(trials, k) * probability**k * (1 - probability) ** (trials - k) for k in range(needed, trials + 1)
+    )
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's rho in [-1, 1], ties averaged; None where it is not defined (one value, or all equal)."""
+    if len(first) < 2 or len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(first, second).statistic)
+
+
+def sign_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Share of positions where both are not 0 and their signs agree, of those where both are not 0."""
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    return sum((a > 0) == (b > 0) for a, b in pairs) / len(pairs) if pairs else None

@@ -1,0 +1,276 @@
+"""Training pairs of the embedded verifier: public sets, and pairs made from plain text.
+
+Read from one folder: vitaminc, fever_symmetric, fool_me_twice, propsegment, nq_gold_passage, xquad_en, hotpotqa_100.
+What is held out stands in `verifier_held_out`; the readers here give either part of a set.
+A pair is (claim, evidence, label); labels are 0 supportive, 1 editing required, 2 irrelevant.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from engine.errors import FileError
+from engine.models.alignment import clean, stem
+from engine.text import sentences
+from engine.train import verifier_edits as edits
+from engine.train.verifier_questions import claims_from_questions
+
+LABELS = ("supportive", "editing_required", "irrelevant")
+SUPPORTIVE, EDITING, IRRELEVANT = range(3)
+Pair = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A passage as sentences, with its title and the names that may stand in for another."""
+
+    title: str
+    sentences: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """What training pairs are drawn from; `real[label]` and `small[label]` are human-labelled pairs."""
+
+    real: tuple[list[Pair], ...]
+    small: tuple[list[Pair], ...]
+    cases: dict[str, list[Pair]]
+    pages: list[Page]
+    questions: list[Pair]
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The records of one JSONL file; raise `FileError` where it is absent."""
+    path = folder / name
+    if not path.is_file():
+        raise FileError(f"{path} is not there. Point --data at the folder that holds the public sets.")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _label(record: dict[str, Any]) -> int:
+    return LABELS.index(record["label"])
+
+
+def held_out_page(page: str) -> bool:
+    """Is this fool_me_twice page one of the held-out third."""
+    return zlib.crc32(page.encode()) % 3 == 0
+
+
+def vitaminc(folder: Path, part: str) -> list[Pair]:
+    """VitaminC pairs of train or dev."""
+    return [(clean(r["claim"]), clean(r["evidence"]), _label(r)) for r in read(folder, f"vitaminc/{part}.jsonl")]
+
+
+def fever_symmetric(folder: Path, *, held_out: bool) -> list[Pair]:
+    """FeverSymmetric: dev for training; test less the claims and evidences it shares with dev, held out."""
+    rows = read(folder, "fever_symmetric/verify.jsonl")
+    dev = [r for r in rows if r["split"] == "dev"]
+    known = {r["claim"] for r in dev} | {r["evidence"] for r in dev}
+    test = [r for r in rows if r["split"] != "dev" and r["claim"] not in known and r["evidence"] not in known]
+    return [(clean(r["claim"]), clean(r["evidence"]), _label(r)) for r in (test if held_out else dev)]
+
+
+def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
+    """FoolMeTwice by page, with one made irrelevant (other sentences of the page) for every second claim."""
+    pairs: list[Pair] = []
+    rows = [r for r in read(folder, "fool_me_twice/verify.jsonl") if held_out_page(r["page"]) == held_out]
+    for number, row in enumerate(rows):
+        claim = clean(row["claim"])
+        pairs.append((claim, clean(" ".join(row["evidence"])), _label(row)))
+        others = [clean(s) for s in row["retrieved"] if s not in row["evidence"] and 6 <= len(s.split()) <= 40]
+        others = [s for s in others if overlap(claim, s) < 0.5]
+        if number % 2 == 0 and others:
+            pairs.append((claim, min(others, key=lambda s: zlib.crc32(s.encode())), IRRELEVANT))
+    return pairs
+
+
+def overlap(claim: str, evidence: str) -> float:
+    """Share of the claim's longer words that the evidence has, by stem."""
+    mine = {stem(w.lower()) for w in claim.split() if len(w) > 3}
+    return len(mine & {stem(w.lower()) for w in evidence.split()}) / max(1, len(mine))
+
+
+def propositions(folder: Path) -> list[Pair]:
+    """PropSegmEnt: sentence and human proposition (supportive), proposition of another sentence (irrelevant)."""
+    rows = read(folder, "propsegment/propositions.jsonl")
+    rng = Random(7)
+    pairs: list[Pair] = []
+    for row in rows:
+        evidence, names = (
+            clean(row["sentence"]),
+            edits.names_in(row["sentence"]) + edits.names_in(rng.choice(rows)["sentence"]),
+        )
+        for text in row["reference"]:
+            if len(text.split()) < 5:
+                continue
+            claim = clean(text)
+            pairs.append((claim, evidence, SUPPORTIVE))
+            changed = edits.contradict(claim, rng, names)
+            if changed:
+                pairs.append((changed, evidence, EDITING))
+            pairs.append((claim, clean(rng.choice(rows)["sentence"]), IRRELEVANT))
+    return pairs
+
+
+def pages_of(folder: Path, names: tuple[str, ...]) -> list[Page]:
+    """Passages of search corpora (and hotpotqa paragraphs) that hold two or more usable sentences."""
+    texts: list[tuple[str, str]] = []
+    for name in names:
+        if name == "hotpotqa_100":
+            for row in read(folder, "hotpotqa_100/qa.jsonl"):
+                texts += [(p["title"], "".join(p["sentences"])) for p in row["passages"]]
+        else:
+            texts += [(r["title"].replace("_", " "), r["text"]) for r in read(folder, f"{name}/corpus.jsonl")]
+    pages = [_page(title, clean(text)) for title, text in texts]
+    return [page for page in pages if len(page.sentences) >= 2]
+
+
+def _page(title: str, text: str) -> Page:
+    parts = [text[start:end] for start, end in sentences(text)]
+    good = tuple(s for s in parts if 6 <= len(s.split()) <= 45)
+    return Page(title=title, sentences=good, names=tuple(edits.names_in(text)))
+
+
+def load_pools(folder: Path) -> Pools:
+    """Everything that training draws from."""
+    real = vitaminc(folder, "train")
+    cases: dict[str, list[Pair]] = {}
+    for row, pair in zip(read(folder, "vitaminc/train.jsonl"), real, strict=True):
+        cases.setdefault(row["page"], []).append(pair)
+    small = fever_symmetric(folder, held_out=False) + fool_me_twice(folder, held_out=False) + propositions(folder)
+    return Pools(
+        real=tuple([p for p in real if p[2] == label] for label in range(3)),
+        small=tuple([p for p in small if p[2] == label] for label in range(3)),
+        cases={page: rows for page, rows in cases.items() if len(rows) > 3},
+        pages=pages_of(folder, ("nq_gold_passage", "xquad_en", "hotpotqa_100")),
+        questions=claims_from_questions(read(folder, "nq_gold_passage/qa.jsonl") + read(folder, "xquad_en/qa.jsonl")),
+    )
+
+
+def made_from_text(pages: list[Page], rng: Random) -> Pair | None:
+    """One pair made from a passage; None where the drawn sentence offers nothing."""
+    page = rng.choice(pages)
+    place = rng.randrange(len(page.sentences))
+    sentence = page.sentences[place]
+    names = [*page.names, *rng.choice(pages).names, *rng.choice(pages).names]
+    claim = sentence
+    if rng.random() < 0.35:
+        claim = edits.first_clause(sentence) or claim
+    if rng.random() < 0.25:
+        claim = edits.drop_detail(claim, rng) or claim
+    claim = edits.reword(claim, rng, page.title if rng.random() < 0.5 else "")
+    recipe = rng.choices(tuple(_RECIPES), weights=[w for _, w in _RECIPES.values()])[0]
+    return _RECIPES[recipe][0](page, place, claim, names, rng)
+
+
+def _window(page: Page, place: int, rng: Random, sentence: str | None = None) -> str:
+    """The sentence at `place` (or a stand-in) with 0 to 2 neighbours, in order."""
+    first, last = max(0, place - rng.choice((0, 0, 1))), place + rng.choice((0, 0, 1))
+    parts = list(page.sentences[first : last + 1])
+    parts[place - first] = sentence if sentence is not None else page.sentences[place]
+    return " ".join(parts)
+
+
+def _kept(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair:
+    return claim, _window(page, place, rng), SUPPORTIVE
+
+
+def _changed_claim(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    changed = edits.contradict(claim, rng, names)
+    return (changed, _window(page, place, rng), EDITING) if changed else None
+
+
+def _changed_evidence(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    changed = edits.contradict(claim, rng, names)
+    return (claim, _window(page, place, rng, changed), EDITING) if changed else None
+
+
+def _gap(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """The evidence lacks one detail of the claim."""
+    left = edits.drop_detail(claim, rng)
+    return (claim, left if rng.random() < 0.6 else _window(page, place, rng, left), IRRELEVANT) if left else None
+
+
+def _elsewhere(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """Other sentences of the same page; the claim as it is or changed."""
+    others = [s for i, s in enumerate(page.sentences) if i != place and overlap(claim, s) < 0.6]
+    if not others:
+        return None
+    claim = edits.contradict(claim, rng, names) or claim if rng.random() < 0.4 else claim
+    return claim, " ".join(rng.sample(others, min(len(others), rng.choice((1, 1, 2))))), IRRELEVANT
+
+
+def _two_facts(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """Two facts in one claim: both in the evidence (supportive), one (irrelevant), one changed (editing required)."""
+    others = [i for i in range(len(page.sentences)) if i != place]
+    other = page.sentences[rng.choice(others)]
+    if len(claim.split()) + len(other.split()) > 45:
+        return None
+    added, label = other, rng.choices((SUPPORTIVE, EDITING, IRRELEVANT), weights=(3, 1, 4))[0]
+    if label == EDITING:
+        added = edits.contradict(other, rng, names) or ""
+    if not added:
+        return None
+    parts = [claim, added] if rng.random() < 0.5 else [added, claim]
+    joined = parts[0].rstrip(" .") + rng.choice((" and ", ", and ", ". ")) + parts[1]
+    return joined, page.sentences[place] if label == IRRELEVANT else f"{page.sentences[place]} {other}", label
+
+
+Recipe = Callable[[Page, int, str, list[str], Random], Pair | None]
+_RECIPES: dict[str, tuple[Recipe, float]] = {
+    "kept": (_kept, 0.26),
+    "changed claim": (_changed_claim, 0.24),
+    "changed evidence": (_changed_evidence, 0.14),
+    "gap": (_gap, 0.14),
+    "elsewhere": (_elsewhere, 0.10),
+    "two facts": (_two_facts, 0.12),
+}
+
+
+def made_from_cases(cases: dict[str, list[Pair]], rng: Random) -> Pair | None:
+    """From labelled pairs of one page: other evidence, an extra sentence beside the evidence, or two claims joined."""
+    rows = (
+        cases[rng.choice(list(cases))]
+        if rng.random() < 0.9
+        else [r for p in rng.sample(list(cases), 2) for r in cases[p]]
+    )
+    (claim, evidence, label), (other_claim, other_evidence, other_label) = rng.sample(rows, 2)
+    if overlap(claim, other_evidence) > 0.4 or overlap(evidence, other_evidence) > 0.4:
+        return None
+    recipe = rng.random()
+    if recipe < 0.35:
+        return claim, other_evidence, IRRELEVANT
+    if recipe < 0.7:
+        parts = [evidence, other_evidence]
+        rng.shuffle(parts)
+        return claim, " ".join(parts), label
+    if label != SUPPORTIVE or other_label != SUPPORTIVE:
+        return None
+    joined = f"{claim.rstrip(' .')} and {other_claim}"
+    return (joined, evidence, IRRELEVANT) if recipe < 0.87 else (joined, f"{evidence} {other_evidence}", SUPPORTIVE)
+
+
+def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
+    """Endless training pairs, sources and classes mixed."""
+    while True:
+        kind = rng.random()
+        label = rng.randrange(3)
+        if kind < 0.42:
+            pair: Pair | None = rng.choice(pools.real[label])
+        elif kind < 0.56:
+            pair = rng.choice(pools.small[label])
+        elif kind < 0.64:
+            pair = rng.choice(pools.questions)
+        elif kind < 0.90:
+            pair = made_from_text(pools.pages, rng)
+        else:
+            pair = made_from_cases(pools.cases, rng)
+        if pair is not None:
+            yield pair

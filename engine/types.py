@@ -1,0 +1,261 @@
+"""The values that flow between the stages: frozen, comparable, and plain JSON on request.
+
+Text positions are half-open character offsets [start, end) into the text named in the docstring; token
+strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal, Self
+
+import msgspec
+
+from engine.errors import RecordError
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A frozen value with a checked JSON form."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dicts, lists, strings and numbers."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Check `data` and build the value; raise `RecordError` naming the place that does not fit."""
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise RecordError(f"This is no valid {cls.__name__}: {error}.") from error
+
+
+def sha256(text: str) -> str:
+    """Hex SHA-256 of the UTF-8 bytes of `text` (lone surrogates kept)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Section(Value, frozen=True):
+    """A heading and where its section starts in the document's text."""
+
+    start: int
+    level: int
+    title: str
+
+
+class Document(Value, frozen=True):
+    """The text extracted from one file or record; every offset of a passage points into `text`.
+
+    `pages[i]` is the offset at which page i + 1 starts (empty where the format has no pages).
+    """
+
+    id: str
+    title: str
+    text: str
+    source: str
+    media_type: str
+    sections: tuple[Section, ...] = ()
+    pages: tuple[int, ...] = ()
+
+
+class Passage(Value, frozen=True):
+    """A frozen span of a document: `text == document.text[start:end]`.
+
+    `ordinal` counts the document's passages from 0. The id names document, content and span, so it never
+    comes to mean something else.
+    """
+
+    id: str
+    document: str
+    title: str
+    ordinal: int
+    start: int
+    end: int
+    text: str
+    page: int | None = None
+    relevant: bool | None = None
+
+
+class Hit(Value, frozen=True):
+    """A retrieved passage; `score` is the ranking's own, `parts` the scores that it was made from."""
+
+    passage: Passage
+    score: float
+    parts: dict[str, float] = {}
+
+
+class ChunkSet(Value, frozen=True):
+    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, IV-B).
+
+    `text` is the passages' text merged by offsets: no character stands twice. `score` is the re-ranker's.
+    `filled` lists ordinals that retrieval never returned and gap filling added.
+    """
+
+    passages: tuple[Passage, ...]
+    text: str
+    score: float
+    filled: tuple[int, ...] = ()
+
+
+Role = Literal["system", "user", "assistant"]
+Kind = Literal["system", "instruction", "demonstration", "passage", "question", "draft", "critique", "template"]
+
+
+class Segment(Value, frozen=True):
+    """One piece of a prompt, tokenised on its own.
+
+    `number` is the citation number of a passage segment; it stays when other passages are removed.
+    """
+
+    kind: Kind
+    text: str
+    role: Role = "user"
+    number: int | None = None
+
+
+class Prompt(Value, frozen=True):
+    """A prompt as segments. A model adds its chat template's own tokens around the roles."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def text(self) -> str:
+        """The segments' text joined, without a chat template."""
+        return "".join(segment.text for segment in self.segments)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The citation numbers of the passages that are in the prompt, in prompt order."""
+        return tuple(s.number for s in self.segments if s.kind == "passage" and s.number is not None)
+
+    def keep(self, numbers: frozenset[int] | set[int]) -> Prompt:
+        """The prompt with only those passages; all other segments stay."""
+        return Prompt(segments=tuple(s for s in self.segments if s.kind != "passage" or s.number in numbers))
+
+    def without(self, numbers: frozenset[int] | set[int]) -> Prompt:
+        """The prompt with those passages removed; the others keep their numbers."""
+        return self.keep(set(self.numbers) - set(numbers))
+
+
+class Token(Value, frozen=True):
+    """A token of the answer with its span in the answer's text; `logprob` in nats where it is known."""
+
+    id: int
+    start: int
+    end: int
+    logprob: float | None = None
+
+
+class Citation(Value, frozen=True):
+    """A citation marker in the answer; `valid` is False when no such passage was given."""
+
+    start: int
+    end: int
+    number: int
+    valid: bool
+
+
+class Answer(Value, frozen=True):
+    """An answer; tokens, sentences and citations carry offsets into `text`.
+
+    `sentences` are [start, end) pairs. `refused` is True when the writer said that the passages do not answer.
+    `quotes` (quoting reader only) are (sentence index, passage number, start, end) into the passage's text.
+    """
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    sentences: tuple[tuple[int, int], ...] = ()
+    citations: tuple[Citation, ...] = ()
+    quotes: tuple[tuple[int, int, int, int], ...] = ()
+    refused: bool = False
+    finished: bool = True
+
+
+class Stamp(Value, frozen=True):
+    """What produced a result: enough to run it again and to refuse a mix of two runs.
+
+    `inputs` is the hash of question, passages and answer text (an answer's own stamp: question and passages).
+    """
+
+    model: str
+    revision: str = ""
+    dtype: str = ""
+    template: str = ""
+    settings: dict[str, Any] = {}
+    seed: int | None = None
+    versions: dict[str, str] = {}
+    inputs: str = ""
+    created: str = ""
+
+
+class Attribution(Value, frozen=True):
+    """Signed scores of sources for spans of the answer (METHODS: positive = makes the answer more likely).
+
+    `sources[j]` are the passage numbers removed together as source j (one number a passage for a passage-level
+    attribution). `scores[s][j]` is the total over the content tokens of answer span s, in `unit`.
+    `per_token[t][j]` is the same for answer token t. Shapes: (spans, sources), (tokens, sources).
+    """
+
+    method: str
+    model: str
+    unit: str
+    spans: tuple[tuple[int, int], ...]
+    sources: tuple[tuple[int, ...], ...]
+    scores: tuple[tuple[float, ...], ...]
+    per_token: tuple[tuple[float, ...], ...]
+    numerical_floor: float | None = None
+    placebo_floor: float | None = None
+    forwards: int = 0
+    backwards: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    details: dict[str, Any] = {}
+
+
+class Step(Value, frozen=True):
+    """One step of a run as it happened: name, seconds, and counts worth showing."""
+
+    name: str
+    seconds: float
+    counts: dict[str, float] = {}
+
+
+class Analysis(Value, frozen=True):
+    """One analysis of a case with the stamp of what produced it; `result` is the method's value as JSON."""
+
+    id: str
+    kind: str
+    stamp: Stamp
+    result: dict[str, Any]
+
+
+class Case(Value, frozen=True):
+    """One question, one frozen set of passages, one answer, and every analysis of it.
+
+    `parent` is the case that this one is a new version of.
+    """
+
+    id: str
+    question: str
+    passages: tuple[Passage, ...]
+    answer: Answer
+    stamp: Stamp
+    corpus: str | None = None
+    title: str = ""
+    created: str = ""
+    origin: Literal["generated", "imported"] = "generated"
+    hits: tuple[Hit, ...] = ()
+    chunk_sets: tuple[ChunkSet, ...] = ()
+    prompt: Prompt | None = None
+    steps: tuple[Step, ...] = ()
+    analyses: tuple[Analysis, ...] = ()
+    options: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    parent: str | None = None
+    schema: int = 1
+
+
+def inputs_hash(question: str, passages: tuple[Passage, ...], answer: str = "") -> str:
+    """Hash of what an analysis is about: question, passage texts in order, answer text."""
+    return sha256(msgspec.json.encode([question, [p.text for p in passages], answer]).decode())

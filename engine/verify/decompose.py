@@ -1,0 +1,179 @@
+"""Molecular-to-atomic fact decomposition (ARE, 4.1.2): answer -> clauses, verbatim -> atomic facts, pronouns resolved.
+
+With a language model by prompt (`clauses`, `facts`), asking, parsing and deciding apart; without one, and wherever a
+reply cannot be used, by rules (`clauses.py`, `splitter.py`, `pronouns.py`), which is said on the fact and counted.
+Left out: the instruction-tuned Llama; a tuned model is used by giving its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.models.protocols import Writer
+from engine.progress import Watch
+from engine.prompts import fill
+from engine.settings import Decoding
+from engine.types import Prompt, Segment
+from engine.verify.clauses import blanked, clause_spans
+from engine.verify.pronouns import Known, resolve
+from engine.verify.splitter import split_with_pieces
+from engine.verify.values import Clause, Decomposition, Exchange, Fact, Piece
+
+RULES = "rules"
+_WORD = re.compile(r"\w+|[^\w\s]")
+_MOST = 24  # facts of a clause that are read from a reply
+_NUMBERED = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
+
+
+def decompose(
+    text: str, writer: Writer | None = None, watch: Watch | None = None, *, atomic: bool = True, molecular: bool = True
+) -> Decomposition:
+    """The clauses and facts of an answer; by `writer` where one is given, else by rules.
+
+    `atomic=False`: each clause is its own one fact; `molecular=False`: the answer is one clause (ARE's ablations).
+    """
+    watch = watch or Watch()
+    exchanges: list[Exchange] = []
+    spans = _spans(text, writer, exchanges, watch) if molecular else _whole(text)
+    clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
+    if not atomic:
+        done = [replace(c, facts=(_copy(text, c),)) for c in clauses]
+    elif writer is None:
+        done = facts_by_rules(clauses)
+    else:
+        done = _facts_by_model(text, clauses, writer, exchanges, watch)
+    return Decomposition(
+        clauses=tuple(done),
+        made_by=writer.name if writer else RULES,
+        fallbacks=sum(not exchange.parsed for exchange in exchanges),
+        exchanges=tuple(exchanges),
+    )
+
+
+def _whole(text: str) -> tuple[tuple[int, int], ...]:
+    stripped = text.strip()
+    start = text.find(stripped) if stripped else 0
+    return ((start, start + len(stripped)),) if stripped else ()
+
+
+def _copy(text: str, clause: Clause) -> Fact:
+    """The clause as its own fact, without citation markers."""
+    return _fact(plain(clause.text), clause, RULES)
+
+
+def plain(text: str) -> str:
+    """The text without citation markers, white space single."""
+    return re.sub(r"\s+([.,;:?!])", r"\1", " ".join(blanked(text).split()))
+
+
+def facts_by_rules(clauses: Sequence[Clause], known: Known | None = None) -> list[Clause]:
+    """The clauses with their facts; a pronoun stands for a subject of the clauses before it."""
+    known = known or Known()
+    done = []
+    for clause in clauses:
+        facts = []
+        for words, copied in split_with_pieces(blanked(clause.text)):
+            resolved, opening = resolve(words, known)
+            facts.append(_rule_fact(resolved, copied, clause, opening, len(resolved) - len(words)))
+        facts = facts or [_fact(plain(clause.text), clause, RULES)]
+        for fact in facts[:1]:
+            known = known.after(fact.text)
+        done.append(replace(clause, facts=tuple(facts)))
+    return done
+
+
+def _rule_fact(text: str, copied: Sequence[tuple[int, int, int]], clause: Clause, opening: int, moved: int) -> Fact:
+    """A fact whose copied tokens are known; the first `opening` characters a resolved pronoun put in."""
+    pieces = tuple(
+        Piece(fact=place + moved, answer=clause.start + origin, length=length)
+        for place, origin, length in copied
+        if place + moved >= opening
+    )
+    return Fact(text=text, made_by=RULES, pieces=pieces)
+
+
+def _fact(text: str, clause: Clause, made_by: str, fallback: bool = False) -> Fact:
+    """A fact whose words are looked up in its clause; a word that could stand for two places there is not copied."""
+    mine, theirs = list(_WORD.finditer(text)), list(_WORD.finditer(clause.text))
+    pieces = []
+    for i, match in enumerate(mine):
+        places = [j for j, other in enumerate(theirs) if other.group() == match.group()]
+        if len(places) > 1:
+            places = [j for j in places if _beside(mine, i, theirs, j)]
+        if len(places) == 1:
+            start = clause.start + theirs[places[0]].start()
+            pieces.append(Piece(fact=match.start(), answer=start, length=len(match.group())))
+    return Fact(text=text, made_by=made_by, pieces=tuple(pieces), fallback=fallback)
+
+
+def _beside(mine: Sequence[re.Match[str]], i: int, theirs: Sequence[re.Match[str]], j: int) -> bool:
+    """Is a neighbour of word i of the fact the neighbour of word j of the clause, on the same side."""
+    before = i > 0 and j > 0 and mine[i - 1].group() == theirs[j - 1].group()
+    after = i + 1 < len(mine) and j + 1 < len(theirs) and mine[i + 1].group() == theirs[j + 1].group()
+    return before or after
+
+
+def _ask(writer: Writer, step: str, prompt: str, watch: Watch) -> str:
+    watch.step(step)
+    asked = Prompt(segments=(Segment(kind="instruction", text=prompt),))
+    return writer.generate(asked, Decoding(max_new_tokens=400), None, watch).text
+
+
+def _spans(text: str, writer: Writer | None, exchanges: list[Exchange], watch: Watch) -> tuple[tuple[int, int], ...]:
+    if writer is None:
+        return clause_spans(text)
+    prompt = fill("clauses", text=text)
+    reply = _ask(writer, "clauses", prompt, watch)
+    spans = parse_clauses(reply, text)
+    exchanges.append(Exchange(step="clauses", prompt=prompt, reply=reply, parsed=spans is not None))
+    return spans or clause_spans(text)
+
+
+def parse_clauses(reply: str, text: str) -> tuple[tuple[int, int], ...] | None:
+    """Spans of the reply's lines in `text`, in order; None unless all are copied and no word is left out."""
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for line in lines(reply):
+        place = text.find(line, at)
+        if place < 0:
+            return None
+        spans.append((place, place + len(line)))
+        at = place + len(line)
+    gaps = [text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True)]
+    left = " ".join(re.findall(r"\w+", blanked(" ".join(gaps)).lower()))
+    joining = re.fullmatch(r"(?:(?:and|but|while|whereas|so|or)\s*)*", left)
+    return tuple(spans) if spans and joining else None
+
+
+def lines(reply: str) -> list[str]:
+    """The lines of a reply without bullets and numbers, empty ones left out."""
+    return [line for raw in reply.splitlines() if (line := _NUMBERED.sub("", raw).strip())]
+
+
+def parse_facts(reply: str, clause: str) -> list[str] | None:
+    """The facts of a reply; None where there are none or one has no content word of the clause."""
+    found = list(dict.fromkeys(lines(reply)))[:_MOST]
+    said = set(re.findall(r"\w{4,}|\d+", clause.lower()))
+    related = [said & set(re.findall(r"\w{4,}|\d+", fact.lower())) for fact in found]
+    return found if found and (all(related) or not said) else None
+
+
+def _facts_by_model(
+    text: str, clauses: Sequence[Clause], writer: Writer, exchanges: list[Exchange], watch: Watch
+) -> list[Clause]:
+    by_rules = facts_by_rules(clauses)
+    done = []
+    for number, clause in enumerate(clauses):
+        watch.step("facts", number, len(clauses))
+        prompt = fill("facts", text=blanked(text), clause=plain(clause.text))
+        reply = _ask(writer, "facts", prompt, watch)
+        facts = parse_facts(reply, clause.text)
+        exchanges.append(Exchange(step="facts", prompt=prompt, reply=reply, parsed=facts is not None))
+        if facts is None:
+            done.append(replace(clause, facts=tuple(replace(f, fallback=True) for f in by_rules[number].facts)))
+        else:
+            done.append(replace(clause, facts=tuple(_fact(f, clause, writer.name) for f in facts)))
+    return done

@@ -1,0 +1,227 @@
+"""Where a claim and its evidence differ, as replacements of the same kind: the candidates of a smallest edit.
+
+Numbers with their comparison ("less than 8,000" beside 8,157), dates, names, opposites, negation, and single words that
+the evidence lacks. Each replacement carries how plausible its kind makes it; which one is right the verifier says.
+No paper's method: ARE asks a language model (A.4). Left out: rewriting, word order, more than the span in question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine.models.alignment import stem
+from engine.text import STOP_WORDS, sentences
+from engine.verify.quantities import MONTHS, Quantity, flipped, holds, months, near, quantities, rival
+from engine.word_pairs import ANTONYMS
+
+_PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
+_NAME = re.compile(
+    rf"{_PART}(?:(?: (?:of|the|de|van|von|and|for|in) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
+    r"(?: \([A-Z]\w+\))?"
+)
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
+_DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
+NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
+WORD_OVERLAP = 0.4  # the same for any other word
+_UNITS = frozenset(stem(word) for word in ("per", "cent", "percent", "eur", "usd", "gbp", "million", "billion"))
+_NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
+_NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
+
+
+@dataclass(frozen=True, order=True)
+class Replacement:
+    """Characters [start, end) of the claim become `new`; `weight` (0 to 1) is what its kind alone says for it."""
+
+    start: int
+    end: int
+    new: str
+    kind: str = ""
+    weight: float = 0.0
+
+
+def apply(text: str, changes: Iterable[Replacement]) -> str:
+    """The text with all of `changes`, which do not overlap; a deletion takes the blank beside it along."""
+    for change in sorted(changes, reverse=True):
+        before, after = text[: change.start], text[change.end :]
+        if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
+            after = after[1:]
+        text = before + change.new + after
+    return text
+
+
+def replacements(claim: str, evidence: str, *, strict: bool = False) -> list[Replacement]:
+    """All replacements worth asking the verifier about, the most plausible first.
+
+    `strict`, for a passage that may speak of something else: no other words, numbers and dates only where a word beside
+    them is shared, opposites only where the evidence holds them, no codes as names.
+    """
+    found = [
+        *_numbers(claim, evidence, strict),
+        *_dates(claim, evidence, strict),
+        *_names(claim, evidence, strict),
+        *_opposites(claim, evidence, strict),
+        *_negation(claim, evidence),
+        *(() if strict else _words(claim, evidence)),
+    ]
+    best: dict[tuple[int, int, str], Replacement] = {}
+    for change in sorted(found, key=lambda c: c.weight):
+        if claim[change.start : change.end] != change.new:
+            best[change.start, change.end, change.new] = change
+    return sorted(best.values(), key=lambda c: -c.weight)
+
+
+def _numbers(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+    """A number that the evidence contradicts: its comparison turned round, or the evidence's number in its place."""
+    theirs = quantities(evidence)
+    for mine in quantities(claim):
+        rivals = rival(mine, theirs)
+        if not rivals or any(holds(mine, other) for other in rivals[:1]):
+            continue
+        if any(holds(mine, other) for other in rivals) and not mine.comparison:
+            continue
+        yield from _number_changes(mine, [q for q in rivals if not strict or _shared(mine.near, q.near)])
+
+
+def _shared(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Is a word beside both that is no unit."""
+    return bool((mine & theirs) - _UNITS)
+
+
+def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacement]:
+    for place, other in enumerate(rivals[:5]):
+        weight = 0.9 - 0.1 * place
+        if mine.comparison:
+            turned = flipped(mine, other)
+            if mine.value == other.value:
+                yield Replacement(mine.comparison_start, mine.comparison_end, "", "comparison", weight - 0.1)
+            elif turned:
+                yield Replacement(mine.comparison_start, mine.comparison_end, turned, "comparison", weight)
+            yield Replacement(mine.start, mine.end, other.written_like(mine), "number", weight - 0.35)
+        else:
+            yield Replacement(mine.start, mine.end, other.written_like(mine), "number", weight)
+
+
+def _dates(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+    """A day with its month that the evidence lacks, for one that it holds; a month alone likewise."""
+    held = list(_DATE.finditer(evidence))
+    for match in _DATE.finditer(claim):
+        around = near(claim, match.start(), match.end())
+        alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
+        alike = [d for d in alike if not strict or _shared(around, near(evidence, d.start(), d.end()))]
+        alike.sort(key=lambda d: -len(around & near(evidence, d.start(), d.end(), 4)))
+        if match.group() not in {d.group() for d in held}:
+            for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
+                yield Replacement(match.start(), match.end(), other, "date", 0.95 - 0.1 * place)
+    theirs = [] if strict else months(evidence)
+    known = {name for _, _, name in theirs}
+    for start, end, name in months(claim):
+        if name not in known:
+            for other in dict.fromkeys(name for _, _, name in theirs):
+                yield Replacement(start, end, other, "date", 0.8)
+
+
+def _names(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+    """A name that the evidence lacks, for a name of the evidence that the claim lacks."""
+    held = " ".join(evidence.lower().split())
+    mine = [(m.start(), m.end(), m.group()) for m in _NAME.finditer(claim) if not _common(m.group())]
+    mine = [_without_article(start, end, name) for start, end, name in mine]
+    lacking = {name for _, _, name in mine if " ".join(name.lower().split()) not in held}
+    said = claim.lower()
+    theirs = [
+        _without_article(m.start(), m.end(), m.group())[2]
+        for m in _NAME.finditer(evidence)
+        if not _common(m.group()) and _related(claim, evidence, m.start(), NAME_OVERLAP)
+    ]
+    new = [name for name in dict.fromkeys(theirs) if name.lower() not in said]
+    for start, end, name in mine:
+        if name not in lacking or (strict and any(c.isdigit() for c in name)):
+            continue
+        partly = {w.lower() for w in name.split()} & set(held.split())
+        weight = 0.35 if partly or start == 0 else 0.6
+        for place, other in enumerate(new[:10]):
+            close = abs(len(other.split()) - len(name.split())) <= 1
+            yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
+
+
+def _without_article(start: int, end: int, name: str) -> tuple[int, int, str]:
+    """The name without a first word that is none ("No Viktor", "The Gate")."""
+    first, _, rest = name.partition(" ")
+    return (start + len(first) + 1, end, rest) if rest and first.lower() in STOP_WORDS else (start, end, name)
+
+
+def _related(claim: str, evidence: str, place: int, least: float) -> bool:
+    """Does the sentence around `place` share at least `least` of the claim's content words."""
+    said = {stem(m.group().lower()) for m in _WORD.finditer(claim) if _content(m.group())}
+    start, end = next(((a, b) for a, b in sentences(evidence) if a <= place < b), (0, len(evidence)))
+    held = {stem(m.group().lower()) for m in _WORD.finditer(evidence[start:end])}
+    return len(said & held) >= least * len(said)
+
+
+def _common(name: str) -> bool:
+    """A capitalised word that opens a sentence and is no name, or a month."""
+    return name.lower() in STOP_WORDS or bool(months(name)) or len(name) < 2
+
+
+def _opposites(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+    """A word whose opposite the evidence holds, or that the evidence lacks."""
+    theirs = {stem(m.group().lower()) for m in _WORD.finditer(evidence)}
+    taken = [span for q in quantities(claim) for span in ((q.comparison_start, q.comparison_end), (q.start, q.end))]
+    for match in _WORD.finditer(claim):
+        low = match.group().lower()
+        if low not in ANTONYMS or any(a <= match.start() < b for a, b in taken):
+            continue
+        lacking = stem(low) not in theirs
+        for other in ANTONYMS[low]:
+            if strict and not (lacking and stem(other) in theirs):
+                continue
+            weight = 0.85 if stem(other) in theirs and lacking else 0.5 if stem(other) in theirs else 0.3
+            new = other.capitalize() if match.group()[0].isupper() else other
+            yield Replacement(match.start(), match.end(), new, "opposite", weight if lacking else weight - 0.25)
+
+
+def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
+    """A negation taken out, or put behind the first auxiliary verb."""
+    theirs = any(m.group().lower() in _NEGATIONS or m.group().lower().endswith("n't") for m in _WORD.finditer(evidence))
+    found = _NOT.search(claim)
+    if found:
+        yield Replacement(found.start(), found.end(), "", "negation", 0.3 if theirs else 0.7)
+    elif match := _AUXILIARY.search(claim):
+        yield Replacement(match.end(), match.end(), " not", "negation", 0.5 if theirs else 0.1)
+
+
+def _words(claim: str, evidence: str) -> Iterator[Replacement]:
+    """A content word that the evidence lacks, for a word or two of the evidence that the claim lacks."""
+    mine, theirs = list(_WORD.finditer(claim)), list(_WORD.finditer(evidence))
+    held, said = {stem(m.group().lower()) for m in theirs}, {stem(m.group().lower()) for m in mine}
+    new = [m for m in theirs if _content(m.group()) and stem(m.group().lower()) not in said]
+    new = [m for m in new if _related(claim, evidence, m.start(), WORD_OVERLAP)]
+    after = {b.group().lower(): a.group().lower() for a, b in pairwise(theirs)}
+    for i, match in enumerate(mine):
+        if not _content(match.group()) or stem(match.group().lower()) in held or months(match.group()):
+            continue
+        neighbour = mine[i - 1].group().lower() if i else ""
+        for other in _near(new, claim, evidence)[:8]:
+            word = other.group() if not match.group()[0].isupper() or match.start() else other.group().capitalize()
+            alike = _ending(word) == _ending(match.group()) or after.get(other.group().lower()) == neighbour
+            named = word[0].isupper() == match.group()[0].isupper()
+            weight = 0.2 + (0.15 if alike else 0.0) + (0.1 if named else 0.0)
+            yield Replacement(match.start(), match.end(), word, "word", weight)
+
+
+def _near(new: list[re.Match[str]], claim: str, evidence: str) -> list[re.Match[str]]:
+    """The evidence's own words, those in the sentence with most of the claim's words first."""
+    said = {stem(m.group().lower()) for m in _WORD.finditer(claim)}
+    shared = [m.start() for m in _WORD.finditer(evidence) if _content(m.group()) and stem(m.group().lower()) in said]
+    return sorted(new, key=lambda m: min((abs(m.start() - s) for s in shared), default=0))
+
+
+def _content(word: str) -> bool:
+    return word.lower() not in STOP_WORDS and not any(c.isdigit() for c in word) and len(word) > 2
+
+
+def _ending(word: str) -> str:
+    return next((e for e in ("ing", "ed", "ly", "ish", "ian", "er", "s") if word.lower().endswith(e)), "")

@@ -1,0 +1,190 @@
+"""The smallest edit that the evidence bears out (ARE, 4.3 and A.4; METHODS section 3).
+
+With an entailment model: replacements of the same kind (`differences.py`), each checked by the verifier; kept is that
+with the highest p(supportive), less `PRICE` a changed word, then a second and a third one where they help. Where none
+reaches `ENOUGH` there is no edit. With a language model: it says what is wrong, then writes the fix (`asked_edit`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from engine.models.alignment import stem
+from engine.models.protocols import Entailment, Judged, Writer
+from engine.progress import Watch
+from engine.prompts import fill
+from engine.settings import Decoding
+from engine.text import content_words, sentences
+from engine.types import Prompt, Segment
+from engine.verify.differences import Replacement, apply, replacements
+from engine.verify.gaps import missing
+from engine.verify.quantities import holds, quantities, rival
+from engine.verify.values import Change, Edit, Ruling
+
+RELATED = 0.34  # share of a fact's content words that the sentences must hold from which it is edited
+FOCUS = 60  # words of evidence that an edit may draw on
+CLOSE = 30  # words of evidence that it is checked against, whole sentences
+CANDIDATES = 16  # replacements that are checked at a time
+ROUNDS = 2  # spans that one edit may change
+PRICE = 0.04  # of p(supportive) a changed word
+KIND = 0.35  # what the plausibility of a replacement's kind counts beside p(supportive)
+ENOUGH = 0.4  # p(supportive) that the edited text must reach
+SETTLED = 0.75  # p(supportive) from which no further span is changed
+_WORDS = re.compile(r"\s+|\w+(?:[-'’.,]\w+)*|[^\w\s]")
+
+
+def changes(old: str, new: str) -> tuple[Change, ...]:
+    """What turns `old` into `new`, word by word: [start, end) of `old`, the text there, the text instead.
+
+    >>> [(c.start, c.end, c.old, c.new) for c in changes("on 5 March", "on 8 March")]
+    [(3, 4, '5', '8')]
+    """
+    a, b = _WORDS.findall(old), _WORDS.findall(new)
+    places = [0]
+    for word in a:
+        places.append(places[-1] + len(word))
+    found = []
+    for kind, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind != "equal":
+            found.append(Change(start=places[i], end=places[j], old="".join(a[i:j]), new="".join(b[k:m])))
+    return tuple(found)
+
+
+def smallest_edit(
+    claim: str,
+    evidence: str,
+    verifier: Entailment,
+    judged: Judged | None = None,
+    *,
+    strict: bool = False,
+    watch: Watch | None = None,
+) -> Edit | None:
+    """The edited claim with what was changed and the verifier's ruling on it; None where no candidate is good enough.
+
+    `judged` is the verifier's ruling on the claim as it stands, where it is known; a claim that it calls
+    supported is not edited. What is put in comes from the sentences nearest to the claim. `strict` (a fact against a
+    found passage, which may speak of something else): the verdict was given already; only numbers, dates, names,
+    opposites and negation are changed, where those sentences hold `RELATED` of the fact's words, and an edit must
+    leave fewer numbers and names that the evidence lacks.
+    """
+    before = judged or verifier.judge([(claim, evidence)], watch)[0]
+    if not strict and before.verdict == "supportive":
+        return None
+    whole, wide, evidence = evidence, focus(claim, evidence), focus(claim, evidence, CLOSE)
+    if strict and related(claim, wide) < RELATED:
+        return None
+    text, done, score = claim, [], _worth(before, claim, evidence)
+    best: Judged | None = None
+    for _ in range(ROUNDS):
+        found = _best(text, wide, evidence, verifier, strict, watch)
+        if found is None or found[2] < score + (0.05 if best is None else 0.1):
+            break
+        change, best, score = found
+        done.append(change)
+        text = apply(text, [change])
+        if best.scores["supportive"] >= SETTLED and _numbers_agree(text, evidence) == 1:
+            break
+    if best is None or text == claim or best.verdict != "supportive" or best.scores["supportive"] < ENOUGH:
+        return None
+    left, lacked = set(missing(text, whole)), set(missing(claim, whole))
+    if left - lacked or (strict and left and not left < lacked):
+        return None
+    kinds = ", ".join(dict.fromkeys(change.kind for change in done))
+    return Edit(
+        before=claim,
+        after=text,
+        changes=changes(claim, text),
+        why=f"{kinds} as the evidence has it",
+        made_by=f"substitution checked by {verifier.name}",
+        ruling=Ruling.of(best, verifier),
+    )
+
+
+def related(claim: str, evidence: str) -> float:
+    """Share of the claim's content words that the evidence holds; 1 for a claim without any."""
+    said = {stem(word) for word in content_words(claim)}
+    held = {stem(word) for word in content_words(evidence)}
+    return len(said & held) / len(said) if said else 1.0
+
+
+def focus(claim: str, evidence: str, words: int = FOCUS) -> str:
+    """The sentence of the evidence that shares most of the claim's words, with its neighbours up to `words` words."""
+    spans = sentences(evidence)
+    if len(evidence.split()) <= words or len(spans) < 2:
+        return evidence
+    said = {stem(word) for word in content_words(claim)}
+    shared = [len(said & {stem(word) for word in content_words(evidence[a:b])}) for a, b in spans]
+    first = last = max(range(len(spans)), key=shared.__getitem__)
+    while True:
+        sides = [i for i in (first - 1, last + 1) if 0 <= i < len(spans)]
+        sides = [i for i in sides if len(evidence[spans[min(first, i)][0] : spans[max(last, i)][1]].split()) <= words]
+        if not sides:
+            return evidence[spans[first][0] : spans[last][1]]
+        best = max(sides, key=lambda i: shared[i])
+        first, last = min(first, best), max(last, best)
+
+
+def _best(
+    text: str, wide: str, evidence: str, verifier: Entailment, strict: bool, watch: Watch | None
+) -> tuple[Replacement, Judged, float] | None:
+    """The replacement that the verifier and its kind speak for most, with the ruling on it and its worth."""
+    candidates = replacements(text, wide, strict=strict)[:CANDIDATES]
+    if not candidates:
+        return None
+    edited = [apply(text, [change]) for change in candidates]
+    judged = verifier.judge([(new, evidence) for new in edited], watch)
+    worths = [
+        _worth(j, new, evidence) + KIND * c.weight - PRICE * _size(text, c)
+        for j, new, c in zip(judged, edited, candidates, strict=True)
+    ]
+    at = max(range(len(worths)), key=worths.__getitem__)
+    return candidates[at], judged[at], worths[at]
+
+
+def _worth(judged: Judged, text: str, evidence: str) -> float:
+    """p(supportive) - p(editing required) / 2, and what the numbers say, which a small network reads badly."""
+    return judged.scores["supportive"] - judged.scores["editing_required"] / 2 + 0.4 * _numbers_agree(text, evidence)
+
+
+def _numbers_agree(text: str, evidence: str) -> float:
+    """Share of the text's numbers that the number most like them in the evidence bears out; 1 without numbers."""
+    theirs = quantities(evidence)
+    found = [(q, rival(q, theirs)) for q in quantities(text)]
+    marks = [holds(q, others[0]) for q, others in found if others]
+    return sum(marks) / len(marks) if marks else 1.0
+
+
+def _size(text: str, change: Replacement) -> int:
+    return max(len(text[change.start : change.end].split()), len(change.new.split()))
+
+
+def edit_prompt(fact: str, evidence: str) -> Prompt:
+    """What a language model is asked."""
+    return Prompt(segments=(Segment(kind="instruction", text=fill("edit", fact=fact, evidence=evidence)),))
+
+
+def parse_edit(reply: str, fact: str) -> tuple[str, str] | None:
+    """(what is wrong, the fix) of a reply in the asked form; None without a fix or where it is another sentence."""
+    lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
+    if len(lines) < 2:
+        return None
+    wrong, fix = lines[0], re.sub(r"^(?:My )?(?:fix|fact|fixed)\s*:\s*", "", lines[-1], flags=re.IGNORECASE)
+    alike = SequenceMatcher(None, fact.lower().split(), fix.lower().split(), autojunk=False).ratio()
+    return (wrong, fix) if fix and alike >= 0.5 else None
+
+
+def asked_edit(fact: str, evidence: str, writer: Writer, watch: Watch | None = None) -> tuple[Edit | None, str]:
+    """A language model's edit, not yet checked, and its raw reply; no edit where the reply cannot be parsed."""
+    reply = writer.generate(edit_prompt(fact, evidence), Decoding(max_new_tokens=200), None, watch).text
+    parsed = parse_edit(reply, fact)
+    if parsed is None or parsed[1] == fact:
+        return None, reply
+    wrong, fix = parsed
+    return Edit(before=fact, after=fix, changes=changes(fact, fix), why=wrong, made_by=writer.name), reply
+
+
+def touched_words(found: Sequence[Change]) -> int:
+    """Words that an edit changes: the larger of what goes and what comes, over its places."""
+    return sum(max(len(c.old.split()), len(c.new.split())) for c in found)

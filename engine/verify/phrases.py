@@ -1,0 +1,59 @@
+"""Pieces of a tagged sentence that every rule of the decomposition needs: noun phrases, the subject."""
+
+from __future__ import annotations
+
+from engine.verify.tagging import Token, finite
+
+Tokens = list[Token]
+
+
+def phrase_start(body: Tokens, end: int) -> int:
+    """Where the noun phrase that ends at `end` starts."""
+    start = end
+    while start > 0 and _in_phrase(body[start - 1], body[start] if start < end else None):
+        start -= 1
+        if body[start].tag == "det":
+            break
+    return start
+
+
+def _in_phrase(token: Token, after: Token | None) -> bool:
+    if token.tag in ("noun", "num", "det"):
+        return True
+    linked = token.low in ("of", "de", "von", "van") or token.text in "-'’&"
+    return (token.tag in ("part", "ing") and after is not None and after.tag == "noun") or (
+        linked and after is not None
+    )
+
+
+def joins(clause: Tokens, i: int) -> bool:
+    """Does the comma at `i` belong to a date or a place."""
+    if i == 0 or i + 1 >= len(clause):
+        return False
+    before, after = clause[i - 1], clause[i + 1]
+    if before.tag == "num" and after.tag == "num" and len(after.text) == 4 and after.text.isdigit():
+        return True
+    place = i >= 2 and clause[i - 2].low in ("in", "at", "near", "from", "to") and before.named and after.named
+    closed = i + 2 >= len(clause) or clause[i + 2].tag in (",", ".", "and") or finite(clause[i + 2])
+    return place and closed and not (i + 2 < len(clause) and clause[i + 2].tag == "and")
+
+
+def subject_of(main: Tokens) -> Tokens:
+    """What stands before the first finite verb; the noun phrase at the end where there is none."""
+    verb = next((i for i, t in enumerate(main) if finite(t)), None)
+    return main[:verb] if verb else main[phrase_start(main, len(main)) :]
+
+
+def head_of(main: Tokens) -> Tokens:
+    """The noun phrase that ends `main`, without its article's modifiers."""
+    return main[phrase_start(main, len(main)) :] or main
+
+
+def trimmed(part: Tokens) -> Tokens:
+    """Without marks and conjunctions at its ends."""
+    start, end = 0, len(part)
+    while start < end and (part[start].tag in (",", "and") or part[start].text in ";:—–"):
+        start += 1
+    while end > start and (part[end - 1].tag in (",", "and") or part[end - 1].text in ";:—–"):
+        end -= 1
+    return part[start:end]

@@ -1,0 +1,213 @@
+"""One round of ARE on the facts that are open: search, verdicts, then an edit or another round (ARE, 4.2 and 4.3).
+
+All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one): a fact
+that one of them bears out is not edited by another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.progress import Watch
+from engine.settings import Verification
+from engine.verify.edit import asked_edit, focus, related, smallest_edit
+from engine.verify.evidence import find_evidence
+from engine.verify.expand import expand
+from engine.verify.gaps import missing, with_gaps
+from engine.verify.task import Task
+from engine.verify.values import (
+    Check,
+    Decomposition,
+    Edit,
+    Evidence,
+    Exchange,
+    FactRecord,
+    Iteration,
+    Outcome,
+    Ruling,
+)
+from engine.verify.verdict import ask_verdict, judge
+
+EDITED_FROM = 3  # passages that ask for an edit from which one is tried
+
+
+def one_round(task: Task, found: Decomposition, records: list[FactRecord], number: int, watch: Watch) -> int:
+    """One round on the facts that are open; returns how many were."""
+    wanted = [i for i, record in enumerate(records) if _open(record, number, task.settings)]
+    if not wanted:
+        return 0
+    facts = [records[i].fact.text for i in wanted]
+    asked = [_queries(task, found, records[i], number, watch) for i in wanted]
+    considered = find_evidence(facts, [queries for queries, _ in asked], task.sources, task.settings, watch)
+    chosen = [
+        _not_tried(records[i], evidence, task.settings.keep) for i, evidence in zip(wanted, considered, strict=True)
+    ]
+    checked = _checks(task, facts, considered, chosen, watch)
+    for done, i in enumerate(wanted):
+        watch.step("verdicts and edits", done, len(wanted))
+        queries, exchange = asked[done]
+        checks, said = checked[done]
+        iteration = Iteration(
+            queries=tuple(queries),
+            considered=considered[done],
+            checks=checks,
+            decided=deciding(checks, considered[done]),
+            exchanges=(*([exchange] if exchange else []), *said),
+        )
+        records[i] = _settled(task, records[i], iteration, number, watch)
+    return len(wanted)
+
+
+def _open(record: FactRecord, number: int, settings: Verification) -> bool:
+    """Is the fact still to be worked on in this round."""
+    return number == 0 or (settings.re_retrieval and record.outcome in ("unsettled", "contradicted", "no evidence"))
+
+
+def _queries(
+    task: Task, found: Decomposition, record: FactRecord, number: int, watch: Watch
+) -> tuple[tuple[str, ...], Exchange | None]:
+    """The fact itself in the first round, its expansions after that."""
+    if number == 0:
+        return (record.fact.text,), None
+    context = found.clauses[record.clause].text if number > 1 else ""
+    return expand(record.fact.text, task.question, task.tools.expander, context, watch)
+
+
+def _not_tried(record: FactRecord, evidence: Sequence[Evidence], keep: int) -> tuple[int, ...]:
+    """The `keep` most similar passages of each source that no earlier round checked."""
+    tried = {done.considered[check.evidence].text for done in record.iterations for check in done.checks}
+    places: dict[str, list[int]] = {"case": [], "corpus": []}
+    for place, one in enumerate(evidence):
+        if one.text not in tried and len(places[one.source]) < keep:
+            places[one.source].append(place)
+    return (*places["case"], *places["corpus"])
+
+
+def _checks(
+    task: Task,
+    facts: Sequence[str],
+    considered: Sequence[Sequence[Evidence]],
+    chosen: Sequence[Sequence[int]],
+    watch: Watch,
+) -> list[tuple[tuple[Check, ...], tuple[Exchange, ...]]]:
+    """The rulings on every chosen passage, facts judged together by the verifier, one by one by a language model."""
+    pairs = [(fact, seen[i].text) for fact, seen, places in zip(facts, considered, chosen, strict=True) for i in places]
+    tools, exchanges = task.tools, []
+    asked: list[Ruling] = []
+    if tools.judge is not None:
+        for done, (fact, text) in enumerate(pairs):
+            watch.step("verdicts", done, len(pairs))
+            ruling, exchange = ask_verdict(fact, text, task.answer, tools.judge, watch)
+            asked.append(ruling)
+            exchanges.append(exchange)
+    own = judge(pairs, tools.verifier, watch) if tools.judge is None or tools.both else []
+    if task.settings.names_and_numbers:
+        titled = [
+            "\n".join((one.title, one.text))
+            for seen, places in zip(considered, chosen, strict=True)
+            for one in (seen[i] for i in places)
+        ]
+        own = [with_gaps(r, fact, text) for r, (fact, _), text in zip(own, pairs, titled, strict=True)] if own else []
+    result = []
+    at = 0
+    for places in chosen:
+        rows = range(at, at + len(places))
+        checks = tuple(
+            Check(evidence=place, ruling=own[row] if own else asked[row], second=asked[row] if own and asked else None)
+            for place, row in zip(places, rows, strict=True)
+        )
+        result.append((checks, tuple(exchanges[row] for row in rows) if exchanges else ()))
+        at += len(places)
+    return result
+
+
+def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = ()) -> int | None:
+    """The check that decides: a supportive one before one that asks for an edit before the rest.
+
+    Of several supportive ones the surest decides, of several that ask for an edit the one whose passage is most like
+    the fact: a passage about something else contradicts it surely, too.
+    """
+    rank = {"supportive": 3, "editing_required": 2, "irrelevant": 1, "unparsed": 0}
+
+    def worth(place: int) -> tuple[float, float]:
+        ruling = checks[place].ruling
+        sure = ruling.scores.get(ruling.verdict, 0.0) if ruling.verdict != "irrelevant" else 0.0
+        alike = (
+            considered[checks[place].evidence].score if considered and ruling.verdict == "editing_required" else sure
+        )
+        return rank[ruling.verdict], alike
+
+    return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
+
+
+def _settled(task: Task, record: FactRecord, iteration: Iteration, number: int, watch: Watch) -> FactRecord:
+    """The record with the round, its edit where one is asked for, and the outcome so far."""
+    check = iteration.check
+    outcome: Outcome = "no evidence"
+    if check is not None and iteration.evidence is not None:
+        verdict = check.ruling.verdict
+        outcome = {"supportive": "supported", "unparsed": "unparsed"}.get(verdict, "unsettled")  # type: ignore[assignment]
+        if verdict == "editing_required":
+            iteration = _edited(task, record.fact.text, iteration, watch)
+            outcome = "edited" if iteration.edit else "contradicted"
+    elif record.iterations:
+        outcome = record.outcome  # nothing new was found: what stood before stands
+    if outcome == "unsettled" and record.outcome == "contradicted":
+        outcome = "contradicted"
+    by_case, by_corpus = (_supported(iteration, source) for source in ("case", "corpus"))
+    return replace(
+        record,
+        iterations=(*record.iterations, iteration),
+        outcome=outcome,
+        supported_by_case=_either(record.supported_by_case, by_case),
+        supported_by_corpus=_either(record.supported_by_corpus, by_corpus),
+    )
+
+
+def _supported(iteration: Iteration, source: str) -> bool | None:
+    """Did a passage of the source bear the fact out; None where none was checked."""
+    marks = [
+        c.ruling.verdict == "supportive" for c in iteration.checks if iteration.considered[c.evidence].source == source
+    ]
+    return any(marks) if marks else None
+
+
+def _either(first: bool | None, second: bool | None) -> bool | None:
+    return second if first is None else first or bool(second)
+
+
+def _edited(task: Task, fact: str, iteration: Iteration, watch: Watch) -> Iteration:
+    """The round with an edit from the passage nearest to the fact that asks for one; that passage then decides."""
+    texts = {n: iteration.considered[check.evidence].text for n, check in enumerate(iteration.checks)}
+    near = {n: related(fact, focus(fact, text)) for n, text in texts.items()}
+    # A passage that holds every number and name of the fact, and more of its words, speaks against an edit.
+    against = max((near[n] for n, text in texts.items() if not missing(fact, text)), default=0.0)
+    asking = [n for n, check in enumerate(iteration.checks) if check.ruling.verdict == "editing_required"]
+    asking = sorted((n for n in asking if near[n] >= against), key=lambda n: (-near[n], n != iteration.decided))
+    for place in asking[:EDITED_FROM]:
+        edit, exchange = _edit(task, fact, texts[place], watch)
+        said = (*iteration.exchanges, *([exchange] if exchange else []))
+        iteration = replace(iteration, exchanges=said)
+        if edit is not None:
+            return replace(iteration, edit=edit, decided=place)
+    return iteration
+
+
+def _edit(task: Task, fact: str, evidence: str, watch: Watch) -> tuple[Edit | None, Exchange | None]:
+    """An edit that was checked again and agrees with the passage; none where editing is switched off."""
+    tools = task.tools
+    if not task.settings.edit:
+        return None, None
+    if tools.editor is None:
+        return smallest_edit(fact, evidence, tools.verifier, strict=True, watch=watch), None
+    edit, reply = asked_edit(fact, evidence, tools.editor, watch)
+    exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence}", reply=reply, parsed=edit is not None)
+    if edit is None:
+        return None, exchange
+    if tools.judge is not None and not tools.both:
+        ruling = ask_verdict(edit.after, evidence, task.answer, tools.judge, watch)[0]
+    else:
+        ruling = judge([(edit.after, evidence)], tools.verifier, watch)[0]
+    return (replace(edit, ruling=ruling) if ruling.verdict == "supportive" else None), exchange

@@ -1,0 +1,276 @@
+"""A clause as atomic facts by rules: the decomposition that needs no language model (ARE, 4.1.2; METHODS section 3).
+
+Patterns, outermost first: text in brackets, relative clauses, apposition, participial phrases, coordinated predicates
+that share their subject, lists ("A, B and C", "thin and short routes") whose items are put into the rest one by one.
+Prepositional phrases stay with what they stand behind. Left out: anything that needs a parse or the meaning of words;
+a sentence in which no verb is found stays whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.models.alignment import NUMBER_WORDS
+from engine.verify.embedded import origins, predicates, taken_apart, titles
+from engine.verify.lists import distributed
+from engine.verify.phrases import Tokens, head_of, joins, phrase_start, subject_of, trimmed
+from engine.verify.tagging import Token, finite, put_in, tokens
+
+Copied = tuple[int, int, int]
+
+
+_MOST = 24  # facts of one clause; a longer list stays whole from there on
+
+
+def split(text: str) -> list[str]:
+    """The facts of one clause, pronouns as they are; at least one for a text with words.
+
+    >>> split("Tom Brady is a quarterback who has won six titles.")
+    ['Tom Brady is a quarterback', 'Tom Brady has won six titles']
+    """
+    return [words for words, _ in split_with_pieces(text)]
+
+
+def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
+    """The facts, each with what of it is copied: (place in the fact, place in `text`, length) a token."""
+    found: dict[str, list[Copied]] = {}
+    for fact in facts(tokens(text)):
+        words, pieces = _written(fact)
+        if any(character.isalnum() for character in words):
+            found.setdefault(words, pieces)
+    if len(found) > 1:
+        found = {words: pieces for words, pieces in found.items() if " " in words} or found
+    return list(found.items())[:_MOST]
+
+
+def facts(sentence: Tokens) -> list[Tokens]:
+    """The facts of a sentence's tokens; each a list of tokens, some of them put in."""
+    body = [t for t in sentence if t.text not in ('"', "“", "”", "«", "»")]
+    while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
+        body.pop()
+    if len(body) > 2 and body[0].low in ("no", "yes") and body[1].text in ",.:;–—":
+        body = body[2:]
+    body, aside = _brackets(body)
+    result: list[Tokens] = []
+    subject: Tokens = []
+    for clause in _independent(body):
+        done, subject = _clause(clause, subject)
+        result.extend(done)
+    result.extend(aside)
+    apart = [fact for raw in result for titled in titles(raw) for fact in distributed(titled)]
+    return [fact for raw in apart for fact in origins(raw)]
+
+
+def _written(fact: Sequence[Token]) -> tuple[str, list[Copied]]:
+    """The tokens as text, neighbours in the source joined as they stand there, others by a blank; and the copied."""
+    kept = list(fact)
+    while kept and kept[-1].text in ",;:-–—":
+        kept.pop()
+    while kept and kept[0].text in ",;:-–—":
+        kept.pop(0)
+    text, pieces = "", []
+    last: Token | None = None
+    for token in kept:
+        touching = last is not None and last.end == token.start and token.start >= 0
+        closing = token.text in ",.;:)]%"
+        text += "" if last is None or touching or closing else " "
+        if token.start >= 0:
+            pieces.append((len(text), token.start, len(token.text)))
+        text += token.text
+        last = token
+    return text, pieces
+
+
+def _brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
+    """The sentence without what stands in brackets, and a fact for each: the phrase before it with its content."""
+    main: Tokens = []
+    aside: list[Tokens] = []
+    inside: Tokens | None = None
+    for token in body:
+        if token.text in "([" and inside is None:
+            inside = []
+        elif token.text in ")]" and inside is not None:
+            head = main[phrase_start(main, len(main)) :]
+            if head and inside and main is not inside:
+                aside.append([*head, *inside])
+            inside = None
+        elif inside is not None:
+            inside.append(token)
+        else:
+            main.append(token)
+    return [*main, *(inside or [])], aside
+
+
+def _independent(body: Tokens) -> list[Tokens]:
+    """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
+    cuts = [0]
+    for i, token in enumerate(body):
+        if token.text == ";" or (token.text == ":" and _has_subject_and_verb(body[i + 1 :])):
+            cuts.append(i)
+        elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
+            comma = i > 0 and body[i - 1].tag == ","
+            if _starts_clause(body, i + 1, comma) and any(finite(t) for t in body[cuts[-1] : i]):
+                cuts.append(i)
+        elif token.tag == "," and _pronoun_clause(body, i + 1) and any(finite(t) for t in body[cuts[-1] : i]):
+            cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
+    parts = [body[a:b] for a, b in zip(cuts, [*cuts[1:], len(body)], strict=True)]
+    return [clean for part in parts if (clean := trimmed(part))]
+
+
+def _opens_dependent(part: Tokens) -> bool:
+    return bool(part) and part[0].tag in ("sub", "prep", "rel", "ing", "part")
+
+
+def _pronoun_clause(body: Tokens, i: int) -> bool:
+    return i + 1 < len(body) and body[i].tag == "pron" and body[i].low != "who" and finite(body[i + 1])
+
+
+def _starts_clause(body: Tokens, i: int, comma: bool) -> bool:
+    """Does a clause with its own subject start at `i`: a noun phrase and then a finite verb, not shared with a list."""
+    end = i
+    while end < len(body) and body[end].tag in ("noun", "num", "det", "pron", "prep", "adv") and end - i < 9:
+        end += 1
+    if end == i or end >= len(body) or not finite(body[end]) or (body[i].tag in ("prep", "adv") and not comma):
+        return False
+    return comma or body[i].tag in ("pron", "det") or body[end].tag == "aux"
+
+
+def _has_subject_and_verb(rest: Tokens) -> bool:
+    first = next((i for i, t in enumerate(rest) if finite(t)), None)
+    return first is not None and first > 0 and not any(t.tag == "," for t in rest[:first])
+
+
+def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
+    """The facts of a clause with one main predicate or several, and its subject."""
+    segments = _segments(clause)
+    if not segments:
+        return [], inherited
+    opening, segments = _opening(segments)
+    if not segments:
+        return [opening], inherited
+    main, extra = _main_and_rest(segments)
+    verb = next((i for i, t in enumerate(main) if finite(t)), None)
+    subject = main[:verb] if verb else list(inherited)
+    if verb == 0 and inherited:
+        main = [*inherited, *main]
+    result: list[Tokens] = []
+    lead = opening if opening and opening[0].tag != "adv" else []
+    if lead and lead[0].tag in ("ing", "part") and subject:
+        result.append([*subject, *lead])
+        lead = []
+    for number, fact in enumerate(predicates(main, subject)):
+        result.extend([*([] if number or later else lead), *one] for later, one in enumerate(taken_apart(fact)))
+    for head, rest in extra:
+        base = head or subject
+        for fact in predicates([*base, *rest], base):
+            result.extend(taken_apart(fact))
+    return result, _plain(subject) or inherited
+
+
+def _plain(subject: Tokens) -> Tokens:
+    """The subject less an opening phrase."""
+    for i in range(len(subject) - 1, -1, -1):
+        if subject[i].tag == ",":
+            return subject[i + 1 :]
+    return subject
+
+
+def _segments(clause: Tokens) -> list[Tokens]:
+    """The clause cut at commas; not inside dates ("July 24, 1982") and places ("Scarborough, Ontario")."""
+    found: list[Tokens] = [[]]
+    for i, token in enumerate(clause):
+        if token.tag == "," and not joins(clause, i):
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [s for s in found if s]
+
+
+def _opening(segments: list[Tokens]) -> tuple[Tokens, list[Tokens]]:
+    """A phrase that opens the clause before its subject ("In 2009,", "Born in Cork,", "However,"), and the rest."""
+    first = segments[0]
+    phrase = not any(finite(t) for t in first) and first[0].tag in ("prep", "adv", "ing", "part", "to")
+    subordinate = first[0].tag == "sub" and len(segments) > 1 and segments[1][0].tag != "and"
+    if len(segments) > 1 and (phrase or subordinate):
+        return first, segments[1:]
+    return [], segments
+
+
+def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, Tokens]]]:
+    """The main predicate with its lists, and (head, rest) for what can stand by itself beside a head."""
+    main: Tokens = list(segments[0])
+    extra: list[tuple[Tokens, Tokens]] = []
+    target = main
+    for i in range(1, len(segments)):
+        segment = segments[i]
+        first = segment[0]
+        if first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
+            rest = segment[1:] if first.tag == "rel" and first.low in ("which", "who", "that") else segment
+            if head_of(main)[-1].tag == "num":
+                target.extend(segment)
+                continue
+            extra.append((head_of(main), list(rest)))
+            target = extra[-1][1]
+        elif _is_list(segments, i) or _closes_subject(main, segment):
+            target.append(put_in(",", ","))
+            target.extend(segment)
+        elif not any(finite(t) for t in main) and any(finite(t) for t in segment) and finite(segment[0]):
+            main.extend(segment)
+            target = main
+        elif first.tag in ("ing", "part"):
+            extra.append((subject_of(main) if first.tag == "ing" else _nearest(main), list(segment)))
+            target = extra[-1][1]
+        elif first.tag in ("det", "noun") and not _counts(first) and not any(map(finite, segment)) and head_of(target):
+            extra.append((head_of(target), [put_in("is", "aux"), *segment]))
+        elif finite(first) and any(finite(t) for t in main):
+            extra.append((subject_of(main), list(segment)))
+            target = extra[-1][1]
+        else:
+            target = main if not any(finite(t) for t in main) else target
+            target.extend(segment)
+    return main, extra
+
+
+def _counts(token: Token) -> bool:
+    """A number word: "three in Mallow" is no apposition."""
+    return token.low in NUMBER_WORDS
+
+
+def _is_list(segments: list[Tokens], i: int) -> bool:
+    """Is segment `i` an item of a list: this one or a later one in the run opens with, or holds, a conjunction."""
+    if segments[i][0].tag == "and":
+        return True
+    kind = _kind(segments[i])
+    if kind == "noun" and not any(finite(t) for s in segments[:i] for t in s):
+        closing = next((s for s in segments[i:] if any(finite(t) for t in s)), [])
+        if _closes_subject(segments[0], closing):
+            return True
+    for later in range(i, len(segments)):
+        segment = segments[later]
+        if later > i and segment[0].tag == "and":
+            return kind != "clause"
+        if segment[0].tag in ("rel", "ing", "part", "sub") or _kind(segment) != kind or kind == "clause":
+            return False
+        if later > i and any(t.tag == "and" for t in segment):
+            return True
+    return any(t.tag == "and" for t in segments[i][1:5]) and i >= 2 and kind == "noun"
+
+
+def _closes_subject(main: Tokens, segment: Tokens) -> bool:
+    """Does the segment end a list of subjects: no verb so far, a conjunction before the segment's verb."""
+    verb = next((i for i, t in enumerate(segment) if finite(t)), None)
+    return verb is not None and not any(finite(t) for t in main) and any(t.tag == "and" for t in segment[:verb])
+
+
+def _kind(segment: Tokens) -> str:
+    first = segment[0]
+    if finite(first):
+        return "verb"
+    if any(finite(t) for t in segment):
+        return "clause"
+    return first.tag if first.tag in ("prep", "ing", "part", "to") else "noun"
+
+
+def _nearest(main: Tokens) -> Tokens:
+    """What a participle behind a comma belongs to: the subject of a main clause with a verb."""
+    return subject_of(main) if any(finite(t) for t in main) else head_of(main)

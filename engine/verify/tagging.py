@@ -1,0 +1,291 @@
+"""Tokens of a sentence with a word class each, told by word lists, endings and neighbours; no model, no download.
+
+The reading aid of the rule-based decomposition: good enough to find verbs, prepositions, conjunctions and where a noun
+phrase starts. Left out: everything that needs meaning (what a prepositional phrase belongs to, nouns used as verbs
+outside the lists). English only; in other languages no verb is found and a clause stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Tag = Literal[
+    "det", "prep", "pron", "aux", "verb", "ing", "part", "to", "and", "sub", "rel", "adv", "num", "noun", ",", "."
+]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word or mark with its span in the sentence's text; a word that a rule put in has the span (-1, -1)."""
+
+    text: str
+    start: int
+    end: int
+    tag: Tag
+
+    @property
+    def low(self) -> str:
+        """Lower case."""
+        return self.text.lower()
+
+    @property
+    def named(self) -> bool:
+        """Starts with a capital."""
+        return self.text[0].isupper()
+
+
+def put_in(text: str, tag: Tag) -> Token:
+    """A word that does not stand in the sentence."""
+    return Token(text, -1, -1, tag)
+
+
+def _set(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+DETERMINERS = _set(
+    "a an the this that these those his her its their our my your some any each every no another both all several "
+    "many most few more other such one two three four five six seven eight nine ten"
+)
+PREPOSITIONS = _set(
+    "in on at by of for from with without into onto over under between among during through about against before "
+    "after since until till toward towards across along around behind beside besides beyond despite except inside "
+    "outside near off per than like as upon via within throughout amid following according including worth "
+    "alongside"
+)
+PRONOUNS = _set("he she it they we you i who there one him them us himself herself itself themselves everyone")
+AUXILIARIES = _set(
+    "is are was were am be been being has have had do does did will would can could may might must shall should "
+    "isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't cannot can't couldn't wouldn't"
+)
+FINITE_AUXILIARIES = AUXILIARIES - _set("be been being")
+BE = _set("is are was were am be been being")
+CONJUNCTIONS = _set("and or but nor yet")
+SUBORDINATORS = _set("because although though while whereas when whenever if unless that so whether once where")
+RELATIVES = _set("who which whom whose where")
+_ADVERBS = _set(
+    "not never also then now there here still only just even however thus therefore moreover furthermore too "
+    "again often always soon later once first already almost nearly about very quite most more n't together "
+    "respectively finally currently eventually twice instead together nevertheless ever"
+)
+_NOT_ADVERBS = _set(
+    "family italy july only early daily weekly monthly supply assembly reply ally elderly friendly likely"
+)
+# Verbs whose plain form, -s, -ed and -ing are counted as verbs where their place allows.
+_REGULAR = _set(
+    "accept accuse achieve act add address admit adopt aim air allow announce appear appoint argue arrest arrive "
+    "ask attack attend attract award base believe belong call carry cause celebrate change claim close combine "
+    "comprise compete complete compose concern conclude confirm connect consider consist contain continue "
+    "contribute control cover create credit cross criticise criticize debut decide declare defeat define deliver "
+    "deny depend depict derive describe design destroy develop die direct disappear discover divide earn edit "
+    "employ enable encourage end enjoy enter establish exceed exist expand explain express extend face fail "
+    "feature file finish flow focus follow force form found function gain gather generate govern graduate guide "
+    "handle happen help identify import improve include increase indicate influence inhabit inspire intend "
+    "introduce invade invent involve join key kill lack last launch lie live locate look maintain mark marry mean "
+    "mention merge move name need obtain occupy occur offer open operate order own pass perform play possess "
+    "praise prefer premiere prepare present produce propose protect prove provide publish purchase rank reach "
+    "receive recognise recognize record reduce refer reflect refuse regard reject relate release rely remain "
+    "remove replace report represent require resign resemble result retain retire return reveal reverse rule sail "
+    "score separate serve share sign specialise star start state stay stop stretch struggle study succeed suffer "
+    "suggest supply support surround survive target tend touch trade train transfer travel treat turn use vary "
+    "view visit vote want watch win work post approve withdraw print bank lodge count note rely point admit drop "
+    "grant issue hold pay alert dissolve heat cool filter wash collect dry weigh stir pour boil"
+)
+_IRREGULAR_PAST = _set(
+    "became began broke brought built bought came chose cut drew drove ate fell felt fought found flew forgot "
+    "gave got grew heard held hit kept knew laid led left lent lost made meant met paid put ran read rose said "
+    "saw sang sank sat sold sent set shot showed shut slept spoke spent spread stood stole struck swore taught "
+    "told thought threw took understood went won wore wrote underwent overcame withdrew gone"
+)
+_IRREGULAR_PARTICIPLES = _set(
+    "become begun broken brought built bought chosen drawn driven eaten fallen felt fought found flown given "
+    "gotten grown heard held kept known laid led left lost made meant met paid put ridden risen said seen sung "
+    "sold sent set shot shown spoken spent stood stolen struck taught told thought thrown taken understood won "
+    "worn written born drafted built sung split overseen"
+)
+_IRREGULAR_PRESENT = _set(
+    "becomes begins breaks brings builds buys comes chooses cuts draws drives eats falls feels fights finds flies "
+    "gives gets goes grows hears holds hits keeps knows lays leads leaves loses makes means meets pays puts runs "
+    "reads rises says sees sells sends sets shows sings sits speaks spends stands takes teaches tells thinks "
+    "throws understands wins wears writes lies dies ties tries carries marries occupies varies studies"
+)
+_IRREGULAR_PLURAL = _set(
+    "become begin bring build come give get go hold keep know lead leave lie make meet run see tell"
+)
+_TOKEN = re.compile(r"(?:[A-Z]\.){2,}|\d[\d.,]*\d(?:%|st|nd|rd|th|s)?|\w+(?:[-‐‑'’/&.](?=\w)\w+)*|[^\w\s]", re.UNICODE)
+_STOPS = frozenset(".!?;:()[]\"“”«»—–-…'’‘")
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a sentence in order, each with its class.
+
+    >>> [(t.text, t.tag) for t in tokens("He died in 1982.")]
+    [('He', 'pron'), ('died', 'verb'), ('in', 'prep'), ('1982', 'num'), ('.', '.')]
+    """
+    found: list[Token] = []
+    matches = list(_TOKEN.finditer(text))
+    for index, match in enumerate(matches):
+        after = matches[index + 1].group().lower() if index + 1 < len(matches) else ""
+        found.append(Token(match.group(), match.start(), match.end(), _tag(match.group(), found, after)))
+    return _with_a_verb(_joined(found))
+
+
+def _joined(found: list[Token]) -> list[Token]:
+    """ "as well as" as one conjunction, "per cent" as one word."""
+    for i in range(len(found) - 1):
+        if found[i].low == "per" and found[i + 1].low == "cent":
+            one = Token("per cent", found[i].start, found[i + 1].end, "noun")
+            return [*found[:i], one, *_joined(found[i + 2 :])]
+        if [t.low for t in found[i : i + 3]] == ["as", "well", "as"]:
+            one = Token("as well as", found[i].start, found[i + 2].end, "and")
+            return [*found[:i], one, *_joined(found[i + 3 :])]
+    return found
+
+
+def _with_a_verb(found: list[Token]) -> list[Token]:
+    """A sentence in which no verb was found gets one where a word has a verb's ending and a verb's place."""
+    if any(finite(t) for t in found):
+        return found
+    for i in range(1, len(found) - 1):
+        token, before, after = found[i], found[i - 1], found[i + 1]
+        ending = re.fullmatch(r"[a-z]+(?:[^su]s|ed)", token.text) and not before.low.endswith("s")
+        if (
+            ending
+            and before.tag in ("noun", "num", "pron", "adv")
+            and after.tag in ("det", "num", "prep", "to", "noun")
+        ):
+            if after.tag == "noun" and not after.named and not token.text.endswith(("izes", "ises", "ates", "ed")):
+                continue
+            if token.text.endswith("ed") and after.low == "by":
+                continue
+            return [*found[:i], Token(token.text, token.start, token.end, "verb"), *found[i + 1 :]]
+    return found
+
+
+def _tag(word: str, before: list[Token], after: str) -> Tag:
+    low = word.lower()
+    last = before[-1] if before else None
+    if word == ",":
+        return ","
+    if not any(c.isalnum() for c in word):
+        return "noun" if word in "&$€£" else "."
+    if low in CONJUNCTIONS:
+        return "and"
+    if low == "to":
+        return "to"
+    if low in FINITE_AUXILIARIES:
+        return "aux"
+    if low in ("be", "been", "being"):
+        return "part"
+    if low in RELATIVES:
+        return "rel"
+    if low == "that":
+        return "det" if last is None or last.tag in (",", "prep") else "rel" if last.tag == "noun" else "sub"
+    return _open_class(word, low, last, before, after)
+
+
+def _open_class(word: str, low: str, last: Token | None, before: list[Token], after: str) -> Tag:
+    if low in SUBORDINATORS:
+        return "sub"
+    if low in DETERMINERS:
+        return "det"
+    if low in PREPOSITIONS:
+        return "prep"
+    if low in PRONOUNS:
+        return "pron"
+    if word[0].isdigit():
+        return "num"
+    if low in _ADVERBS or (low.endswith("ly") and low not in _NOT_ADVERBS and len(low) > 4 and word.islower()):
+        return "adv"
+    if word[0].isupper() and before:
+        return "noun"
+    return _verbal(low, last, before, after)
+
+
+def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Tag:
+    """Verb, participle or noun: by form, then by what stands before."""
+    if last is not None and last.low in ("he", "she", "it", "they", "we") and _opens_clause(before):
+        return "verb"
+    if low.endswith("ing") and len(low) > 5:
+        return "noun" if last and last.tag in ("det",) else "ing"
+    past = low in _IRREGULAR_PAST or (low.endswith("ed") and len(low) > 4)
+    participle = low in _IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
+    if past or participle:
+        return _past(low, last, before, after, past, participle)
+    if last is None or (last.tag in ("det", "prep", "num", "and") and not _verb_before(before)):
+        return "noun"
+    if low in _IRREGULAR_PRESENT or (low.endswith("s") and _stem(low) in _REGULAR):
+        return (
+            "verb" if last.tag in ("noun", "pron", "adv", "rel", "and", ",", "num") and not after_of(after) else "noun"
+        )
+    plain = low in _REGULAR or low in _IRREGULAR_PLURAL
+    if plain and last.tag in ("pron", "to", "aux", "adv", "rel"):
+        return "verb" if last.tag != "aux" else "part"
+    if plain and last.tag in ("noun", "num") and (last.low.endswith("s") or last.named) and not _verb_before(before):
+        return "verb"
+    return "noun"
+
+
+def _opens_clause(before: list[Token]) -> bool:
+    """Does the last token, a pronoun, open a clause: it is the first, or a mark or conjunction stands before."""
+    return len(before) == 1 or before[-2].tag in (",", ".", "and", "sub", "rel")
+
+
+def after_of(after: str) -> bool:
+    """Is the next word "of": what stands before it is a noun."""
+    return after == "of"
+
+
+def _past(low: str, last: Token | None, before: list[Token], after: str, past: bool, participle: bool) -> Tag:
+    if last is None:
+        return "part"
+    if last.tag == "det":
+        return "noun"
+    auxiliary = any(t.tag == "aux" or t.low in ("be", "been", "being") for t in before[-3:] if t.tag != "adv")
+    beside = last.tag in ("aux", "adv", "part")
+    if (
+        auxiliary
+        and participle
+        and beside
+        and all(t.tag in ("aux", "adv", "part", "pron", "noun", "and") for t in before[-2:])
+    ):
+        return "part"
+    if not past:
+        return "part"
+    if last.tag in ("pron", "rel", "adv"):
+        return "verb" if last.tag != "adv" or not auxiliary else "part"
+    if participle and (after == "by" or last.tag in ("prep", ",")):
+        return "part"
+    if last.tag in ("noun", "num", "."):
+        return "part" if participle and _verb_before(before) and after in PREPOSITIONS else "verb"
+    return "verb" if last.tag == "and" and _verb_before(before) else "part"
+
+
+def _verb_before(before: list[Token]) -> bool:
+    """Is there a finite verb since the last clause boundary."""
+    for token in reversed(before):
+        if token.tag in ("rel", "sub") or token.text in ";:":
+            return False
+        if token.tag in ("aux", "verb"):
+            return True
+    return False
+
+
+def _stem(low: str) -> str:
+    """The plain form of a word in -s.
+
+    >>> [_stem(w) for w in ("covers", "carries", "reaches")]
+    ['cover', 'carry', 'reach']
+    """
+    if low.endswith("ies"):
+        return low[:-3] + "y"
+    if low.endswith("es") and low[:-2] in _REGULAR:
+        return low[:-2]
+    return low[:-1]
+
+
+def finite(token: Token) -> bool:
+    """Is the token a finite verb or auxiliary."""
+    return token.tag in ("aux", "verb")

@@ -1,0 +1,35 @@
+"""What a check of an answer is given: the answer, where evidence may come from, and who decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.models.protocols import Entailment, Writer
+from engine.settings import Verification
+from engine.verify.evidence import Sources
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Who decides: the entailment model, and language models where they take a part over (None: rules or the verifier).
+
+    `judge` gives the verdicts beside (`both`) or instead of the verifier; the measures are always the verifier's.
+    """
+
+    verifier: Entailment
+    decomposer: Writer | None = None
+    judge: Writer | None = None
+    editor: Writer | None = None
+    expander: Writer | None = None
+    both: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """One answer and what it is checked with."""
+
+    question: str
+    answer: str
+    sources: Sources
+    tools: Tools
+    settings: Verification

@@ -1,0 +1,249 @@
+"""The engine as pages, command line and scripts use it: one object that knows where things live.
+
+    workbench = Workbench()
+    case = workbench.ask("How is the crude product recrystallized?", "bench-chemistry")
+
+A workbench holds a folder and settings, no results: every case goes into the library as it grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from engine.answer.citations import annotate
+from engine.answer.context import Context, Steps, check_question, find_context
+from engine.answer.write import OnText, Write, Written, prompting, quoting
+from engine.attribute.attr_rag import attr_rag
+from engine.attribute.on_case import (
+    faithfulness_of,
+    method_of,
+    occlusion_of,
+    placebos_for,
+    token_map_of,
+    used_supports_of,
+)
+from engine.attribute.regeneration import PLACEBOS
+from engine.cases.growing import Growing, OnCase
+from engine.cases.store import CaseStore, new_case_id, now
+from engine.corpus.collection import Collection, IngestReport, list_corpora
+from engine.corpus.formats.jsonl import Fields
+from engine.errors import CorpusError
+from engine.home import home
+from engine.models.embedder import load_embedder
+from engine.models.protocols import Embedder, LanguageModel, require
+from engine.models.registry import load_writer
+from engine.models.reranker import load_reranker
+from engine.models.verifier import load_entailment
+from engine.progress import Watch
+from engine.records import AuditRecord
+from engine.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
+from engine.settings import Chunking, Settings
+from engine.types import Analysis, Answer, Case, Passage, Stamp, inputs_hash
+from engine.versions import package_versions
+
+WHOLE = {"token map": token_map_of, "faithfulness": faithfulness_of}
+METHODS = ("reranked", "vanilla", "attr-rag")
+
+
+class Workbench:
+    """Collections, models and the case library under one data folder."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.cases = CaseStore(home() / "cases.sqlite")
+
+    # Corpora
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of new collections and of the quoting reader."""
+        return load_embedder()
+
+    def collection(self, name: str) -> Collection:
+        """Open a collection; raise `CorpusNotFound`, `CorpusMismatch`."""
+        return Collection.open(name)
+
+    def ingest(
+        self, paths: Sequence[Path], name: str, watch: Watch | None = None, fields: Fields | None = None
+    ) -> IngestReport:
+        """Add files and folders to the collection `name`, made if absent with the settings' chunking."""
+        known = name in {corpus.name for corpus in list_corpora()}
+        chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
+        return Collection.create(name, chunking=chunking).ingest(paths, watch, fields)
+
+    def prepare_first(self, watch: Watch | None = None) -> None:
+        """Ingest the first sample corpus, if it is absent, and write the case that is open on the first start."""
+        self._prepare(SAMPLES[0], watch)
+        if not self.cases.has(FIRST_CASE):
+            self.ask(FIRST_QUESTION, SAMPLES[0].name, case_id=FIRST_CASE, watch=watch)
+
+    def prepare_rest(self, watch: Watch | None = None) -> None:
+        """Load the embedder and ingest the other sample corpora that are absent."""
+        self.embedder.embed(["warm"])
+        for sample in SAMPLES[1:]:
+            self._prepare(sample, watch)
+
+    def prepare_samples(self, watch: Watch | None = None) -> None:
+        """All that a first start prepares."""
+        self.prepare_first(watch)
+        self.prepare_rest(watch)
+
+    def _prepare(self, sample: Sample, watch: Watch | None) -> None:
+        if sample.name in {corpus.name for corpus in list_corpora() if corpus.documents}:
+            return
+        report = self.ingest(sample.documents, sample.name, watch)
+        if not report.documents:
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "there are no files"
+            raise CorpusError(f"The sample corpus {sample.name} could not be read ({reasons}).")
+
+    # Answers
+
+    def writer(self, model: str = "auto") -> Write:
+        """Who answers: `auto` and `reader` quote, every other name is a model that writes."""
+        if model in ("auto", "reader"):
+            return quoting(self.embedder, self.settings.reader)
+        writer = load_writer(model)
+        require(writer, "generate")
+        return prompting(writer, self.settings.prompting, self.settings.decoding)
+
+    def ask(
+        self,
+        question: str,
+        corpus: str,
+        *,
+        method: str = "reranked",
+        model: str = "auto",
+        case_id: str | None = None,
+        watch: Watch | None = None,
+        on_text: OnText | None = None,
+        on_case: OnCase | None = None,
+    ) -> Case:
+        """Answer a question of a corpus; the case is saved, and handed to `on_case`, after every step."""
+        watch = watch or Watch()
+        case = Case(
+            id=case_id or new_case_id(),
+            question=check_question(question),
+            passages=(),
+            answer=Answer(text="", finished=False),
+            stamp=Stamp(model=model),
+            corpus=corpus,
+            created=now(),
+        )
+        grow = Growing(self.cases, case, self.settings, on_case)
+        steps = Steps(watch, on_step=grow.step)
+        collection = self.collection(corpus)
+        write = self.writer(model)
+        reranked = method != "vanilla"
+        context = find_context(
+            case.question, collection, load_reranker(), self.settings.retrieval, reranked=reranked, steps=steps
+        )
+        grow.context(context)
+        if method == "attr-rag":
+            return self._attr_rag(grow, collection, context, write, watch, on_text)
+        written = steps.run(
+            "answer",
+            lambda: write(case.question, context.passages, on_text, watch),
+            lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
+        )
+        return grow.answer(written)
+
+    def _attr_rag(
+        self,
+        grow: Growing,
+        collection: Collection,
+        context: Context,
+        write: Write,
+        watch: Watch,
+        on_text: OnText | None,
+    ) -> Case:
+        """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
+        snapshot = collection.snapshot()
+        at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
+        last: list[Written] = []
+
+        def written(question: str, passages: Sequence[Passage]) -> Answer:
+            last[:] = [write(question, passages, on_text, watch)]
+            return last[0].answer
+
+        all_passages = tuple(passage for chunk_set in context.sets for passage in chunk_set.passages)
+        seen = msgspec.structs.replace(grow.case, passages=all_passages)
+        seed = self.settings.occlusion.seed
+        result = attr_rag(
+            grow.case.question,
+            context.sets,
+            written,
+            embedder=self.embedder,
+            lookup=lambda document, ordinal: at.get((document, ordinal)),
+            placebos=placebos_for(seen, snapshot.passages, PLACEBOS, seed),
+            settings=self.settings.selection,
+            seed=seed,
+            watch=watch,
+            on_step=grow.step,
+        )
+        grow.change(passages=result.passages)
+        case = grow.answer(last[0])
+        stamp = msgspec.structs.replace(case.stamp, settings={"selection": self.settings.selection.to_dict()})
+        return grow.change(
+            analyses=(*case.analyses, Analysis(id="attr-rag", kind="attr-rag", stamp=stamp, result=result.to_dict()))
+        )
+
+    # Attribution
+
+    def scorer(self, model: str = "auto") -> LanguageModel:
+        """The model that scores: `auto` and `reader` mean the embedded one; raise `CannotDo` for one that cannot."""
+        writer = load_writer("embedded" if model in ("auto", "reader") else model)
+        require(writer, "score")
+        scorer: LanguageModel = writer  # type: ignore[assignment]
+        return scorer
+
+    def attribute(self, case_id: str, method: str, model: str = "auto", watch: Watch | None = None) -> Case:
+        """Add an attribution to a case: `occlusion`, `occlusion of chunk sets`, `token map`, `faithfulness`, or a
+        registered method."""
+        case, scorer = self.cases.load(case_id), self.scorer(model)
+        if method in WHOLE:
+            return self.cases.add_analysis(case_id, WHOLE[method](case, scorer, self.settings, watch))
+        if method == "used x supports":
+            verifier, placebos = load_entailment(), self._placebos(case)
+            analysis = used_supports_of(case, scorer, verifier, self.settings, placebos=placebos, watch=watch)
+            return self.cases.add_analysis(case_id, analysis)
+        if method not in ("occlusion", "occlusion of chunk sets"):
+            return self.cases.add_analysis(case_id, method_of(case, method, scorer, self.settings, watch))
+        by_set = method == "occlusion of chunk sets"
+        analysis = occlusion_of(case, scorer, self.settings, by_set=by_set, placebos=self._placebos(case), watch=watch)
+        return self.cases.add_analysis(case_id, analysis)
+
+    def _placebos(self, case: Case) -> tuple[Passage, ...]:
+        """Unrelated passages of the case's corpus; none where the corpus is gone or the case was imported."""
+        if case.corpus is None or case.corpus not in {corpus.name for corpus in list_corpora()}:
+            return ()
+        passages = self.collection(case.corpus).snapshot().passages
+        return placebos_for(case, passages, self.settings.occlusion.placebos, self.settings.occlusion.seed)
+
+    # Answers from elsewhere
+
+    def audit(self, record: AuditRecord, watch: Watch | None = None) -> Case:
+        """Save an answer from elsewhere as a case, with the passages that it was given."""
+        passages = record.as_passages()
+        answer = annotate(Answer(text=record.answer), len(passages), self.settings.prompting.citations)
+        question = check_question(record.question)
+        stamp = Stamp(
+            model=record.model or "imported",
+            inputs=inputs_hash(question, passages),
+            versions=package_versions(),
+            created=now(),
+        )
+        case = Case(
+            id=new_case_id(),
+            title=record.id,
+            question=question,
+            passages=passages,
+            answer=answer,
+            stamp=stamp,
+            created=now(),
+            origin="imported",
+        )
+        self.cases.save(case)
+        return case

@@ -1,0 +1,126 @@
+"""Ask: a question, the steps as they run, the answer beside its passages."""
+
+import streamlit as st
+
+from components import state
+from components.cache import document_lengths, workbench, workers
+from components.evidence import evidence
+from components.frame import open_case
+from components.html import escape, show, tag
+from components.provenance import provenance
+from components.runs import Run, start
+from components.steps import draw_steps
+from engine.corpus.collection import list_corpora
+from engine.models.registry import available_models
+from engine.samples import SAMPLES
+from engine.types import Case
+
+METHOD_NAMES = {
+    "reranked": "Align and re-rank",
+    "vanilla": "Top passages as retrieved",
+    "attr-rag": "Attr-RAG: keep what changed the answer",
+}
+EXPECTED = {
+    "reranked": ("retrieve", "align", "re-rank", "answer"),
+    "vanilla": ("retrieve", "answer"),
+    "attr-rag": ("retrieve", "align", "re-rank", "occlusion by regeneration", "selection", "final answer"),
+}
+
+
+def begin(question: str, corpus: str, method: str, model: str) -> None:
+    """Start a run for this session; a running one is asked to stop."""
+
+    def work(run: Run[Case]) -> Case:
+        def on_case(case: Case) -> None:
+            run.case = case
+
+        def on_text(text: str) -> None:
+            run.text = text
+
+        return workbench().ask(
+            question, corpus, method=method, model=model, watch=run.watch, on_text=on_text, on_case=on_case
+        )
+
+    state.keep_run("ask", start(workers(), work, label=method))
+
+
+@st.fragment(run_every=0.8)
+def watch_run() -> None:
+    """Poll the running question: steps, text so far, cancel."""
+    run = state.run_of("ask")
+    if run is None or not run.running:
+        st.rerun()
+    steps = run.case.steps if run.case else ()
+    expected = EXPECTED[run.label]
+    draw_steps(expected, steps, current=run.stage or expected[0])
+    if run.text:
+        show(tag("div", escape(run.text), class_="gw-answer"))
+    if st.button("Cancel", disabled=run.cancelling):
+        run.stop()
+        st.rerun(scope="fragment")
+
+
+def finish(run: Run[Case]) -> None:
+    """Open the case of a finished run, or say what went wrong; a case half made is kept and opened."""
+    if run.case is not None:
+        state.open_case(run.case.id)
+    if run.was_cancelled:
+        st.info("Stopped. The steps that were finished are kept in this case.")
+    elif run.problem:
+        st.error(run.problem)
+    else:
+        state.forget_run("ask")
+
+
+def writers() -> list[str]:
+    """The models at hand that write; any other can be typed in."""
+    return ["auto", *(card.name for card in available_models() if card.can_generate)]
+
+
+def ask_form(case: Case | None) -> None:
+    """Question, corpus and method; one run at a time for a session. The open case's corpus comes first."""
+    corpora = sorted((c.name for c in list_corpora()), key=lambda name: case is None or name != case.corpus)
+    if not corpora:
+        st.info("There are no documents yet. Add some on the Corpora page.")
+        return
+    with st.form("ask", border=False):
+        question = st.text_area(
+            "Question", key="question", height=72, placeholder="What do you want to know of these documents?"
+        )
+        left, middle, writer, right = st.columns([3, 3, 3, 2], vertical_alignment="bottom")
+        corpus = left.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session")
+        method = middle.selectbox(
+            "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
+        )
+        model = writer.selectbox(
+            "Answered by",
+            writers(),
+            key="ask_model",
+            accept_new_options=True,
+            persist_state="session",
+            help="auto quotes the documents. Or a model: a Hugging Face id, a folder, openai:MODEL@BASE_URL.",
+        )
+        if right.form_submit_button("Ask", type="primary", width="stretch"):
+            begin(question, corpus, method, model or "auto")
+            st.rerun()
+    questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
+    if questions:
+        with st.popover("Questions to try"):
+            for number, text in enumerate(questions):
+                st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
+
+
+st.title("Ask")
+run = state.run_of("ask")
+if run is not None and not run.running:
+    finish(run)
+case = open_case()
+ask_form(case)
+if run is not None and run.running:
+    watch_run()
+elif case is not None:
+    st.divider()
+    show(tag("h2", escape(case.question), class_="gw-question"))
+    draw_steps((), case.steps)
+    evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
+    provenance(case)

@@ -1,0 +1,193 @@
+"""Corpora: what there is to ask of, documents with their chunks, adding and removing."""
+
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from components import state
+from components.cache import further_preparation, workbench, workers
+from components.document import document_view
+from components.html import visible
+from components.polling import wait_for
+from components.runs import Run, start
+from components.steps import duration
+from engine.corpus.collection import Collection, IngestReport, list_corpora, remove
+from engine.corpus.loaders import MEDIA_TYPES
+from engine.errors import GroundworkError
+from engine.settings import Chunking
+
+LIMIT = 200 * 2**20  # bytes of one uploaded file; the route checks neither size nor kind, so it is checked here
+
+
+def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestReport:
+    """Write the uploads to a folder of their own and ingest them; the folder goes when it is done."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths, refused = [], []
+        for upload in uploads:
+            file_name = Path(upload.name.replace("\\", "/")).name or "upload"
+            if upload.size > LIMIT:
+                refused.append((file_name, f"It has {upload.size / 2**20:,.0f} MB; the limit is {LIMIT / 2**20:.0f}."))
+                continue
+            path = Path(folder) / file_name
+            path.write_bytes(upload.getvalue())
+            paths.append(path)
+        report = workbench().ingest(paths, name, run.watch)
+        return IngestReport.from_dict({**report.to_dict(), "skipped": [*report.skipped, *refused]})
+
+
+@st.fragment(run_every=0.8)
+def watch_ingest() -> None:
+    """Poll a running ingest."""
+    run = state.run_of("ingest")
+    if run is None or not run.running:
+        st.rerun()
+    share = min(1.0, run.done / run.total) if run.total else 0.0
+    st.progress(share, text=f"{run.stage or 'starting'} {run.done:,} of {run.total:,}" if run.total else run.stage)
+    if st.button("Cancel", key="cancel_ingest", disabled=run.cancelling):
+        run.stop()
+        st.rerun(scope="fragment")
+
+
+def draw_report(run: Run[IngestReport]) -> None:
+    """What an ingest did, and each file that it left out with the reason."""
+    if run.was_cancelled:
+        st.info("Stopped. Nothing was added; what was embedded is kept for the next try.")
+    elif run.problem:
+        st.error(run.problem)
+    else:
+        report = run.future.result()
+        st.success(
+            f"{report.added} added, {report.replaced} replaced, {report.unchanged} unchanged in"
+            f" {duration(report.seconds)}. The corpus has {report.documents} documents, {report.passages} passages."
+        )
+        for name, reason in report.skipped:
+            st.warning(reason if reason.startswith(name) else f"{name}: {reason}")
+
+
+def add_documents() -> None:
+    """The upload form."""
+    with st.expander("Add documents", expanded=not list_corpora()), st.form("add", border=False):
+        name = st.text_input("Corpus", placeholder="A new name, or one that exists", key="add_name")
+        uploads = st.file_uploader(
+            f"Files ({', '.join(sorted(MEDIA_TYPES))})", accept_multiple_files=True, key="add_files"
+        )
+        if st.form_submit_button("Add", type="primary"):
+            if not name.strip() or not uploads:
+                st.warning("Name a corpus and choose at least one file.")
+            else:
+                state.keep_run("ingest", start(workers(), lambda run: ingest_uploads(name.strip(), uploads, run)))
+                st.rerun()
+    run = state.run_of("ingest")
+    if run is not None and run.running:
+        watch_ingest()
+    elif run is not None:
+        draw_report(run)
+
+
+def overview() -> str | None:
+    """The table of corpora; returns the chosen name."""
+    corpora = list_corpora()
+    if not corpora:
+        st.info("There are no documents yet. Add files above.")
+        return None
+    table = pd.DataFrame(
+        [
+            {
+                "corpus": c.name,
+                "documents": c.documents,
+                "passages": c.passages,
+                "embedder": c.embedder,
+                "chunking": f"{c.chunking.method}, {c.chunking.words} words, overlap {c.chunking.overlap}",
+                "changed": c.changed.replace("T", " ")[:16],
+            }
+            for c in corpora
+        ]
+    )
+    st.dataframe(table, hide_index=True)
+    return st.selectbox("Look into", list(table["corpus"]), key="corpus", bind="query-params", persist_state="session")
+
+
+@st.dialog("Remove a corpus")
+def confirm_removal(name: str) -> None:
+    """Ask before removing; cases are not touched."""
+    st.write(f"Remove {name} with its documents and index? Cases keep the passages that they were given.")
+    if st.button("Remove", type="primary"):
+        try:
+            remove(name)
+        except GroundworkError as error:
+            st.error(str(error))
+        else:
+            st.rerun()
+
+
+def cut_again(name: str) -> None:
+    """Chunk and embed the stored documents again: progress, cancel; started again it goes on where it stopped."""
+    task = f"cut:{name}"
+    run = state.run_of(task)
+    if run is not None and run.running:
+        wait_for(task, "Cutting the documents again")
+        return
+    with st.popover("Cut into passages again"), st.form(f"cut_{name}", border=False):
+        chosen = Collection.open(name).chunking
+        methods = ["sentences", "words", "headings"]
+        method = st.selectbox("Cut by", methods, index=methods.index(chosen.method))
+        words = st.number_input("Words a passage", 20, 1000, chosen.words)
+        overlap = st.number_input("Overlap in words", 0, 200, chosen.overlap)
+        st.caption("Cases keep the passages that they were given. With an overlap, occlusion understates.")
+        if st.form_submit_button("Cut again", type="primary"):
+            chunking = Chunking(method=method, words=int(words), overlap=int(overlap))
+            work = lambda r: Collection.open(name).rebuild(chunking=chunking, watch=r.watch)  # noqa: E731
+            state.keep_run(task, start(workers(), work, label="cut"))
+            st.rerun()
+    if run is not None:
+        wait_for(task, "")
+
+
+def look_into(name: str) -> None:
+    """One corpus: its documents, one of them with its chunk boundaries drawn on the text."""
+    try:
+        snapshot = Collection.open(name).snapshot()
+    except GroundworkError as error:
+        st.error(str(error))
+        return
+    if not snapshot.documents:
+        st.info("This corpus is empty. Add files above.")
+        return
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader(f"{len(snapshot.documents)} documents")
+        counts = pd.Series([p.document for p in snapshot.passages]).value_counts()
+        rows = [
+            {"title": visible(d.title), "document": visible(d.id), "passages": int(counts.get(d.id, 0))}
+            for d in snapshot.documents.values()
+        ]
+        picked = st.dataframe(
+            pd.DataFrame(rows), hide_index=True, height=440, on_select="rerun", selection_mode="single-row"
+        )
+        cut_again(name)
+        if st.button("Remove this corpus"):
+            confirm_removal(name)
+    with right:
+        row = picked.selection.rows[0] if picked.selection.rows else 0
+        document = list(snapshot.documents.values())[row]
+        document_view(document, tuple(p for p in snapshot.passages if p.document == document.id))
+
+
+@st.fragment(run_every=1.5)
+def watch_samples() -> None:
+    """The samples that are still being read; the page is drawn again when they are there."""
+    run = further_preparation()
+    if not run.running:
+        st.rerun()
+    st.caption(f"The sample corpora are being read: {run.stage or 'starting'} {run.done:,} of {run.total:,}.")
+
+
+st.title("Corpora")
+if further_preparation().running:
+    watch_samples()
+add_documents()
+chosen = overview()
+if chosen is not None:
+    look_into(chosen)

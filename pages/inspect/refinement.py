@@ -1,0 +1,253 @@
+"""Refinement: does a second pass help this answer, what started it, and what did it cost."""
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from components import state
+from components.advice import advice_view, judgement_view, quartile_view, task_table
+from components.cache import workbench, workers
+from components.frame import open_case
+from components.html import escape, show, tag, visible
+from components.passage_labels import passage_labels
+from components.polling import result_of, wait_for
+from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
+from components.refinement_scores import fact_table, score_table
+from components.runs import start
+from components.triggers import flag_table, marked_words, signal_scales, trigger_table
+from components.variants import variant_cards, variant_style
+from engine.cases.review import Draft, Review, review_of, with_labels
+from engine.errors import GroundworkError
+from engine.evaluate.refinement import case_advice, history_of, judge_saved, library_quartiles, task_advice
+from engine.judge import PairJudgement, judge_warning
+from engine.models.registry import load_writer
+from engine.refine import gates
+from engine.refine.aml import CAVEATS, TASKS
+from engine.refine.quartiles import QuartileStudy
+from engine.refine.report import Report, analysis_id, report_facts, report_scores, reports_of
+from engine.refine.values import Gate
+from engine.settings import Settings
+from engine.types import Case
+
+
+def side_by_side(report: Report, names: Iterable[str]) -> None:
+    """The cards, with the word diff to A on request, and the exact prompts."""
+    value = report.refinement
+    names = [name for name in names if name in value.order]
+    diff = st.toggle("Mark the words that differ from A", value=True, key="refine_diff")
+    for note in filter(None, (value.signals.banner, *value.notes)):
+        show(tag("p", escape(note), class_="gw-banner"))
+    variant_cards(value, names, diff=diff)
+    with st.expander("Exact prompts and raw replies"):
+        written = [n for n in value.order if n in value.variants and value.variants[n].turns]
+        name = st.selectbox("Condition", written, key="refine_prompt_of")
+        for turn in value.variants[name].turns if name else ():
+            st.caption(f"{turn.purpose}: what was asked, then the reply")
+            st.code(visible(turn.prompt.text).strip("\n"), language=None, wrap_lines=True)
+            st.code(visible(turn.reply.text) or "(empty)", language=None, wrap_lines=True)
+
+
+def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Settings) -> None:
+    """Signals on their scales, A's words, and each rule with the labels as they are now."""
+    value = report.refinement
+    if value.signals.banner:
+        show(tag("p", escape(value.signals.banner), class_="gw-banner"))
+    signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
+    if value.threshold is not None:
+        st.caption(
+            f"D's threshold {value.threshold.value:.2f}: {value.threshold.rule}, {value.threshold.n} cases behind it."
+            " S3 is string matching: it cannot see a detail made up inside a well-cited sentence."
+        )
+    if value.baseline is not None and value.signals.words:
+        st.subheader("Words of A: underlined in green where a passage has them, wavy where none has")
+        marked_words(value.baseline.text, value.signals.words)
+    st.subheader("What starts a second pass")
+    labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
+    missing = value.gradient_missing or "The gradient rows have not been computed: run v2a, v2b or v2c."
+    own = gates.flags_trigger(value.gradient, missing, labels, settings)
+    flags = gates.gated(own, gate, value.gradient, labels)
+    rows = [("v2a, v2b, v2c", flags, value.variants.get("v2c"))]
+    if value.threshold is not None:
+        overlap = gates.overlap_trigger(value.signals.s3, value.threshold)
+        rows.insert(
+            0,
+            (
+                "D · Passage-overlap heuristic",
+                gates.gated(overlap, gate, value.gradient, labels),
+                value.variants.get("D"),
+            ),
+        )
+    trigger_table(rows)
+    if value.gradient is not None:
+        flag_table(gates.flags_of(value.gradient, labels, settings), case)
+    st.caption(
+        "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; it is offered"
+        " for cases without labels."
+    )
+
+
+def passages_tab(case: Case, review: Review) -> None:
+    """Mark passages; the rules and scores of the other tabs follow at once."""
+    author = st.text_input("Your name", key="reviewer", placeholder="who marks", persist_state="session")
+    if not author.strip():
+        st.caption("Give your name to mark passages: the case's history keeps who marked what.")
+
+    def mark(number: int, chosen: str) -> None:
+        try:
+            workbench().cases.add_mark(case.id, _draft(number, chosen, author.strip(), review))
+        except GroundworkError as error:
+            st.error(str(error))
+            return
+        st.rerun()
+
+    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author.strip())
+
+
+def _draft(number: int, chosen: str, author: str, review: Review) -> Draft:
+    if chosen == "not marked" and number in review.labels:
+        return Draft(kind="withdrawal", author=author, target=f"entry:{review.labels[number].number}")
+    return Draft(kind="relevance", author=author, target=f"passage:{number}", value=chosen)
+
+
+def scores_tab(case: Case, report: Report) -> None:
+    """Scores and cost of every condition beside A."""
+    if not report.entailments:
+        st.caption("The verifier has not been asked about these answers: the citation scores come with the next run.")
+    score_table(report_scores(report, case.passages), report.refinement)
+    st.caption(
+        f"Citation scores by {report.verifier or 'no verifier'}: pairs with an entailment probability above one half."
+        " A dash is a score that is not defined here; a green edge is better than A, an orange one worse."
+    )
+    facts_line(report)
+
+
+def facts_line(report: Report) -> None:
+    """What became of A's facts in each condition, where the Facts page took A apart."""
+    kept = report_facts(report)
+    if report.facts and kept:
+        st.subheader("Facts of A, and whether each answer still says them")
+        fact_table(kept)
+    else:
+        st.caption(
+            "To see what became of each fact: run the Facts page on this case, then these conditions with the case's"
+            " answer as A."
+        )
+
+
+def judge_tab(case: Case, report: Report) -> None:
+    """Two conditions before a judge that the user names, in both orders."""
+    st.caption(
+        "The judge is not told which condition wrote which answer, is told to judge grounding and not length, and reads"
+        " the pair in both orders; it counts only where they agree."
+    )
+    written = [n for n, v in report.refinement.variants.items() if v.answer is not None]
+    one, two, three = st.columns([1, 1, 2])
+    first = one.selectbox("Compare", written, index=0, key="judge_first")
+    others = [n for n in written if n != first]
+    second = two.selectbox("with", others, key="judge_second") if others else None
+    name = three.text_input("Judge", key="judge_model", placeholder="openai:MODEL@BASE_URL, a folder, an id")
+    warning = judge_warning(name.strip(), (report.refinement.stamp.model,)) if name.strip() else ""
+    if warning:
+        show(tag("p", escape(warning), class_="gw-banner"))
+    run_id, bench = f"judge:{case.id}", workbench()
+    if st.button("Ask in both orders", disabled=not (name.strip() and second)):
+        state.keep_run(
+            run_id,
+            start(
+                workers(),
+                lambda run: judge_saved(bench.cases, case, report, first, second, load_writer(name.strip()), run.watch),
+            ),
+        )
+        st.rerun()
+    wait_for(run_id, "The judge reads the pair in both orders")
+    for analysis in (a for a in reversed(case.analyses) if a.kind == "judgement"):
+        found = PairJudgement.from_dict(analysis.result["judgement"])
+        judgement_view(found, str(analysis.result["x"]), str(analysis.result["y"]))
+        with st.expander("Raw replies"):
+            for raw in found.raw:
+                st.code(visible(raw) or "(empty)", language=None, wrap_lines=True)
+
+
+def quartiles_tab() -> None:
+    """Gain by quartile of S3 over the library."""
+    st.caption(
+        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs with the gate always count: a gated"
+        " D is A wherever S3 is high."
+    )
+    bench = workbench()
+    if st.button("Gather from the library"):
+        state.keep_run("quartiles", start(workers(), lambda run: library_quartiles(bench.cases, run.watch)))
+        st.rerun()
+    wait_for("quartiles", "Reading the library")
+    found = result_of("quartiles")
+    if isinstance(found, QuartileStudy):
+        quartile_view(found)
+
+
+def advisor_tab(case: Case, report: Report | None) -> None:
+    """Advice on this case, and the task table of an investigation."""
+    advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
+    st.subheader("Tasks of a money-laundering investigation")
+    if st.button("Work the table through on the sample bank investigation"):
+        state.keep_run("tasks", start(workers(), lambda run: task_advice(run.watch)))
+        st.rerun()
+    wait_for("tasks", "Retrieving for each example")
+    found = result_of("tasks")
+    advices = found if isinstance(found, tuple) else (None,) * len(TASKS)
+    task_table(list(zip(TASKS, advices, strict=True)))
+    for caveat in CAVEATS:
+        st.caption(caveat)
+
+
+def tabs(
+    case: Case, review: Review, report: Report | None, names: tuple[str, ...], gate: Gate, settings: Settings
+) -> None:
+    """All that there is to look at."""
+    titles = ["Side by side", "Signals and triggers", "Scores", "Passages", "Judge", "Gain by S3", "Advisor"]
+    drawn = st.tabs(titles)
+    views = (
+        (drawn[0], lambda r: side_by_side(r, names)),
+        (drawn[1], lambda r: signals_and_triggers(case, r, gate, settings)),
+        (drawn[2], lambda r: scores_tab(case, r)),
+        (drawn[4], lambda r: judge_tab(case, r)),
+    )
+    for tab, draw in views:
+        with tab:
+            if report is None:
+                st.info("No condition has run on this case by this model yet. Choose above and press Run.")
+            else:
+                draw(report)
+    with drawn[3]:
+        passages_tab(case, review)
+    with drawn[5]:
+        quartiles_tab()
+    with drawn[6]:
+        advisor_tab(case, report)
+
+
+st.title("Refinement")
+stored = open_case()
+if stored is not None and not stored.passages:
+    st.info("This case has no passages, so there is nothing to ground its answer in. Open another case.")
+elif stored is not None:
+    variant_style()
+    review = review_of(workbench().cases.history(stored.id))
+    case = with_labels(stored, review)
+    show(tag("h2", escape(case.question), class_="gw-question"))
+    names, gate, chosen = controls(case)
+    report_id = analysis_id(chosen.model, chosen.use_answer)
+    report = reports_of(case).get(report_id)
+    run = state.run_of(f"refine:{case.id}")
+    if run is not None and run.running:
+        watch_run(f"refine:{case.id}", report_id, names)
+    else:
+        left, right = st.columns([1, 4], vertical_alignment="center")
+        label = "Run" if report is None else "Run what is missing"
+        if left.button(label, type="primary", width="stretch", disabled=not chosen.model):
+            begin(case, names, gate, chosen)
+            st.rerun()
+        right.caption(cost_before(names, report, gate))
+        if run is not None and run.problem:
+            draw = st.info if run.was_cancelled else st.error
+            draw(run.problem)
+        tabs(case, review, report, names, gate, settings_for(chosen.temperature))

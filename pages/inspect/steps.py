@@ -1,0 +1,148 @@
+"""Steps: a problem worked out step by step with retrieval (RAISE), and the same problem under the baselines."""
+
+import streamlit as st
+
+from components import state
+from components.cache import workbench
+from components.frame import open_case
+from components.html import escape, show, tag
+from components.relevance import relevance_view
+from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
+from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
+from engine.cases.store import new_case_id
+from engine.errors import GroundworkError
+from engine.reason.gold import primer_gold, primer_question, read
+from engine.reason.methods import METHODS, method_of
+from engine.reason.on_case import at_threshold, changed_steps, solutions_of, step_case
+from engine.reason.options import Problem
+from engine.reason.threshold import calibrations, threshold_for
+from engine.reason.values import Solution
+from engine.types import Analysis, Case
+
+LABELS = {method.name: method.label for method in METHODS}
+
+
+def controls(case: Case, model: str) -> None:
+    """Which method to run next, with what it will cost."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    name = left.selectbox("Method", list(LABELS), format_func=LABELS.get, key="steps_method") or "raise"
+    method = method_of(name)
+    if right.button("Work it out", key="start_steps", type="primary", width="stretch"):
+        begin(case, name, model)
+        st.rerun()
+    low, high = method.calls(2), method.calls(5)
+    cost = (
+        f"{low} calls of the model" if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
+    )
+    st.caption(f"{method.label}: {method.said}. {cost}. Calls that this case already holds are not made again.")
+
+
+def gold_of(case: Case) -> frozenset[str]:
+    """Passages that hold the gold of a sample problem; none for a problem of the user's own."""
+    if case.corpus is None or primer_question(case.question) is None:
+        return frozenset()
+    try:
+        return primer_gold(case.question, workbench().collection(case.corpus).snapshot().passages)
+    except GroundworkError:
+        return frozenset()  # a case outlives its corpus; its gold is then not known
+
+
+def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
+    """T as a slider over the passages that are there: nothing is searched or written until it is asked for."""
+    if run.threshold is None:
+        st.caption("T applies to RAISE alone: this method gives every retrieved passage to the model.")
+        return run
+    chosen = st.slider(
+        "T: the similarity that a passage has to reach",
+        0.0,
+        1.0,
+        round(run.threshold, 2),
+        0.01,
+        key=f"t_{case.id}_{run.method}_{run.model}",
+    )
+    chosen = run.threshold if abs(chosen - run.threshold) < 0.005 else chosen
+    moved, changed = at_threshold(run, chosen), changed_steps(run, chosen)
+    try:
+        source = threshold_for(run.embedder).source
+    except GroundworkError as error:
+        source = str(error)
+    st.caption(f"Written under T = {run.threshold:.2f}. T of {run.embedder}: {source}.")
+    if changed:
+        numbers = ", ".join(map(str, changed))
+        if st.button(f"Answer again under T = {chosen:.2f}: steps {numbers} read other passages", key="again"):
+            begin(case, run.method, model, chosen)
+            st.rerun()
+    return moved
+
+
+def open_step(case: Case, run: Solution, number: int) -> None:
+    """Save a step as a case of its own and go to its attribution."""
+    analysis: Analysis = next(a for a in case.analyses if a.id == f"steps:{run.method}:{run.model}")
+    try:
+        opened = step_case(case, analysis, number, new_case_id())
+        workbench().cases.save(opened)
+    except GroundworkError as error:
+        st.error(str(error))
+        return
+    state.open_case(opened.id)
+    st.switch_page("pages/inspect/attribution.py")
+
+
+def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> None:
+    """All steps of a run; `shown` is the run split at the T of the slider."""
+    plan_card(run)
+    changed = changed_steps(run, shown.threshold) if shown is not run else ()
+    for step in shown.steps:
+        step_card(step, gold, changed=step.number in changed)
+        done = step.asked is not None or (run.decomposition is None and run.final is not None)
+        key = f"open_{run.method}_{run.model}_{step.number}"
+        if done and st.button(f"Inspect step {step.number} as a case", key=key, type="tertiary"):
+            open_step(case, run, step.number)
+    final_card(run)
+
+
+def results(case: Case, model: str) -> None:
+    """The runs that the case holds: a table, one run in full, another beside it."""
+    runs, gold = solutions_of(case), gold_of(case)
+    if not runs:
+        st.info("Nothing was worked out yet. Choose a method above; RAISE shows every step that it takes.")
+        return
+    question = primer_question(case.question)
+    runs_table(runs, gold, question.correct if question else None, [read(run) for run in runs])
+    names = [f"{LABELS[run.method]} by {run.model}" for run in runs]
+    first = next((i for i, run in enumerate(runs) if run.method == "raise"), len(runs) - 1)
+    left, right = st.columns(2)
+    chosen = left.selectbox("Shown", range(len(runs)), first, format_func=names.__getitem__, key=f"shown_{case.id}")
+    others = [i for i in range(len(runs)) if i != chosen]
+    beside = right.selectbox("Beside it", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
+    run = runs[chosen if chosen is not None else first]
+    shown = threshold_slider(case, run, model)
+    labelled = calibrations().get(run.embedder)
+    similarity_plot(shown, labelled.similarities if labelled else ())
+    columns = st.columns(2) if beside is not None else [st.container()]
+    with columns[0]:
+        tree(case, run, shown, gold)
+    if beside is not None:
+        with columns[1]:
+            tree(case, runs[beside], runs[beside], gold)
+    with st.expander("Relevance of the retrieved passages on four levels"):
+        relevance_view(case, run, key=f"relevance_{case.id}_{run.method}")
+
+
+st.title("Steps")
+step_style()
+with st.expander("Another problem"):
+    problem_form()
+case = open_case()
+if case is not None:
+    show(tag("h2", escape(case.question), class_="gw-question"))
+    if case.options:
+        show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
+    model = model_choice()
+    running = state.run_of(run_name(case))
+    if running is not None and running.running:
+        watch_run(case)
+    else:
+        controls(case, model)
+        say_how_it_ended(case)
+        results(case, model)

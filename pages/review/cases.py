@@ -1,0 +1,254 @@
+"""Cases: the library; and of the open case its review, report, export and replay."""
+
+import pandas as pd
+import streamlit as st
+
+from components import state
+from components.cache import workbench, workers
+from components.frame import open_case
+from components.html import escape, show, tag, visible
+from components.library import bin_list, case_table, note, query_controls
+from components.polling import result_of, wait_for
+from components.review import add_mark, history_table, review_status, standing_marks
+from components.runs import start
+from engine.cases.case_file import write_case_file
+from engine.cases.importers import LAYOUTS, read_cases
+from engine.cases.query import Query
+from engine.cases.replay import Replay, replay
+from engine.cases.report import html_report, markdown_report
+from engine.cases.review import Draft, check_chain, review_of
+from engine.cases.signing import signing_key
+from engine.errors import GroundworkError
+from engine.records import AuditRecord
+from engine.types import Case
+
+UPLOAD_LIMIT = 200 * 2**20  # bytes; the upload route checks neither size nor kind, so it is checked here
+LAYOUT_NAMES = {
+    "case": "case file",
+    "records": "question, passages, answer",
+    "alce": "ALCE",
+    "garage": "GaRAGe",
+    "ragtruth": "RAGTruth",
+}
+
+
+def delete(ids: list[str]) -> None:
+    """Put cases into the bin."""
+    for case_id in ids:
+        workbench().cases.delete(case_id)
+
+
+def library() -> None:
+    """Search, table, and what can be done with the selected cases."""
+    store = workbench().cases
+    query = query_controls(store.facets(), key="cases")
+    rows, found = store.rows(query), store.count(query)
+    note(f"{found:,} cases" if found == len(rows) else f"The first {len(rows):,} of {found:,} cases; search for fewer.")
+    if not rows:
+        st.info("No case is found. Search for something else, ask a question, or import an answer.")
+    chosen = case_table(rows, key="case_table") if rows else []
+    with st.container(horizontal=True):
+        if st.button("Open", disabled=len(chosen) != 1):
+            state.open_case(chosen[0])
+            st.rerun()
+        if st.button("Compare two", disabled=len(chosen) != 2):
+            st.switch_page("pages/review/compare.py", query_params={"left": chosen[0], "right": chosen[1]})
+        st.download_button(
+            f"Export {len(chosen)}" if chosen else "Export",
+            lambda: b"".join(write_case_file(*store.load_whole(case_id)) for case_id in chosen),
+            file_name="cases.jsonl",
+            mime="application/jsonl",
+            disabled=not chosen,
+            on_click="ignore",
+        )
+        st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
+    binned = store.rows(Query(deleted=True))
+    bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
+
+
+def import_cases() -> None:
+    """Paste an answer from elsewhere, or upload files of it."""
+    with st.expander("Import an answer from elsewhere"):
+        paste, files = st.tabs(["Paste", "Files"])
+        with paste:
+            _paste()
+        with files:
+            _upload()
+
+
+def _paste() -> None:
+    with st.form("paste", border=False):
+        question = st.text_input("Question", key="paste_question")
+        passages = st.text_area("Passages, with a line of --- between two", key="paste_passages", height=160)
+        answer = st.text_area("Answer, citations as [1] or [cite_1]", key="paste_answer", height=110)
+        model = st.text_input("Written by", key="paste_model", placeholder="optional")
+        if not st.form_submit_button("Import", type="primary"):
+            return
+    texts = [part.strip() for part in f"\n{passages}\n".split("\n---\n") if part.strip()]
+    record = AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model)
+    try:
+        state.open_case(workbench().audit(record).id)
+    except GroundworkError as error:
+        st.error(str(error))
+    else:
+        st.rerun()
+
+
+def _upload() -> None:
+    with st.form("upload", border=False):
+        upload = st.file_uploader("File (.json or .jsonl)", key="import_file")
+        sources = st.file_uploader("RAGTruth's source_info.jsonl, beside its response.jsonl", key="import_sources")
+        layout = st.selectbox(
+            "Layout", LAYOUTS, index=None, placeholder="by its field names", format_func=LAYOUT_NAMES.get
+        )
+        if not st.form_submit_button("Import", type="primary") or upload is None:
+            return
+    if max(upload.size, sources.size if sources else 0) > UPLOAD_LIMIT:
+        st.error(f"A file is over the limit of {UPLOAD_LIMIT >> 20} MB. Cut it into parts.")
+        return
+    done = 0
+    for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None):
+        try:
+            if isinstance(found, GroundworkError):
+                raise found
+            workbench().cases.put(*found)
+            done += 1
+        except GroundworkError as error:
+            st.warning(visible(f"Record {identity}: {error}"))
+    if done:
+        st.success(f"{done:,} cases imported.")
+
+
+def review(case: Case) -> None:
+    """Status, marks, history."""
+    store = workbench().cases
+    history = store.history(case.id)
+    found, chain = review_of(history), check_chain(history, case.id, _key())
+    name = st.text_input("Reviewer", key="reviewer", persist_state="session", placeholder="your name", width=320)
+    author = name.strip()
+
+    def add(draft: Draft) -> None:
+        try:
+            # Seen is what this page showed: a sign-off of something newer is refused.
+            store.add_mark(case.id, draft, found.head or None)
+        except GroundworkError as error:
+            st.error(str(error))
+        else:
+            st.rerun()
+
+    review_status(found, chain, author, add, key="review")
+    if found.status == "signed off":
+        st.info("This case is frozen. A change makes a new version, which starts open and keeps what stands.")
+        if st.button("Make a new version", disabled=not author):
+            state.open_case(store.new_version(case.id, author).id)
+            st.rerun()
+    else:
+        left, right = st.columns([2, 3], gap="large")
+        with left:
+            add_mark(case, author, add, key="mark")
+        with right:
+            standing_marks(found)
+    history_table(history)
+
+
+def _key() -> bytes | None:
+    try:
+        return signing_key()
+    except GroundworkError as error:
+        st.warning(str(error))
+        return None
+
+
+def take_away(case: Case) -> None:
+    """The report and the case file, made when they are asked for."""
+    store = workbench().cases
+    st.write("One file each, complete. The report opens without a network and prints on A4.")
+    kinds = (
+        ("Report (HTML)", f"{case.id}.html", "text/html", lambda: html_report(*store.load_whole(case.id), _key())),
+        (
+            "Report (Markdown)",
+            f"{case.id}.md",
+            "text/markdown",
+            lambda: markdown_report(*store.load_whole(case.id), _key()),
+        ),
+        (
+            "Case file (JSON)",
+            f"{case.id}.json",
+            "application/json",
+            lambda: write_case_file(*store.load_whole(case.id)),
+        ),
+    )
+    with st.container(horizontal=True):
+        for label, name, mime, write in kinds:
+            st.download_button(label, write, file_name=name, mime=mime, on_click="ignore")
+
+
+def replaying(case: Case) -> None:
+    """Run a replay and show what does not reproduce first."""
+    st.write("The inputs are scored again in a fresh process, on a copy without results, and every number is compared.")
+    name = f"replay_{case.id}"
+    run = state.run_of(name)
+    if st.button("Replay", disabled=run is not None and run.running):
+        state.keep_run(name, start(workers(), lambda run: replay(case, run.watch)))
+        st.rerun()
+    wait_for(name, "Replaying")
+    result = result_of(name)
+    if not isinstance(result, Replay):
+        return
+    st.header(visible(result.summary))
+    for package, stamped, here in result.versions:
+        note(f"{package} was {stamped}, here it is {here}.")
+    order = {"drifted": 0, "cannot": 1, "reproduced": 2}
+    rows = [
+        {
+            "place": n.place,
+            "result": n.status,
+            "stored": str(n.stored),
+            "replayed": str(n.replayed),
+            "difference": n.difference,
+            "floor": n.floor,
+            "why": n.why,
+        }
+        for n in sorted(result.numbers, key=lambda n: order[n.status])
+    ]
+    st.dataframe(
+        pd.DataFrame([{k: visible(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]),
+        hide_index=True,
+    )
+
+
+def tags_of(case: Case) -> None:
+    """Tags, and where the case comes from."""
+    known = sorted({*workbench().cases.facets()["tag"], *case.tags})
+    frozen = review_of(workbench().cases.history(case.id)).status == "signed off"
+    chosen = st.multiselect(
+        "Tags",
+        known,
+        default=list(case.tags),
+        accept_new_options=True,
+        key=f"tags_{case.id}",
+        placeholder="choose, or write a new one",
+        disabled=frozen,
+        width=520,
+    )
+    if not frozen and tuple(chosen) != case.tags:
+        workbench().cases.set_tags(case.id, tuple(chosen))
+    if case.parent:
+        note(f"A new version of case {case.parent}.")
+
+
+st.title("Cases")
+library()
+import_cases()
+case = open_case()
+if case is not None:
+    st.divider()
+    show(tag("h2", escape(case.question), class_="gw-question"))
+    tags_of(case)
+    for_review, for_report, for_replay = st.tabs(["Review", "Report and export", "Replay"])
+    with for_review:
+        review(case)
+    with for_report:
+        take_away(case)
+    with for_replay:
+        replaying(case)

@@ -1,0 +1,124 @@
+"""Settings: models and what each can do, a self-test, where data lies, which hosts are contacted."""
+
+import os
+import sys
+
+import pandas as pd
+import streamlit as st
+
+from components import state
+from components.cache import workers
+from components.runs import start
+from engine.errors import GroundworkError
+from engine.home import home
+from engine.models.registry import EMBEDDED, available_models, load_writer, local_folder
+from engine.models.self_test_record import checks_of
+from engine.versions import package_versions
+
+
+def models() -> None:
+    """The models at hand."""
+    st.subheader("Models")
+    cards = available_models()
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "model": card.name,
+                    "kind": card.kind,
+                    "writes": card.can_generate,
+                    "scores": card.can_score,
+                    "gradients": card.can_gradients,
+                    "note": card.note,
+                }
+                for card in cards
+            ]
+        ),
+        hide_index=True,
+    )
+    st.caption(
+        "auto: the quoting reader answers; a method that needs probabilities or gradients uses the embedded language"
+        " model where it is present."
+    )
+
+
+def estimate_of(name: str) -> None:
+    """What a model would take, from its config alone, before anything is loaded."""
+    if name.startswith("openai:"):
+        st.info("A served model takes no memory here.")
+        return
+    # Torch takes seconds to import: only who asks for an estimate pays for it.
+    from engine.models.loading import estimate
+
+    try:
+        found = estimate(EMBEDDED if name == "embedded" else local_folder(name) or name)
+    except GroundworkError as error:
+        st.error(str(error))
+        return
+    sizes = {"weights": found.weights, "cache": found.cache, "activations, at most": found.activations}
+    parts = ", ".join(f"{size / 2**30:.2f} GB {part}" for part, size in sizes.items())
+    st.info(f"{found.parameters / 1e6:,.0f} million parameters; in float32, at 4,096 prompt tokens: {parts}.")
+
+
+def test_a_model() -> None:
+    """Run the self-test of a model by name."""
+    st.subheader("Self-test")
+    with st.form("self_test", border=False):
+        left, right = st.columns([4, 1], vertical_alignment="bottom")
+        name = left.text_input(
+            "Model", placeholder="embedded, a Hugging Face id or folder, openai:MODEL@BASE_URL", key="self_test_model"
+        )
+        asked = right.form_submit_button("Test", width="stretch")
+        said = right.form_submit_button("Estimate memory", width="stretch")
+    if said and name.strip():
+        estimate_of(name.strip())
+    if asked and name.strip():
+        state.keep_run("self_test", start(workers(), lambda run: checks_of(load_writer(name.strip())), label=name))
+    run = state.run_of("self_test")
+    if run is None:
+        return
+    if run.running:
+        _watch_test()
+    elif run.problem:
+        st.error(run.problem)
+    else:
+        st.dataframe(pd.DataFrame([check.to_dict() for check in run.future.result()]), hide_index=True)
+
+
+@st.fragment(run_every=1.0)
+def _watch_test() -> None:
+    run = state.run_of("self_test")
+    if run is None or not run.running:
+        st.rerun()
+    st.progress(0.0, text=f"Loading and testing {run.label}")
+
+
+def device() -> str:
+    """What models run on, said without importing torch where nothing has loaded it yet."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return "chosen when the first model is loaded: CUDA or MPS where there is one, else the processor"
+    return "CUDA" if torch.cuda.is_available() else "MPS" if torch.backends.mps.is_available() else "processor"
+
+
+def machine() -> None:
+    """Data folder, devices, threads, hosts, versions."""
+    st.subheader("This machine")
+    st.write("Data folder (set GROUNDWORK_HOME to move it)")
+    st.code(str(home()), language=None)
+    rows = {
+        "processor cores": os.cpu_count(),
+        "device for models": device(),
+        "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
+        "hosts contacted": "none, unless a served model is used",
+        "model hub": "off" if os.environ.get("HF_HUB_OFFLINE") == "1" else "asked when a model id is given",
+    }
+    st.table(pd.DataFrame({"value": {key: str(value) for key, value in rows.items()}}))
+    with st.expander("Versions"):
+        st.json(package_versions())
+
+
+st.title("Settings")
+models()
+test_a_model()
+machine()

@@ -1,0 +1,59 @@
+"""The first journey: a newcomer opens the app, reads the sample case, asks a question of their own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+QUESTION = "How is the crude product of the acetaminophen experiment recrystallized?"
+
+
+def answer_of(page):
+    return page.locator(".answer")
+
+
+def test_the_first_start_shows_the_sample_case_with_its_answer(app, page, look):
+    page.goto(app.url)
+    expect(answer_of(page)).to_contain_text("water")
+    expect(page.get_by_role("heading", name=QUESTION)).to_be_visible()
+    look(page, "ask_light")
+    outside = [url for url in page.requests if not url.startswith((app.url, "data:", "blob:", "ws:"))]
+    assert outside == []
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}], indirect=True)
+def test_dark_mode(app, page, look):
+    page.goto(app.url)
+    expect(answer_of(page)).to_contain_text("water")
+    background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert max(int(part) for part in re.findall(r"\d+", background)[:3]) < 60
+    look(page, "ask_dark")
+
+
+def test_a_citation_opens_the_passage_that_holds_the_sentence(app, page):
+    page.goto(app.url)
+    answer_of(page).locator("button.cite").first.click()
+    opened = page.locator(".card.open")
+    expect(opened).to_have_count(1)
+    quoted = answer_of(page).locator("span").first.inner_text().strip()
+    assert quoted in opened.locator(".text").inner_text()
+
+
+def test_asking_streams_a_cited_answer_into_a_new_case(app, page):
+    page.goto(app.url)
+    before = page.url
+    page.get_by_label("Question", exact=True).fill("Which solvent extracts caffeine from the tea?")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_role("heading", name="Which solvent extracts caffeine from the tea?")).to_be_visible()
+    expect(answer_of(page).locator("button.cite").first).to_be_visible()
+    assert "case=" in page.url
+    assert page.url != before
+
+
+def test_an_empty_question_says_what_to_do(app, page):
+    page.goto(app.url)
+    expect(answer_of(page)).to_be_visible()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("The question is empty.")).to_be_visible()

@@ -1,0 +1,70 @@
+"""Attribution in the browser with a model of the data folder: run, read the table, recolour by a click."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.tiny import tiny_model
+
+
+@pytest.fixture(scope="module")
+def scored(app, at_home):
+    """The app with a random scorer and a short case imported for it."""
+    from engine.records import AuditRecord
+    from engine.workbench import Workbench
+
+    folder = app.home / "models" / "scorer"
+    model = tiny_model("llama")
+    model.module.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    record = AuditRecord(
+        question="What colour is the kiln?",
+        passages=("The kiln of Ostrel is painted green.", "Maren holds forty litres."),
+        answer="The kiln is green. [cite_1] Maren is large. [cite_2]",
+    )
+    with at_home(app.home):
+        return Workbench().audit(record).id
+
+
+def open_tab(page, app, case, name):
+    page.goto(f"{app.url}/attribution?case={case}")
+    box = page.get_by_role("textbox", name="Scored by")
+    box.fill("scorer")
+    box.press("Enter")
+    page.get_by_role("tab", name=name).click()
+
+
+def test_occlusion_draws_a_number_a_passage_under_the_banner(app, scored, page, look):
+    open_tab(page, app, scored, "Occlusion")
+    page.get_by_role("button", name="Leave each passage out").click()
+    table = page.locator(".gw-table").first
+    expect(table.locator("tbody tr")).to_have_count(3)
+    expect(page.get_by_text("Written by imported. Scored by scorer.")).to_be_visible()
+    look(page, "attribution_occlusion")
+
+
+def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
+    open_tab(page, app, scored, "Tokens")
+    page.get_by_role("button", name="Map the tokens").click()
+    words = page.locator(".answer button.tok")
+    expect(words.first).to_be_visible()
+    before = page.locator(".card .sum").first.inner_text()
+    frames = []
+    page.on("websocket", lambda socket: frames.append(socket))
+    words.nth(1).click()
+    expect(page.locator(".gw[data-row]")).not_to_have_attribute("data-row", "0")
+    assert page.locator(".card .sum").first.inner_text() != before
+    assert frames == []
+    look(page, "attribution_tokens")
+
+
+def test_a_model_that_is_absent_says_what_to_do(app, scored, page):
+    page.goto(f"{app.url}/attribution?case={scored}")
+    box = page.get_by_role("textbox", name="Scored by")
+    box.fill("reader-of-minds")
+    box.press("Enter")
+    page.get_by_role("tab", name="Faithfulness").click()
+    page.get_by_role("button", name="Delete and measure").click()
+    expect(page.get_by_text("reader-of-minds").last).to_be_visible()
+    expect(page.get_by_role("alert").first).to_be_visible()

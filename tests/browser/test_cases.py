@@ -1,0 +1,164 @@
+"""The Cases page end to end; and the report opened from disk with the network cut."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from engine.cases.case_file import read_case_file
+from engine.cases.report import html_report
+from engine.cases.review import Draft, append
+from engine.samples import FIRST_QUESTION
+from tests.engine.cases.samples import full_case
+
+LOOKS = [{}, {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}]
+
+
+def open_cases(app, page):
+    page.goto(f"{app.url}/cases")
+    expect(page.get_by_role("heading", name="Cases", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name=FIRST_QUESTION)).to_be_visible()
+    expect(page.get_by_role("tab", name="Replay")).to_be_visible()
+
+
+def select_rows(page, *rows):
+    """Tick rows of the case table: it is drawn on a canvas, so by place; the boxes stand at its left edge."""
+    page.get_by_role("textbox", name="Search").scroll_into_view_if_needed()
+    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    for row in rows:
+        page.mouse.click(box["x"] + 16, box["y"] + 35 + 35 * row + 17)
+
+
+def test_a_review_from_note_to_signed_off_is_kept_over_a_reload(app, page, look):
+    open_cases(app, page)
+    page.get_by_label("Reviewer").fill("Ada Quill")
+    page.get_by_label("Reviewer").press("Enter")
+    expect(page.get_by_role("button", name="Take into review")).to_be_enabled()
+    page.get_by_role("textbox", name="Note", exact=True).fill("Checked against the handbook.")
+    page.get_by_role("button", name="Add to the history").click()
+    expect(page.get_by_text("The whole history (1 entries)")).to_be_visible()
+    page.get_by_role("button", name="Take into review").click()
+    expect(page.get_by_text("The whole history (2 entries)")).to_be_visible()
+    look(page, "cases_light")
+    page.get_by_role("button", name="Sign off and freeze").click()
+    expect(page.get_by_text("This case is frozen.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("This case is frozen.")).to_be_visible()
+
+
+def test_the_report_and_the_case_file_come_down_and_hold(app, page, tmp_path):
+    open_cases(app, page)
+    page.get_by_role("tab", name="Report and export").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Report (HTML)").click()
+    path = tmp_path / "report.html"
+    waiting.value.save_as(path)
+    assert FIRST_QUESTION in path.read_text(encoding="utf-8")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Case file (JSON)").click()
+    waiting.value.save_as(tmp_path / "case.json")
+    assert read_case_file((tmp_path / "case.json").read_bytes()).case.question == FIRST_QUESTION
+
+
+def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look):
+    open_cases(app, page)
+    page.get_by_text("Import an answer from elsewhere").click()
+    page.get_by_label("Question", exact=True).fill("What melts in the sun?")
+    page.get_by_label("Passages, with a line of --- between two").fill("Ice melts in the sun.\n---\nIron rusts.")
+    page.get_by_label("Answer, citations as").fill("Ice melts in the sun [1].")
+    page.get_by_role("button", name="Import", exact=True).first.click()
+    expect(page.get_by_role("heading", name="What melts in the sun?")).to_be_visible()
+    expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
+    select_rows(page, 0, 1)
+    page.get_by_role("button", name="Compare two").click()
+    expect(page.get_by_role("heading", name="Settings that differ")).to_be_visible()
+    expect(page.get_by_text("The two questions are not the same")).to_be_visible()
+    look(page, "compare_light")
+    page.goto(f"{app.url}/cases")
+    expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
+    select_rows(page, 0)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 cases", exact=True)).to_be_visible()
+    page.get_by_text("Bin (1)").click()
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_replay_of_the_sample_case_reproduces_every_number(app, page, look):
+    open_cases(app, page)
+    page.get_by_role("tab", name="Replay").click()
+    page.get_by_role("button", name="Replay").click()
+    said = page.get_by_role("heading", name=re.compile("values reproduced"))
+    expect(said).to_be_visible(timeout=180_000)
+    numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]+", said.inner_text())[:2]]
+    assert numbers[0] == numbers[1] > 100
+    look(page, "replay_light")
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True, ids=["light", "dark"])
+def test_axe_finds_nothing_on_the_pages(app, page, look):
+    for name in ("Cases", "Compare"):
+        page.goto(f"{app.url}/{name.lower()}")
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+        expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+        look(page, f"{name.lower()}_{page.viewport_size['width']}")
+        found = Axe().run(page, "[data-testid=stMainBlockContainer]").response["violations"]
+        assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found] == []
+
+
+@pytest.fixture
+def report_file(tmp_path):
+    case = full_case()
+    marks = [append(case, (), Draft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")]
+    path = tmp_path / "report.html"
+    path.write_text(html_report(case, marks), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True, ids=["light", "dark"])
+def test_axe_finds_nothing_on_the_report(page, report_file, look):
+    page.goto(report_file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    look(page, f"report_{page.viewport_size['width']}")
+    assert Axe().run(page).response["violations"] == []
+
+
+@pytest.mark.parametrize("page", [{"java_script_enabled": False, "offline": True}], indirect=True)
+def test_the_report_needs_no_script_and_asks_the_network_for_nothing(page, report_file):
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(report_file.as_uri())
+    expect(page.get_by_role("heading", level=1)).to_have_text("Why is the sky blue?")
+    expect(page.get_by_role("table").first).to_be_visible()
+    assert page.requests == [report_file.as_uri()]
+    assert said == []
+
+
+def test_on_paper_the_report_is_a4_and_its_folds_are_open(page, report_file, tmp_path):
+    from pypdf import PdfReader
+
+    page.goto(report_file.as_uri())
+    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    pdf = PdfReader(tmp_path / "report.pdf")
+    width, height = (float(value) for value in pdf.pages[0].mediabox[2:])
+    assert (round(width), round(height)) == (595, 842)
+    text = " ".join(sheet.extract_text() for sheet in pdf.pages)
+    assert "Stored values" in text  # inside a fold that is closed on the screen
+    assert "Head hash" in text
+
+
+def test_a_hostile_report_runs_nothing(page, tmp_path):
+    from tests.engine.cases.test_report import hostile_case, hostile_marks
+
+    case = hostile_case()
+    path = tmp_path / "hostile.html"
+    path.write_text(html_report(case, hostile_marks(case)), encoding="utf-8")
+    opened = []
+    page.on("dialog", lambda dialog: opened.append(dialog.message) or dialog.dismiss())
+    page.goto(path.as_uri())
+    assert opened == []
+    assert page.requests == [path.as_uri()]

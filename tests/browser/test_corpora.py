@@ -1,0 +1,38 @@
+"""Adding documents: a good file is searched, bad ones say what is wrong, hostile text stays text."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script> The kiln is green."
+
+
+def test_upload_shows_counts_reasons_and_chunks(app, page, look):
+    page.goto(f"{app.url}/corpora")
+    page.get_by_text("Add documents").click()
+    page.get_by_label("Corpus", exact=True).fill("field notes")
+    page.locator("input[type=file]").set_input_files(
+        [
+            {"name": "kiln.txt", "mimeType": "text/plain", "buffer": HOSTILE.encode()},
+            {"name": "empty.txt", "mimeType": "text/plain", "buffer": b""},
+            {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 nothing more"},
+        ]
+    )
+    expect(page.get_by_text("kiln.txt")).to_be_visible()
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("1 added")).to_be_visible()
+    expect(page.get_by_text("empty.txt is empty")).to_be_visible()
+    expect(page.get_by_text("broken.pdf is damaged")).to_be_visible()
+    look(page, "corpora_upload")
+
+
+def test_passage_text_is_never_markup(app, page):
+    page.goto(f"{app.url}/corpora?corpus=field+notes")
+    expect(page.locator(".gw-doc")).to_contain_text("<script>")
+    assert page.title() != "owned"
+
+
+def test_the_sample_corpora_are_listed_and_a_document_shows_its_chunks(app, page, look):
+    page.goto(f"{app.url}/corpora?corpus=bench-chemistry")
+    expect(page.locator(".gw-chunk").first).to_be_visible()
+    look(page, "corpora_light")

@@ -1,0 +1,17 @@
+"""A cold deep link: the very first visit of a fresh server goes straight to a page."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+
+def test_the_first_visit_by_deep_link_shows_the_page_and_no_dialog(app, page, look):
+    page.goto(f"{app.url}/settings")
+    expect(page.get_by_role("heading", name="Settings")).to_be_visible()
+    assert page.get_by_role("dialog").count() == 0
+    look(page, "settings_light")
+
+
+def test_an_unknown_case_in_the_link_says_so(app, page):
+    page.goto(f"{app.url}/?case=absent")
+    expect(page.get_by_text("There is no case 'absent'")).to_be_visible()

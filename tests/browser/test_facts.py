@@ -1,0 +1,81 @@
+"""Facts in the browser: paste a draft, see verdicts, accept one edit, reject another, export the report."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+QUESTION = "What is known of Ardelle and of the court order?"
+DRAFT = (
+    "The free-zone licence of Ardelle Commodities FZE was issued on 9 November 2022. On 27 June the District Court"
+    " made an order to the same effect. Kestrin Holdings received EUR 640,000 on 9 April."
+)
+SLOW = 240_000
+
+
+def paste(page, app):
+    page.goto(f"{app.url}/facts")
+    page.get_by_text("Check a draft of your own").click()
+    page.get_by_label("Question that the draft answers").fill(QUESTION)
+    page.get_by_label("Draft to check").fill(DRAFT)
+    corpus = page.get_by_test_id("stForm").get_by_role("combobox")
+    if corpus.input_value() != "bank-investigation":
+        corpus.fill("bank-investigation")
+        corpus.press("Enter")
+    page.get_by_role("button", name="Make a case of it").click()
+    expect(page.get_by_role("heading", name=QUESTION)).to_be_visible()
+
+
+def saved(page, name):
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=name, exact=True).click()
+    return waiting.value.path().read_text(encoding="utf-8")
+
+
+def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
+    paste(page, app)
+    page.get_by_role("button", name="Check the answer").click()
+    expect(page.get_by_role("heading", name="Tracked changes")).to_be_visible(timeout=SLOW)
+    facts = page.locator("button.fact")
+    expect(facts).to_have_count(3)
+    expect(page.locator(".chip.edit")).to_have_count(2)
+    expect(page.locator(".chip.good")).to_have_text("supportive")
+    expect(page.locator(".detail")).to_contain_text("right on")
+
+    # The keyboard steps through the facts; the filter leaves those that need attention.
+    facts.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".detail h4")).to_contain_text("27 June")
+    expect(page.locator(".detail mark:visible").first).to_be_visible()
+    page.get_by_role("button", name="Needs attention").click()
+    expect(facts).to_have_count(2)
+    look(page, "facts_checked")
+
+    expect(page.get_by_role("button", name="Accept 1")).to_be_disabled()
+    page.get_by_label("Reviewer").fill("Ada")
+    page.get_by_label("Reviewer").press("Enter")
+    page.get_by_role("button", name="Accept 1").click()
+    expect(page.get_by_role("button", name="Accept 1")).to_be_disabled()
+    page.get_by_role("button", name="Reject 2").click()
+    expect(page.get_by_role("button", name="Reject 2")).to_be_disabled()
+    look(page, "facts_decided")
+
+    assert saved(page, "Accepted text") == DRAFT.replace("9 November 2022", "9 November 2023")
+    report = saved(page, "Report")
+    assert '1: "2022" becomes "2023" (accepted)' in report
+    assert '2: "June" becomes "May" (rejected)' in report
+    assert "right on" in report
+
+
+def test_nothing_on_the_page_calls_a_fact_true_or_verified(app, page):
+    page.goto(f"{app.url}/facts")
+    expect(page.get_by_role("button", name="Check the answer")).to_be_visible()
+    words = page.locator("body").inner_text().lower().split()
+    assert not {"true", "false", "verified"} & set(words)
+
+
+def test_an_empty_draft_says_what_to_do(app, page):
+    page.goto(f"{app.url}/facts")
+    page.get_by_text("Check a draft of your own").click()
+    page.get_by_label("Question that the draft answers").fill(QUESTION)
+    page.get_by_role("button", name="Make a case of it").click()
+    expect(page.get_by_text("The draft is empty.")).to_be_visible()

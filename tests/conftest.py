@@ -1,0 +1,57 @@
+"""One prepared data folder for the whole run; every test that writes gets a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch):
+    """No test sees the user's data or another test's."""
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+
+
+@contextlib.contextmanager
+def _home(folder):
+    before = os.environ.get("GROUNDWORK_HOME")
+    os.environ["GROUNDWORK_HOME"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop("GROUNDWORK_HOME")
+        if before is not None:
+            os.environ["GROUNDWORK_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def at_home():
+    """`with at_home(folder)`: the engine works in that data folder; for fixtures that outlive one test."""
+    return _home
+
+
+@pytest.fixture(scope="session")
+def prepared_home(tmp_path_factory):
+    """A data folder as the first start leaves it: sample corpora ingested, first case written. Read only: copy it."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with _home(folder):
+        from engine.workbench import Workbench
+
+        Workbench().prepare_samples()
+    return folder
+
+
+@pytest.fixture
+def sample_home(prepared_home, tmp_path, monkeypatch):
+    """A copy of the prepared data folder that a test may change."""
+    folder = tmp_path / "sample-home"
+    shutil.copytree(prepared_home, folder)
+    monkeypatch.setenv("GROUNDWORK_HOME", str(folder))
+    return folder

@@ -1,0 +1,113 @@
+"""Citation markers of both styles, the sentences they belong to, and the tokens they take."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.answer.citations import annotate, cited_sentences, content_token_mask, find_citations, without_markers
+from engine.answer.prompt import REFUSAL
+from engine.types import Answer
+from tests.tiny import tiny_model
+
+
+@pytest.mark.parametrize(
+    ("text", "style", "expected"),
+    [
+        ("Ice [cite_2].", "garage", [(2, True, "[cite_2]")]),
+        ("Ice [cite_1][cite_2].", "garage", [(1, True, "[cite_1]"), (2, True, "[cite_2]")]),
+        ("Ice [cite_1, cite_2].", "garage", [(1, True, "[cite_1"), (2, True, ", cite_2]")]),
+        ("Ice [Cite_1; cite_9 ]", "garage", [(1, True, "[Cite_1"), (9, False, "; cite_9 ]")]),
+        ("Ice [cite_1, 3]", "garage", [(1, True, "[cite_1"), (3, True, ", 3]")]),
+        ("Ice [cite_0] [cite_4]", "garage", [(0, False, "[cite_0]"), (4, False, "[cite_4]")]),
+        ("Ice [1] and [cite_]", "garage", []),
+        ("Ice [1].", "alce", [(1, True, "[1]")]),
+        ("Ice [1][3].", "alce", [(1, True, "[1]"), (3, True, "[3]")]),
+        ("Ice [1, 12].", "alce", [(1, True, "[1"), (12, False, ", 12]")]),
+        ("In [1931] it was [sic] rebuilt [1-3].", "alce", []),
+        ("", "garage", []),
+    ],
+)
+def test_markers_by_hand(text, style, expected):
+    found = find_citations(text, 3, style)
+    assert [(c.number, c.valid, text[c.start : c.end]) for c in found] == expected
+
+
+@given(st.lists(st.tuples(st.sampled_from(["Ice melts", "é 👩‍👧", ""]), st.integers(0, 30)), max_size=6))
+def test_what_is_written_is_found(parts):
+    text = " ".join(f"{words} [cite_{number}]" for words, number in parts)
+    found = find_citations(text, 10)
+    assert [c.number for c in found] == [number for _, number in parts]
+    assert all(text[c.start : c.end] == f"[cite_{c.number}]" and c.valid == (1 <= c.number <= 10) for c in found)
+
+
+def test_text_without_markers():
+    assert without_markers("Ice melts [cite_1, cite_2]. It boils. [cite_3]") == "Ice melts. It boils."
+    assert without_markers("[1] says that ice melts [2][3].") == "says that ice melts."
+    assert without_markers("No markers [sic].") == "No markers [sic]."
+
+
+@pytest.mark.parametrize(
+    ("text", "style", "expected"),
+    [
+        (
+            "Ice melts [cite_1]. Water boils [cite_2].",
+            "garage",
+            ["Ice melts [cite_1].", "Water boils [cite_2]."],
+        ),
+        (
+            "Ice melts. [cite_1] Water boils. [cite_2]",
+            "garage",
+            ["Ice melts. [cite_1]", "Water boils. [cite_2]"],
+        ),
+        (
+            "Ice melts.[cite_1][cite_2] Water boils.",
+            "garage",
+            ["Ice melts.[cite_1][cite_2]", "Water boils."],
+        ),
+        ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
+        ("[cite_1]", "garage", []),
+    ],
+)
+def test_a_marker_belongs_to_the_sentence_before_it(text, style, expected):
+    assert [text[start:end] for start, end in cited_sentences(text, style)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (REFUSAL, True),
+        (f" {REFUSAL.lower().rstrip('.')} [cite_1]\n", True),
+        (f"{REFUSAL} But ice melts [cite_1].", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_is_the_refusal_sentence_alone(text, refused):
+    assert annotate(Answer(text=text), 2).refused is refused
+
+
+def test_annotate_leaves_text_and_tokens():
+    answer = tiny_model("llama").encode_answer("Ice melts [cite_1].")
+    noted = annotate(answer, 1)
+    assert (noted.text, noted.tokens) == (answer.text, answer.tokens)
+    assert noted.sentences == ((0, 19),)
+
+
+def test_content_tokens_by_hand():
+    """Every token that touches a character of a marker is left out, also " [" and "]."."""
+    answer = annotate(tiny_model("llama").encode_answer("Hanna Lind [cite_1, cite_2]. 👩‍👧 built"), 2)
+    inside = range(11, 27)
+    expected = tuple(not any(i in inside for i in range(t.start, t.end)) for t in answer.tokens)
+    assert content_token_mask(answer) == expected
+    assert 0 < sum(expected) < len(expected)
+    kept = {i for t, keep in zip(answer.tokens, expected, strict=True) if keep for i in range(t.start, t.end)}
+    assert set(range(10)) <= kept and not kept & set(inside)
+    assert all(content_token_mask(tiny_model("llama").encode_answer("Hanna Lind")))
+
+
+def test_a_long_run_of_spaces_takes_linear_time():
+    """A hundred thousand spaces would take hours if the markers were looked for from each of them."""
+    text = "[cite_1" + " " * 100_000 + "x"
+    assert without_markers(text) == text
+    assert find_citations(text, 3) == ()

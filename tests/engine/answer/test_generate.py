@@ -1,0 +1,75 @@
+"""Prompt, writing, citations, stamp: through a script and through tiny models."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.answer.generate import answer_with, stamp_of
+from engine.answer.prompt import REFUSAL
+from engine.errors import CannotDo, PromptTooLong
+from engine.models.protocols import Can
+from engine.models.scripted import ScriptedWriter
+from engine.settings import Decoding, Prompting
+from engine.types import Segment
+from tests.tiny import passages, tiny_model
+
+QUESTION = "Who built the bridge?"
+
+
+def test_the_answer_is_annotated_and_the_prompt_is_what_was_sent():
+    writer = ScriptedWriter(["Hanna Lind built it [cite_1]. It was repaired in 1931 [cite_2][cite_9]."])
+    seen: list[str] = []
+    prompt, answer = answer_with(writer, QUESTION, passages(3), Prompting(), Decoding(), seen.append)
+    assert writer.prompts == [prompt.text]
+    assert prompt.numbers == (1, 2, 3) and prompt.segments[-1].kind == "question"
+    assert [(c.number, c.valid) for c in answer.citations] == [(1, True), (2, True), (9, False)]
+    assert len(answer.sentences) == 2 and seen[-1] == answer.text
+
+
+def test_alce_style_is_asked_for_and_read():
+    writer = ScriptedWriter(["Hanna Lind [1]."])
+    prompt, answer = answer_with(writer, QUESTION, passages(1), Prompting(citations="alce"), Decoding())
+    assert "[1]" in prompt.segments[0].text and "cite_" not in prompt.text
+    assert [c.number for c in answer.citations] == [1]
+
+
+def test_without_passages_the_question_is_asked_from_memory():
+    prompt, answer = answer_with(ScriptedWriter([REFUSAL]), QUESTION, (), Prompting(), Decoding())
+    assert prompt.numbers == () and "memory" in prompt.segments[0].text and answer.refused
+
+
+def test_demonstrations_stand_before_the_passages():
+    shot = Segment(kind="demonstration", text="\n\nQuestion: a\nAnswer: b")
+    writer = ScriptedWriter(["x"])
+    prompt, _ = answer_with(writer, QUESTION, passages(1), Prompting(), Decoding(), demonstrations=[shot])
+    assert [s.kind for s in prompt.segments] == ["instruction", "demonstration", "passage", "question"]
+
+
+def test_a_prompt_that_is_too_long_names_the_passages_to_leave_out():
+    with pytest.raises(PromptTooLong, match="would fit without passages") as caught:
+        answer_with(tiny_model("llama"), QUESTION, passages(20), Prompting(), Decoding())
+    assert caught.value.passages[-1] == 20
+
+
+def test_a_model_that_cannot_write_says_so():
+    writer = ScriptedWriter(["x"])
+    writer.can = Can(generate=False, why_not="Choose another.")
+    with pytest.raises(CannotDo, match=r"cannot write text\. Choose another\."):
+        answer_with(writer, QUESTION, (), Prompting(), Decoding())
+
+
+def test_a_tiny_model_answers_with_tokens_that_spell_the_text():
+    _, answer = answer_with(tiny_model("qwen3"), QUESTION, passages(2), Prompting(), Decoding(max_new_tokens=12))
+    assert len(answer.tokens) == 12 and not answer.finished
+    assert {i for t in answer.tokens for i in range(t.start, t.end)} == set(range(len(answer.text)))
+
+
+def test_the_stamp_tells_runs_apart():
+    model = tiny_model("llama")
+    stamp = stamp_of(model, Prompting(), Decoding())
+    assert (stamp.model, stamp.revision, stamp.dtype) == (model.name, model.revision, "float32")
+    assert stamp.template.endswith(model.template) and stamp.seed is None
+    assert stamp.settings["decoding"]["max_new_tokens"] == 512 and "torch" in stamp.versions
+    assert stamp_of(model, Prompting(), Decoding(temperature=0.7, seed=42)).seed == 42
+    assert stamp_of(tiny_model("llama", seed=1), Prompting(), Decoding()).revision != stamp.revision
+    assert stamp_of(ScriptedWriter([]), Prompting(), Decoding()).revision == ""

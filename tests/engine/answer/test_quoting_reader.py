@@ -1,0 +1,163 @@
+"""The quoting reader: word for word, in document order, cited, refusing, and the same every time."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from engine.answer.choice import NEAR, depth_of
+from engine.answer.quoting_reader import REFUSAL, QuotingReader
+from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
+from engine.corpus.chunking import passages as cut
+from engine.models.embedder import ScriptedEmbedder
+from engine.settings import Chunking, Reader
+from engine.types import Document, Passage
+
+PROCEDURE = """Acetaminophen
+
+Recrystallization
+
+The crude product is dissolved in boiling water. Carbon is stirred in and the product boiled gently. The hot product is
+filtered through paper. The product crystals are chilled in ice.
+
+Waste
+
+Old filtrates go into a bottle for waste.
+"""
+
+
+@pytest.fixture
+def reader() -> QuotingReader:
+    return QuotingReader(ScriptedEmbedder(dimensions=512), Reader(close_enough=0.3))
+
+
+def passages_of(*texts: str, words: int = 12) -> list[Passage]:
+    documents = [
+        Document(id=f"d{i}", title="", text=text, source="", media_type="text/plain") for i, text in enumerate(texts)
+    ]
+    return [p for d in documents for p in cut(d, Chunking(words=words))]
+
+
+def test_a_short_question_gets_the_sentence_that_answers_it(reader: QuotingReader) -> None:
+    passages = passages_of("Gold shines. It is soft.", "Iron was first smelted in Anatolia. Iron is grey and hard.")
+    answer = reader.read("Where was iron first smelted?", passages)
+    assert answer.text.startswith("Iron was first smelted in Anatolia. [cite_2]")
+    assert not answer.refused
+
+
+def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -> None:
+    passages = passages_of(PROCEDURE, "Gold shines. The crude gold product is weighed.")
+    answer = reader.read("How is the crude product dissolved and filtered?", passages)
+    assert len(answer.sentences) == len(answer.quotes) == len(answer.citations) > 1
+    for (start, end), citation, (index, number, first, last) in zip(
+        answer.sentences, answer.citations, answer.quotes, strict=True
+    ):
+        quoted = passages[number - 1].text[first:last]
+        assert answer.text[start:end] == f"{quoted} [cite_{number}]"
+        assert answer.text[citation.start : citation.end] == f"[cite_{number}]"
+        assert citation.number == number
+        assert answer.sentences[index] == (start, end)
+
+
+def quoted(reader: QuotingReader, question: str, passages: list[Passage]) -> list[str]:
+    return [passages[n - 1].text[s:e] for _, n, s, e in reader.read(question, passages).quotes]
+
+
+def test_an_explanation_is_the_section_in_order_without_its_heading(reader: QuotingReader) -> None:
+    texts = quoted(reader, "How is the recrystallization of the product in boiling water done?", passages_of(PROCEDURE))
+    assert texts[0] == "The crude product is dissolved in boiling water."
+    assert texts[-1] == "The product crystals are chilled in ice."
+    assert len(texts) == 4
+
+
+def test_without_headings_an_explanation_is_a_run_after_the_best_sentence(reader: QuotingReader) -> None:
+    text = "Gold is soft. Iron rust forms in damp air. Rust of iron needs damp salt air. Tea is a drink. Tea is hot."
+    texts = quoted(reader, "How does iron rust form in damp air?", passages_of(text, words=100))
+    assert texts[:2] == ["Iron rust forms in damp air.", "Rust of iron needs damp salt air."]
+    assert "Tea is hot." not in texts
+
+
+def test_numbered_steps_are_quoted_whole_and_in_order(reader: QuotingReader) -> None:
+    steps = [f"{i}. {verb} the flask." for i, verb in enumerate(("Weigh", "Fill", "Seal", "Shake", "Store"), start=1)]
+    text = "Gold is soft. It shines.\n\nFlask procedure\n\n" + "\n".join(steps) + "\n"
+    assert quoted(reader, "Explain all the steps of the flask procedure.", passages_of(text, words=100)) == steps
+
+
+def test_nothing_close_is_said(reader: QuotingReader) -> None:
+    reading = reader.reading("Who won the 1998 football final?", passages_of(PROCEDURE))
+    assert reading.answer.refused
+    assert reading.answer.text == REFUSAL
+    assert reading.closeness < reading.threshold
+    assert "nothing was quoted" in reading.rule
+    assert reader.read("anything", []).refused
+    assert reader.read("anything", passages_of("   \n")).refused
+
+
+def test_documents_come_in_the_order_of_their_best_sentence(reader: QuotingReader) -> None:
+    passages = passages_of("Copper rusts green in air.", "Iron rusts red in damp air.")
+    several = QuotingReader(ScriptedEmbedder(dimensions=512), Reader(sentences=2, close_enough=0.0))
+    reading = several.reading("What rusts red in damp air?", passages)
+    assert reading.answer.quotes[0][1] == 2
+    if len(reading.answer.quotes) == 2:
+        scores = [c.score for c in reading.candidates if c.chosen]
+        assert max(scores) - min(scores) <= NEAR
+
+
+def test_the_same_passages_give_the_same_answer(reader: QuotingReader) -> None:
+    passages = passages_of(PROCEDURE, "Gold shines.")
+    assert reader.reading("How is it filtered?", passages) == reader.reading("How is it filtered?", passages)
+
+
+def test_the_order_of_documents_does_not_change_what_is_quoted(reader: QuotingReader) -> None:
+    texts = ["Iron rusts in damp air.", "Gold is soft and shines.", "Glass is made from sand and soda."]
+    question = "What is glass made from?"
+    first = reader.read(question, passages_of(*texts))
+    shuffled = texts[:]
+    random.Random(3).shuffle(shuffled)
+    second = reader.read(question, passages_of(*shuffled))
+    assert first.text.split(" [")[0] == second.text.split(" [")[0]
+
+
+def test_scores_are_the_sum_of_their_parts_and_the_parts_are_those_named() -> None:
+    found = score_sentences("What rusts?", passages_of(PROCEDURE), ScriptedEmbedder())
+    assert found
+    for candidate in found:
+        assert set(candidate.parts) == set(WEIGHTS)
+        assert candidate.score == pytest.approx(sum(candidate.parts.values()))
+    assert max(c.parts["passage"] for c in found) == 0.0
+    assert [c.heading for c in found][:2] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "cue"),
+    [
+        ("When did it open?", "It opened in May.", 1.0),
+        ("When did it open?", "It opened late.", 0.0),
+        ("How many were there?", "There were 20.", 1.0),
+        ("How many were there?", "There were some.", 0.0),
+        ("Who led Rome?", "The ruler was Caesar.", 1.0),
+        ("Who led Rome?", "In Rome there was none.", 0.0),
+        ("What is it?", "It is a cat.", 0.5),
+    ],
+)
+def test_answer_cues(question: str, sentence: str, cue: float) -> None:
+    assert answer_cue(question, sentence) == cue
+
+
+@pytest.mark.parametrize(
+    ("question", "depth"),
+    [
+        ("Who wrote it?", "short"),
+        ("How many were there?", "short"),
+        ("What can go wrong?", "short"),
+        ("How is the crude product recrystallized?", "explain"),
+        ("Why is it cooled?", "explain"),
+        ("Describe the apparatus.", "explain"),
+        ("Explain all the steps of the reduction.", "steps"),
+        ("Give the procedure step by step.", "steps"),
+        ("List the steps.", "steps"),
+    ],
+)
+def test_depth_by_wording(question: str, depth: str) -> None:
+    assert depth_of(question) == depth

@@ -1,0 +1,184 @@
+"""Replay: what reproduces, what drifts and by how much, what cannot be compared and why."""
+
+from __future__ import annotations
+
+import threading
+
+import msgspec
+import pytest
+
+from engine.answer.quoting_reader import QuotingReader
+from engine.attribute.on_case import occlusion_of
+from engine.cases.replay import replay, replay_here
+from engine.cases.replay.compare import compare
+from engine.cases.replay.outcome import Outcome, Tools, stripped
+from engine.corpus.collection import Collection
+from engine.errors import Cancelled, ModelNotFound
+from engine.models.embedder import ScriptedEmbedder
+from engine.models.reranker import BestSentence
+from engine.models.scripted import ScriptedScorer
+from engine.progress import Watch
+from engine.retrieve.align import consecutive_alignment
+from engine.retrieve.rerank import rerank
+from engine.retrieve.search import search
+from engine.settings import Occlusion, Reader, Retrieval, Settings
+from engine.types import Analysis, Case, Document, Stamp, inputs_hash
+from engine.versions import package_versions
+from tests.engine.cases.samples import full_case
+
+QUESTION = "Which solvent dissolves the crude product?"
+TEXTS = {
+    "a": "The crude product dissolves in hot water. It is cooled in ice.",
+    "b": "Methanol is a solvent. Wear gloves.",
+    "c": "The bridge was built in 1874.",
+}
+EMBEDDER = ScriptedEmbedder()
+
+
+def scorer():
+    return ScriptedScorer(lambda passages, words, t: -3.0 + 0.25 * len(passages) + 0.01 * t)
+
+
+TOOLS = Tools(
+    embedder=lambda name: EMBEDDER,
+    reranker=lambda: BestSentence(EMBEDDER),
+    writer=lambda name: scorer(),
+    collection=lambda name: Collection.open(name, EMBEDDER),
+)
+
+
+@pytest.fixture
+def case() -> Case:
+    """A case of a small collection, answered by the quoting reader and scored by a scripted model."""
+    collection = Collection.create("kitchen", EMBEDDER)
+    collection.add([Document(id=k, title=k, text=t, source=k, media_type="text/plain") for k, t in TEXTS.items()])
+    hits = tuple(search(collection, QUESTION, Retrieval(k=3)))
+    sets = rerank(QUESTION, consecutive_alignment(hits), BestSentence(EMBEDDER))
+    passages = tuple(passage for chunk_set in sets for passage in chunk_set.passages)
+    reading = QuotingReader(EMBEDDER, Reader(close_enough=0.0)).reading(QUESTION, passages)
+    stamp = Stamp(
+        model="reader",
+        revision=EMBEDDER.name,
+        settings={"reader": Reader(close_enough=0.0).to_dict(), "retrieval": Retrieval(k=3).to_dict()},
+        versions=package_versions(),
+        inputs=inputs_hash(QUESTION, passages),
+    )
+    made = Case(
+        id="0123456789ab",
+        question=QUESTION,
+        passages=passages,
+        answer=reading.answer,
+        stamp=stamp,
+        corpus="kitchen",
+        hits=hits,
+        chunk_sets=sets,
+        analyses=(Analysis(id="reading", kind="reading", stamp=stamp, result=reading.to_dict()),),
+    )
+    settings = Settings(occlusion=Occlusion(placebos=0))
+    occluded = occlusion_of(made, scorer(), settings)
+    made = msgspec.structs.replace(made, analyses=(*made.analyses, occluded))
+    return Case.from_dict(msgspec.json.decode(msgspec.json.encode(made)))
+
+
+def with_result(case: Case, index: int, change) -> Case:
+    analyses = list(case.analyses)
+    result = msgspec.json.decode(msgspec.json.encode(analyses[index].result))
+    change(result)
+    analyses[index] = msgspec.structs.replace(analyses[index], result=result)
+    return msgspec.structs.replace(case, analyses=tuple(analyses))
+
+
+def test_every_number_of_an_untouched_case_reproduces(case):
+    result = replay_here(case, TOOLS)
+    assert result.count("reproduced") == len(result.numbers)
+    places = {number.place.split(".")[0].split("[")[0] for number in result.numbers}
+    assert places == {"stamp", "hits", "chunk_sets", "answer", "analyses"}
+
+
+def test_one_altered_number_is_named_with_its_drift(case):
+    def alter(result):
+        result["scores"][0][1] += 0.125
+
+    result = replay_here(with_result(case, 1, alter), TOOLS)
+    drifted = [number for number in result.numbers if number.status == "drifted"]
+    assert [number.place for number in drifted] == ["analyses[occlusion:scripted-scorer].scores[0][1]"]
+    assert drifted[0].difference == pytest.approx(0.125)
+    assert "analyses[occlusion:scripted-scorer].scores[0][1] the most" in result.summary
+
+
+@pytest.mark.parametrize("place", ["hits[1].score", "chunk_sets[0].score", "stamp.inputs", "answer.text"])
+def test_an_altered_value_outside_the_analyses_is_named(case, place):
+    changes = {
+        "hits[1].score": {"hits": (case.hits[0], msgspec.structs.replace(case.hits[1], score=0.987), *case.hits[2:])},
+        "chunk_sets[0].score": {
+            "chunk_sets": (msgspec.structs.replace(case.chunk_sets[0], score=9.0), *case.chunk_sets[1:])
+        },
+        "stamp.inputs": {"stamp": msgspec.structs.replace(case.stamp, inputs="0" * 64)},
+        "answer.text": {"answer": msgspec.structs.replace(case.answer, text=case.answer.text + " More.")},
+    }
+    altered = msgspec.structs.replace(case, **changes[place])
+    drifted = [number.place for number in replay_here(altered, TOOLS).numbers if number.status == "drifted"]
+    assert place in drifted
+
+
+def test_the_copy_that_is_replayed_holds_no_result(case):
+    copy = stripped(case)
+    assert {hit.score for hit in copy.hits} == {0.0}
+    assert all(analysis.result == {} for analysis in copy.analyses)
+    assert copy.steps == ()
+    alone = msgspec.structs.replace(case, analyses=case.analyses[:1])
+    assert stripped(alone).answer.text == ""
+
+
+def test_a_missing_model_a_changed_one_and_a_changed_collection_are_reasons(case):
+    def absent(name):
+        raise ModelNotFound("No such model here. Load it first.")
+
+    why = {n.place: n.why for n in replay_here(case, Tools(**{**vars(TOOLS), "writer": absent})).numbers if n.why}
+    assert why == {"analyses[occlusion:scripted-scorer]": "No such model here. Load it first."}
+
+    changed = scorer()
+    changed.revision = "other"
+    why = [n.why for n in replay_here(case, Tools(**{**vars(TOOLS), "writer": lambda name: changed})).numbers if n.why]
+    assert why == ["the model's revision was none, here it is other"]
+
+    text = TEXTS["a"].replace("ice", "snow")
+    document = Document(id="a", title="a", text=text, source="a", media_type="text/plain")
+    Collection.open("kitchen", EMBEDDER).add([document])
+    cannot = [n for n in replay_here(case, TOOLS).numbers if n.status == "cannot"]
+    assert [n.place for n in cannot] == ["hits"]
+    assert "has changed" in cannot[0].why
+
+
+def test_a_drift_within_the_floor_is_reproduced_and_one_above_is_not():
+    found = compare("x", {"a": 1.0, "b": 1.0}, Outcome(values={"a": 1.0005, "b": 1.002}, floor=0.001))
+    assert [(n.place, n.status) for n in found] == [("x.a", "reproduced"), ("x.b", "drifted")]
+    assert found[1].difference == pytest.approx(0.002)
+
+
+def test_a_kind_without_replay_and_a_value_that_is_gone_are_named():
+    assert compare("x", {"a": 1}, Outcome(values={}))[0].status == "cannot"
+    assert compare("x", [1, 2], Outcome(values=[1]))[0].status == "drifted"
+    result = replay_here(full_case(stamp=Stamp(model="elsewhere"), origin="imported", hits=(), chunk_sets=()), TOOLS)
+    assert any(n.place == "analyses[x]" and "never seen" in n.why for n in result.numbers)
+
+
+def test_versions_that_differ_are_listed(case):
+    stamp = msgspec.structs.replace(case.stamp, versions={**case.stamp.versions, "numpy": "0.1"})
+    result = replay_here(msgspec.structs.replace(case, stamp=stamp, analyses=()), TOOLS)
+    assert result.versions == (("numpy", "0.1", package_versions()["numpy"]),)
+
+
+def test_a_fresh_process_recomputes_what_it_is_given():
+    case = full_case(origin="imported", stamp=Stamp(model="elsewhere", inputs="0" * 64), hits=(), chunk_sets=())
+    case = msgspec.structs.replace(case, analyses=())
+    first = replay(case).numbers[0]
+    assert (first.place, first.status, first.stored) == ("stamp.inputs", "drifted", "0" * 64)
+    assert first.replayed == inputs_hash(case.question, case.passages)
+
+
+def test_a_replay_can_be_stopped():
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Cancelled):
+        replay(full_case(), Watch(cancel=stop))

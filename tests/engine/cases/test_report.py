@@ -1,0 +1,251 @@
+"""The report: one safe file that says everything a case holds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import re
+
+import html5lib
+import msgspec
+import pytest
+from html5lib import HTMLParser
+from markdown_it import MarkdownIt
+
+from engine.cases.canonical import content_hash
+from engine.cases.markup import escape, tag, visible
+from engine.cases.report import html_report, markdown_report
+from engine.cases.report.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
+from engine.cases.report.text import answer_runs
+from engine.cases.review import Draft, append
+from engine.types import Analysis, Stamp
+from tests.engine.cases.samples import attribution, full_case
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=http://evil.example/x onerror=alert(1)> \" ' & </style> "
+    "\x1b[31mred\x1b[0m \u202edesrever\u202c [x](javascript:alert(1)) ![y](http://evil.example/y) <!-- ]]>"
+)
+
+
+def reviewed(case, *drafts):
+    marks = []
+    for draft in drafts:
+        marks.append(append(case, marks, draft, "2026-11-20T10:00:00+00:00"))
+    return marks
+
+
+def hostile_case():
+    case = full_case()
+    passages = tuple(
+        msgspec.structs.replace(p, text=HOSTILE, end=len(HOSTILE), title=HOSTILE, document=HOSTILE)
+        for p in case.passages
+    )
+    labels = {"source": HOSTILE, "spans": [{"start": 0, "end": 10, "text": HOSTILE, "label": HOSTILE, "note": HOSTILE}]}
+    analyses = (
+        *case.analyses,
+        Analysis(id=HOSTILE, kind=HOSTILE, stamp=Stamp(model=HOSTILE), result={HOSTILE: [HOSTILE]}),
+        Analysis(id="labels", kind="labels", stamp=Stamp(model="x"), result={**labels, "facts": {HOSTILE: HOSTILE}}),
+        Analysis(id="reading", kind="reading", stamp=Stamp(model="x"), result={"candidates": [], "rule": HOSTILE}),
+    )
+    answer = msgspec.structs.replace(case.answer, text=HOSTILE, citations=(), sentences=(), tokens=(), quotes=())
+    return msgspec.structs.replace(
+        case,
+        question=HOSTILE,
+        title=HOSTILE,
+        passages=passages,
+        answer=answer,
+        analyses=analyses,
+        tags=(HOSTILE,),
+        corpus=HOSTILE,
+        stamp=Stamp(model=HOSTILE, settings={HOSTILE: HOSTILE}),
+    )
+
+
+def hostile_marks(case):
+    return reviewed(
+        case,
+        Draft(kind="note", author=HOSTILE, value=HOSTILE, target=HOSTILE),
+        Draft(kind="override", author=HOSTILE, value=HOSTILE, target=HOSTILE, reason=HOSTILE, machine=HOSTILE),
+    )
+
+
+def parsed(html: str):
+    parser = HTMLParser(tree=html5lib.getTreeBuilder("etree"), strict=True, namespaceHTMLElements=False)
+    return parser.parse(html)
+
+
+CASES = {"full": full_case(), "hostile": hostile_case(), "bare": full_case(
+    passages=(), analyses=(), hits=(), chunk_sets=(), prompt=None, steps=(),
+    answer=msgspec.structs.replace(full_case().answer, text="", tokens=(), sentences=(), citations=(), quotes=()),
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_html_parses_without_one_error(name):
+    parsed(html_report(CASES[name]))
+
+
+def test_nothing_in_a_case_becomes_markup_a_script_or_an_address():
+    case = hostile_case()
+    tree = parsed(html_report(case, hostile_marks(case)))
+    names = {element.tag for element in tree.iter() if isinstance(element.tag, str)}
+    assert not names & {"script", "img", "iframe", "object", "form", "link", "base"}
+    for element in tree.iter():
+        for name, value in element.attrib.items():
+            assert not name.startswith("on")
+            assert name != "style"
+            if name in ("href", "src"):
+                assert value.startswith("#")
+    text = html_report(case, hostile_marks(case))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "[Right-To-Left Override]desrever" in text
+
+
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else():
+    html = html_report(full_case())
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', html)[1].replace("&#x27;", "'")
+    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    allowed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_headings_go_down_one_level_at_a_time_and_every_table_has_headers():
+    tree = parsed(html_report(full_case(), reviewed(full_case(), Draft(kind="note", author="Ada", value="x"))))
+    levels = [int(e.tag[1]) for e in tree.iter() if isinstance(e.tag, str) and re.fullmatch("h[1-6]", e.tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    for table in tree.iter("table"):
+        assert table.find("caption") is not None
+        scopes = {th.get("scope") for th in table.iter("th")}
+        assert scopes <= {"col", "row"}
+        assert "col" in scopes
+    ids = [e.get("id") for e in tree.iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    assert {a.get("href")[1:] for a in tree.iter("a")} <= set(ids)
+
+
+def test_the_report_says_what_the_case_holds():
+    case = full_case()
+    marks = reviewed(
+        case,
+        Draft(kind="note", author="Ada", value="Checked twice.", target="passage:1"),
+        Draft(kind="relevance", author="Bo", value="not relevant", target="passage:2"),
+        Draft(
+            kind="override", author="Bo", value="supportive", target="fact:1", reason="Read it.", machine="irrelevant"
+        ),
+        Draft(kind="status", author="Ada", value="signed off"),
+    )
+    for text in (html_report(case, marks), markdown_report(case, marks).replace("\\", "")):
+        for said in (
+            case.question,
+            "Written by reader. Scored by embedded.",
+            "cites passages that were not given: 7",
+            "Checked twice.",
+            "labelled not relevant by Bo",
+            "irrelevant",
+            "signed off by Ada",
+            marks[-1].hash,
+            content_hash(case),
+            UNDER_NUMERICAL,
+            UNDER_PLACEBO,
+            "+2.000",
+            "Numerical floor",
+            "not signed",
+            "0.001 nats",
+            "never seen",
+            "numpy 2",
+        ):
+            assert said in text, said
+
+
+def test_only_methods_that_were_used_are_defined():
+    bare = html_report(CASES["bare"])
+    assert "Placebo floor" not in bare
+    assert "Input x gradient" not in bare
+    assert "Placebo floor" in html_report(full_case())
+
+
+def test_floors_are_words_beside_the_number():
+    assert verdict(0.5, 0.1, 0.4) == ""
+    assert verdict(-0.3, 0.1, 0.4) == UNDER_PLACEBO
+    assert verdict(-0.1, 0.1, 0.4) == UNDER_NUMERICAL
+    assert verdict(0.0, None, None) == ""
+
+
+def test_a_span_has_its_own_floor_where_it_was_measured():
+    result = attribution(details={"placebo_floor_by_span": [5.0, 0.1, 0.1]})
+    analysis = msgspec.structs.replace(full_case().analyses[0], result=result)
+    html = html_report(full_case(analyses=(analysis,)))
+    row = re.search(r'<tr><th scope="row"><a href="#passage-1">.*?</tr>', html, re.DOTALL)[0]
+    assert re.search(rf"\+2\.000<small>{UNDER_PLACEBO}", row)
+    assert re.search(r"\+1\.500</td>", row)
+
+
+def test_tokens_are_coloured_by_sign_and_strength_with_the_number():
+    html = html_report(full_case())
+    assert '<span class="p5" title="+1.500 nats"> scatters most.</span>'[:40] in html
+    assert 'class="p2" title="+0.500 nats"' in html
+    assert "dotted underline: less likely" in html
+
+
+def test_a_labelled_span_is_marked_in_the_answer_with_its_word():
+    labels = {"source": "RAGTruth", "spans": [{"start": 35, "end": 47, "label": "Baseless", "text": "It is magic."}]}
+    analysis = Analysis(id="labels", kind="labels", stamp=Stamp(model="RAGTruth"), result=labels)
+    html = html_report(full_case(analyses=(analysis,)))
+    assert '<span class="label">It is magic.<small class="says"> Baseless </small></span>' in html
+
+
+def test_the_answer_is_cut_without_losing_a_character():
+    case = full_case()
+    runs = answer_runs(case.answer, case.passages, [(10, 30, "a"), (12, 50, "b")])
+    text = "".join(run.text for run in runs if run.kind not in ("cite", "invalid"))
+    bare = case.answer.text.replace("[cite_1]", "").replace("[cite_7]", "")
+    assert text == bare
+    assert [run.text for run in runs if run.kind in ("cite", "invalid")] == ["[1]", "[7]"]
+
+
+def test_a_large_case_stays_under_two_megabytes():
+    spans = [[i, i + 1] for i in range(0, 56)]
+    result = attribution(
+        sources=[[n] for n in range(1, 31)],
+        scores=[[0.1] * 30],
+        spans=[[0, 56]],
+        per_token=[[0.01 * n for n in range(30)] for _ in spans],
+        details={"token_spans": spans},
+    )
+    passages = tuple(
+        msgspec.structs.replace(full_case().passages[0], text="word " * 400, end=2000, id=str(n)) for n in range(30)
+    )
+    analyses = tuple(
+        Analysis(id=str(n), kind="occlusion", stamp=Stamp(model="embedded"), result=result) for n in range(4)
+    )
+    assert len(html_report(full_case(passages=passages, analyses=analyses)).encode()) < 2 * 2**20
+
+
+def test_rendered_markdown_holds_no_markup_of_the_case():
+    case = hostile_case()
+    text = markdown_report(case, hostile_marks(case))
+    assert "\x1b" not in text
+    render = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    tree = html5lib.parse(render.render(text), namespaceHTMLElements=False)
+    names = {element.tag for element in tree.iter() if isinstance(element.tag, str)}
+    assert not names & {"script", "img", "a", "style", "b", "i"}
+    assert "table" in names
+
+
+def test_markdown_tables_have_one_width():
+    text = markdown_report(hostile_case(), hostile_marks(hostile_case()))
+    for block in re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().split("\n")}
+        assert len(widths) == 1
+
+
+def test_visible_and_tags():
+    assert visible("a\x1bb\u202ec\x7f\x85\ud800\ufffe") == "a␛b[Right-To-Left Override]c␡[U+0085]\ufffd\ufffd"
+    assert escape("<&\"'>") == "&lt;&amp;&quot;&#x27;&gt;"
+    assert tag("td", "x", class_="", scope="row", hidden=True, open=False) == '<td scope="row" hidden>x</td>'

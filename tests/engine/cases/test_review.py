@@ -1,0 +1,207 @@
+"""Marks: nothing is lost, nothing is replaced, and a change of the past shows."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.cases.review import Draft, append, check_chain, entry_hash, review_of, with_labels
+from engine.cases.signing import signing_key
+from engine.cases.store import CaseStore
+from engine.errors import CaseError, CaseFrozen, FileError, InputError
+from tests.engine.cases.samples import full_case
+
+ROOT = Path(__file__).parents[3]
+KEY = b"0123456789abcdef0123456789abcdef"
+NOTE = Draft(kind="note", author="Ada", value="Seen.")
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = CaseStore(tmp_path / "cases.sqlite")
+    made.save(full_case("one"))
+    return made
+
+
+def history(count=3, key=None):
+    marks = []
+    for number in range(count):
+        draft = Draft(kind="note", author="Ada", value=f"Note {number}.")
+        marks.append(append(full_case(), marks, draft, f"2026-11-20T10:0{number}:00+00:00", key))
+    return marks
+
+
+def test_every_entry_holds_the_hash_of_the_one_before():
+    first, second, third = history()
+    assert (first.previous, second.previous, third.previous) == ("", first.hash, second.hash)
+    assert check_chain(history(), full_case().id).head == third.hash
+
+
+@pytest.mark.parametrize(
+    ("change", "entry"),
+    [
+        (lambda m: [msgspec.structs.replace(m[0], value="Never."), *m[1:]], 0),
+        (lambda m: [m[0], m[2]], 1),
+        (lambda m: m[1:], 0),
+        (lambda m: [m[1], m[0], m[2]], 0),
+        (lambda m: [*m[:2], msgspec.structs.replace(m[2], author="Bo")], 2),
+        (lambda m: [m[0], m[0], *m[1:]], 1),
+    ],
+)
+def test_a_change_of_the_past_is_detected_at_its_entry(change, entry):
+    chain = check_chain(change(history()), full_case().id)
+    assert chain.path == f"$.history[{entry}]"
+    assert "does not hold" in chain.protection
+
+
+def test_without_a_key_a_whole_new_history_passes_and_the_words_say_so():
+    forged = history(2)
+    chain = check_chain(forged, full_case().id)
+    assert not chain.problem
+    assert "could write a whole new history" in chain.protection
+    assert "head hash" in chain.protection
+
+
+def test_with_a_key_a_forged_entry_does_not_pass():
+    signed = history(key=KEY)
+    assert "Every entry is signed and verified" in check_chain(signed, full_case().id, KEY).protection
+    altered = msgspec.structs.replace(signed[2], value="Never.")
+    forged = [*signed[:2], msgspec.structs.replace(altered, hash=entry_hash(altered))]
+    chain = check_chain(forged, full_case().id, KEY)
+    assert chain.path == "$.history[2]"
+    assert "signature" in chain.problem
+    assert "not verified" in check_chain(signed, full_case().id).protection
+    assert "not verified" in check_chain(signed, full_case().id, b"another key of sixteen bytes").protection
+
+
+def test_a_key_file_signs_and_a_bad_one_is_refused(store, tmp_path, monkeypatch):
+    path = tmp_path / "key"
+    monkeypatch.setenv("GROUNDWORK_SIGNING_KEY", str(path))
+    with pytest.raises(FileError, match="cannot be read"):
+        store.add_mark("one", NOTE)
+    path.write_bytes(b"short")
+    with pytest.raises(FileError, match="at least 16"):
+        store.add_mark("one", NOTE)
+    path.write_bytes(KEY + b"\n")
+    store.add_mark("one", NOTE)
+    assert check_chain(store.history("one"), "one", signing_key()).verified == 1
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        Draft(kind="note", author=" ", value="x"),
+        Draft(kind="note", author="Ada"),
+        Draft(kind="note", author="Ada", value="x" * 20_001),
+        Draft(kind="status", author="Ada", value="done"),
+        Draft(kind="override", author="Ada", value="supportive", target="fact:1"),
+        Draft(kind="relevance", author="Ada", value="relevant", target="passage:3"),
+        Draft(kind="relevance", author="Ada", value="perhaps", target="passage:1"),
+        Draft(kind="withdrawal", author="Ada", target="entry:1"),
+    ],
+)
+def test_a_mark_that_says_nothing_is_refused_and_leaves_no_entry(store, draft):
+    with pytest.raises(InputError):
+        store.add_mark("one", draft)
+    assert store.history("one") == ()
+
+
+def test_a_review_is_what_stands():
+    marks = []
+    for draft in (
+        NOTE,
+        Draft(kind="relevance", author="Ada", value="relevant", target="passage:1"),
+        Draft(kind="relevance", author="Bo", value="not relevant", target="passage:1"),
+        Draft(
+            kind="override", author="Bo", value="supportive", target="fact:1", reason="Read it.", machine="irrelevant"
+        ),
+        Draft(kind="withdrawal", author="Ada", target="entry:1"),
+        Draft(kind="status", author="Bo", value="in review"),
+    ):
+        marks.append(append(full_case(), marks, draft, "2026-11-20T10:00:00+00:00"))
+    review = review_of(marks)
+    assert review.notes == ()
+    assert review.labels[1].author == "Bo"
+    assert (review.overrides["fact:1"].machine, review.overrides["fact:1"].value) == ("irrelevant", "supportive")
+    assert (review.status, review.reviewer) == ("in review", "Bo")
+    assert [p.relevant for p in with_labels(full_case(), review).passages] == [False, None]
+
+
+def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
+    store.add_mark("one", Draft(kind="relevance", author="Bo", value="relevant", target="passage:2"))
+    store.add_mark("one", NOTE)
+    store.add_mark("one", Draft(kind="status", author="Ada", value="signed off"))
+    for change in (
+        lambda: store.save(full_case("one", title="Another")),
+        lambda: store.add_analysis("one", full_case().analyses[0]),
+        lambda: store.add_mark("one", NOTE),
+    ):
+        with pytest.raises(CaseFrozen, match="signed off by Ada"):
+            change()
+    version = store.new_version("one", "Bo")
+    assert version.parent == "one"
+    store.save(msgspec.structs.replace(version, title="Another"))
+    assert store.load("one").title == "A title"
+    marks = store.history(version.id)
+    assert [(m.kind, m.author, m.target) for m in marks] == [
+        ("version", "Bo", "case:one"),
+        ("relevance", "Bo", "passage:2"),
+        ("note", "Ada", "case"),
+    ]
+    assert marks[0].value == store.history("one")[-1].hash
+    assert not check_chain(marks, version.id).problem
+    assert [(row.id, row.status) for row in store.rows()] == [(version.id, "open"), ("one", "signed off")]
+
+
+def test_a_sign_off_of_something_else_than_was_seen_is_refused(store):
+    seen = store.add_mark("one", NOTE).hash
+    store.add_mark("one", Draft(kind="note", author="Bo", value="Wait."))
+    with pytest.raises(CaseError, match="Bo has added"):
+        store.add_mark("one", Draft(kind="status", author="Ada", value="signed off"), seen)
+    assert store.rows()[0].status == "open"
+
+
+def test_two_reviewers_in_threads_lose_nothing(store):
+    def work(author):
+        for number in range(20):
+            store.add_mark("one", Draft(kind="note", author=author, value=f"{author} {number}"))
+
+    threads = [threading.Thread(target=work, args=(author,)) for author in ("Ada", "Bo")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    marks = store.history("one")
+    assert {m.value for m in marks} == {f"{author} {n}" for author in ("Ada", "Bo") for n in range(20)}
+    assert not check_chain(marks, "one").problem
+
+
+def test_two_reviewers_in_processes_lose_nothing(store):
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom engine.cases.review import Draft\n"
+        "from engine.cases.store import CaseStore\nstore = CaseStore(Path(sys.argv[1]))\n"
+        "for n in range(15): store.add_mark('one', Draft(kind='note', author=sys.argv[2], value=f'{sys.argv[2]} {n}'))"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, str(store.path), author], cwd=ROOT) for author in ("Ada", "Bo")
+    ]
+    assert [process.wait(120) for process in running] == [0, 0]
+    marks = store.history("one")
+    assert {m.value for m in marks} == {f"{author} {n}" for author in ("Ada", "Bo") for n in range(15)}
+    assert not check_chain(marks, "one").problem
+
+
+def test_a_mark_changed_in_the_file_itself_is_detected(store):
+    store.add_mark("one", NOTE)
+    store.add_mark("one", Draft(kind="note", author="Bo", value="Wait."))
+    connection = sqlite3.connect(store.path)
+    connection.execute("UPDATE marks SET body = replace(body, 'Seen.', 'Fine.') WHERE number = 1")
+    connection.commit()
+    connection.close()
+    assert check_chain(store.history("one"), "one").path == "$.history[0]"

@@ -1,0 +1,102 @@
+"""The command line as a script sees it: lines in, lines out, exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from engine.commands import main
+from engine.models.embedder import ScriptedEmbedder
+from tests.tiny import tiny_model
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(main, list(arguments), input=stdin)
+
+
+def lines(result):
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_every_command_shows_an_example_in_its_help():
+    for name, command in main.commands.items():
+        assert f"python -m engine {name}" in (command.help or ""), name
+
+
+def test_an_unknown_corpus_is_a_wrong_call(tmp_path):
+    result = run("search", "why", "--corpus", "absent")
+    assert result.exit_code == 2
+    assert "CorpusNotFound" in result.stderr
+    assert result.stdout == ""
+
+
+def test_an_unknown_setting_is_a_wrong_call():
+    result = run("ask", "why", "--corpus", "x", "--set", "retrieval.depth=3")
+    assert result.exit_code == 2
+    assert "retrieval.k" in result.stderr
+
+
+def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones():
+    good = {"id": "g", "question": "Why?", "passages": ["Because."], "answer": "Because. [cite_1]"}
+    empty = {"_id": "e", "question": "Why?", "passages": [" "], "answer": "x"}
+    text = "\n".join([json.dumps(good), "no json", json.dumps(empty), json.dumps({"id": "m", "passages": []})])
+    result = run("audit", "-", stdin=text)
+    first, second, third, fourth = lines(result)
+    assert result.exit_code == 1
+    assert second["error"]["type"] == third["error"]["type"] == fourth["error"]["type"] == "RecordError"
+    assert third["id"] == "e"
+    listed = lines(run("cases"))
+    assert [row["id"] for row in listed] == [first["case"]]
+
+
+@pytest.fixture
+def tiny_embedded(monkeypatch):
+    monkeypatch.setattr("engine.workbench.load_writer", lambda name: tiny_model("llama"))
+
+
+def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny_embedded):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts. [cite_1]"}
+    result = run("attribute", "-", "--method", "occlusion,keep-one,input-x-gradient", stdin=json.dumps(record))
+    found = lines(result)
+    assert result.exit_code == 0
+    assert [line["method"] for line in found] == ["occlusion", "keep-one", "input-x-gradient"]
+    assert all(len(line["scores"]) == 1 and len(line["scores"][0]) == 2 for line in found)
+    assert found[0]["numerical_floor"] is not None
+    tokens = len(tiny_model("llama").encode_answer(record["answer"]).tokens)
+    assert len(found[0]["per_token"]) == len(found[2]["per_token"]) == tokens
+
+
+def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny_embedded):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice."], "answer": "Ice.", "spans": [[0, 99]]}
+    result = run("attribute", "-", stdin=json.dumps(record))
+    assert result.exit_code == 1
+    assert "Span [0, 99)" in lines(result)[0]["error"]["message"]
+
+
+def test_faithfulness_ends_with_a_summary(tiny_embedded):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
+    fast = ("--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
+    found = lines(run("faithfulness", "-", *fast, stdin=json.dumps(record)))
+    assert -1 <= found[0]["abpc"] <= 1
+    assert found[-1] == {"summary": {"n": 1, "unit": "case", "abpc": found[0]["abpc"], "interval": None}}
+
+
+def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"key": "k1", "name": "Kilns", "body": "The kiln of Ostrel is green."}\n', encoding="utf-8")
+    mapped = run("ingest", str(path), "--corpus", "kilns", "--fields", "id=key,title=name,text=body")
+    assert mapped.exit_code == 0, mapped.output
+    assert lines(mapped)[0]["added"] == 1
+    again = run("ingest", str(path), "--corpus", "kilns", "--fields", "id=key,title=name,text=body")
+    assert lines(again)[0]["unchanged"] == 1
+    hit = lines(run("search", "kiln of Ostrel", "--corpus", "kilns"))[0]["hits"][0]
+    assert (hit["document"], hit["text"]) == ("k1", "The kiln of Ostrel is green.")
+    listed = lines(run("corpora"))
+    assert (listed[0]["name"], listed[0]["health"]) == ("kilns", "good")
+
+
+def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
+    assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2

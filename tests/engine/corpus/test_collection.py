@@ -1,0 +1,199 @@
+"""A collection: one transaction an ingest, nothing embedded twice, mismatches told, names harmless."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.corpus import collection as collections
+from engine.corpus import store
+from engine.corpus.collection import Collection, list_corpora, remove
+from engine.errors import Cancelled, CorpusLocked, CorpusMismatch, CorpusNotFound, InputError, StorageError
+from engine.models.embedder import ScriptedEmbedder
+from engine.progress import Watch
+from engine.settings import Chunking
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def embedder() -> ScriptedEmbedder:
+    return ScriptedEmbedder()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    (tmp_path / "iron.txt").write_text("Iron rusts in damp air. Salt makes it rust faster.")
+    (tmp_path / "gold.md").write_text("# Gold\n\nGold does not rust.\n")
+    records = [{"_id": f"r{i}", "title": "Metals", "text": f"Metal number {i} melts."} for i in range(3)]
+    (tmp_path / "metals.jsonl").write_text("\n".join(map(json.dumps, records)))
+    return [tmp_path / n for n in ("iron.txt", "gold.md", "metals.jsonl")]
+
+
+def test_ingest_reports_and_the_same_files_again_change_nothing(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("metals", embedder)
+    first = collection.ingest(files)
+    assert (first.added, first.unchanged, first.replaced, first.documents, first.passages) == (5, 0, 0, 5, 5)
+    before = collection.manifest
+    count = embedder.embedded
+    again = collection.ingest(files)
+    assert (again.added, again.unchanged, again.replaced) == (0, 5, 0)
+    assert collection.manifest == before
+    assert embedder.embedded == count
+
+
+def test_a_changed_file_replaces_its_passages_only(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("metals", embedder)
+    collection.ingest(files)
+    count = embedder.embedded
+    files[0].write_text("Iron is grey.")
+    report = collection.ingest(files)
+    assert (report.added, report.unchanged, report.replaced, report.documents) == (0, 4, 1, 5)
+    assert embedder.embedded == count + 1
+    snapshot = collection.snapshot()
+    assert [p.text for p in snapshot.passages if p.document == "iron.txt"] == ["Iron is grey."]
+    texts = [collections.embedding_text(p) for p in snapshot.passages]
+    np.testing.assert_array_equal(snapshot.vectors, ScriptedEmbedder().embed(texts))
+
+
+def test_a_bad_file_is_skipped_with_its_reason(files: list[Path], tmp_path: Path, embedder: ScriptedEmbedder) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "false.pdf").write_bytes(b"not a pdf")
+    report = Collection.create("m", embedder).ingest([tmp_path / "empty.txt", *files, tmp_path / "false.pdf"])
+    assert report.added == 5
+    assert [name for name, _ in report.skipped] == ["empty.txt", "false.pdf"]
+    assert all(reason.endswith(".") for _, reason in report.skipped)
+
+
+def test_another_embedder_or_chunking_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    Collection.create("m", embedder).ingest(files)
+    with pytest.raises(CorpusMismatch, match="scripted-bag-of-words, not other"):
+        Collection.open("m", ScriptedEmbedder(name="other"))
+    with pytest.raises(CorpusMismatch, match="words to 50 words"):
+        Collection.create("m", embedder, Chunking(method="words", words=50))
+    assert Collection.open("m").chunking == Chunking()
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "a\\b", ".hidden", "x" * 65, "a\n", "a..b", "end."])
+def test_names_with_path_tricks_are_refused(name: str) -> None:
+    with pytest.raises(InputError):
+        Collection.create(name, ScriptedEmbedder())
+
+
+def test_list_remove_and_not_found(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    Collection.create("b", embedder)
+    Collection.create("a corpus", embedder).ingest(files)
+    assert [m.name for m in list_corpora()] == ["a corpus", "b"]
+    remove("b")
+    assert [m.name for m in list_corpora()] == ["a corpus"]
+    with pytest.raises(CorpusNotFound, match="a corpus"):
+        Collection.open("b")
+
+
+def test_a_second_writer_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("m", embedder)
+    with collection.writing(), pytest.raises(CorpusLocked):
+        Collection.open("m").ingest(files)
+    assert collection.ingest(files).added == 5
+
+
+def test_cancel_keeps_what_was_stored(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("m", embedder)
+    collection.ingest(files[:1])
+    watch = Watch()
+    watch.cancel.set()
+    with pytest.raises(Cancelled):
+        collection.ingest(files, watch)
+    assert len(collection.snapshot().passages) == 1
+
+
+def test_a_full_disk_harms_nothing(
+    files: list[Path], embedder: ScriptedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = Collection.create("m", embedder)
+    collection.ingest(files[:1])
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.os, "fsync", full)
+        with pytest.raises(StorageError, match="No space left"):
+            collection.ingest(files)
+    assert len(collection.snapshot().passages) == 1
+    assert store.verify_hashes(collection.folder, collection.manifest) == []
+    assert collection.ingest(files).added == 4
+
+
+def many_texts(tmp_path: Path, count: int) -> Path:
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(json.dumps({"_id": f"m{i}", "text": f"Text number {i} of words."}) for i in range(count)))
+    return path
+
+
+class Stops(ScriptedEmbedder):
+    """Cancels the run after a number of embedded texts."""
+
+    def __init__(self, after: int, watch: Watch) -> None:
+        super().__init__()
+        self._after, self._watch = after, watch
+
+    def embed(self, texts, watch=None):  # type: ignore[no-untyped-def]
+        if self.embedded + len(texts) > self._after:
+            self._watch.cancel.set()
+        return super().embed(texts, watch)
+
+
+def test_a_cancelled_ingest_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.corpus.pending.PIECE", 10)
+    path, watch = many_texts(tmp_path, 95), Watch()
+    with pytest.raises(Cancelled):
+        Collection.create("m", Stops(40, watch)).ingest([path], watch)
+    again = ScriptedEmbedder()
+    collection = Collection.create("m", again)
+    assert collection.manifest.passages == 0
+    assert collection.ingest([path]).added == 95
+    assert again.embedded == 55
+    assert not (collection.folder / "pending").exists()
+    snapshot = collection.snapshot()
+    texts = [collections.embedding_text(p) for p in snapshot.passages]
+    np.testing.assert_array_equal(snapshot.vectors, ScriptedEmbedder().embed(texts))
+
+
+def test_unchanged_passages_of_a_changed_file_are_not_embedded_again(tmp_path: Path) -> None:
+    embedder = ScriptedEmbedder()
+    collection = Collection.create("m", embedder, Chunking(words=3))
+    path = tmp_path / "a.txt"
+    path.write_text("One two three. Four five six. Seven eight nine.")
+    collection.ingest([path])
+    path.write_text("Zero one. One two three. Four five six. Seven eight nine.")
+    before = embedder.embedded
+    report = collection.ingest([path])
+    assert (report.replaced, report.passages) == (1, 4)
+    assert embedder.embedded == before + 1
+
+
+def test_rebuild_with_another_chunking_and_embedder(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("m", embedder)
+    collection.ingest(files)
+    new = collection.rebuild(ScriptedEmbedder(16, "other"), Chunking(method="words", words=2))
+    assert new.manifest.chunking == Chunking(method="words", words=2)
+    assert new.snapshot().vectors.shape == (new.manifest.passages, 16)
+    assert new.manifest.documents == 5
+    with pytest.raises(CorpusMismatch):
+        collection.snapshot()
+    with pytest.raises(CorpusMismatch):
+        collection.ingest(files)
+
+
+def test_a_removed_collection_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("m", embedder)
+    remove("m")
+    with pytest.raises(CorpusNotFound, match="was removed"):
+        collection.snapshot()

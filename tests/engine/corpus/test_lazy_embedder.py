@@ -1,0 +1,21 @@
+"""Looking at a collection loads no embedder: a page that only shows documents stays quick."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from engine.corpus.collection import Collection
+from engine.models.embedder import ScriptedEmbedder
+from engine.types import Document
+
+
+def test_reading_a_collection_imports_neither_torch_nor_sentence_transformers():
+    document = Document(id="a.txt", title="A", text="Ice melts.", source="a.txt", media_type="text/plain")
+    Collection.create("c", ScriptedEmbedder()).add([document])
+    code = (
+        "import sys\nfrom engine.corpus.collection import Collection\n"
+        "assert len(Collection.open('c').snapshot().documents) == 1\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'sentence_transformers', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,142 @@
+"""Files to documents: each format's text and offsets, and each kind of bad file told in a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.corpus.formats.jsonl import Fields
+from engine.corpus.loaders import load, load_bytes
+from engine.errors import FileError
+
+
+def pdf_bytes(*pages: str) -> bytes:
+    """A small PDF by hand: one Helvetica text line a page; an empty string is a page without text."""
+    count = len(pages)
+    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(count))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {count} >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for i, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() if text else b""
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * i} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>".encode()
+        )
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+    body, places = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, start=1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    size = len(objects) + 1
+    trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + trailer
+
+
+def test_plain_text_with_any_line_breaks_and_marks() -> None:
+    (document,) = load_bytes("\ufeffIron\r\nrusts.\rQuickly.".encode(), "iron_notes.txt")
+    assert document.text == "Iron\nrusts.\nQuickly."
+    assert (document.id, document.title, document.media_type) == ("iron_notes.txt", "iron notes", "text/plain")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "cp1252"])
+def test_encodings(encoding: str) -> None:
+    text = "Le café est fermé à midi, dit-il; où aller après l'été? " * 20
+    assert load_bytes(text.encode(encoding), "f.txt")[0].text == text
+
+
+def test_markdown_keeps_numbers_words_and_section_offsets() -> None:
+    source = (
+        "# Salt\n\nSee [Fig. 2](http://x.example) and `NaCl`.\n\n3. Weigh it.\n4. Dry *it*.\n\n## Use\n\n- Soup\n\n"
+        "![A jar](j.png)\n\n<script>x()</script>\n"
+    )
+    (document,) = load_bytes(source.encode(), "salt.md")
+    assert document.text == ("Salt\n\nSee Fig. 2 and NaCl.\n\n3. Weigh it.\n4. Dry it.\n\nUse\n\n- Soup\n\nA jar\n")
+    assert document.title == "Salt"
+    assert [(s.level, document.text[s.start : s.start + len(s.title)]) for s in document.sections] == [
+        (1, "Salt"),
+        (2, "Use"),
+    ]
+
+
+def test_markdown_table_becomes_lines() -> None:
+    (document,) = load_bytes(b"Table.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", "t.md")
+    assert document.text == "Table.\n\na | b\n1 | 2\n"
+
+
+def test_jsonl_one_document_a_line() -> None:
+    lines = [{"_id": "a", "title": "T", "text": "One."}, {"_id": 7, "text": "Two."}, {"id": "c", "text": "Three."}]
+    documents = load_bytes("\n\n".join(map(json.dumps, lines)).encode(), "c.jsonl")
+    assert [(d.id, d.title, d.text) for d in documents] == [("a", "T", "One."), ("7", "", "Two."), ("c", "", "Three.")]
+
+
+def test_jsonl_with_named_fields() -> None:
+    fields = Fields(id="key", title="head", text="body")
+    (document,) = load_bytes(b'{"key": "k", "head": "H", "body": "B."}', "c.jsonl", fields=fields)
+    assert (document.id, document.title, document.text) == ("k", "H", "B.")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'{"_id": "a"}', "line 1, has no text"),
+        (b'{"text": "x"}\n[1]', "line 2, is not a JSON object"),
+        (b'{"text": "x"}\n{"text"', "line 2, is not JSON"),
+        (b'{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "'a' twice"),
+    ],
+)
+def test_bad_records_name_their_line(data: bytes, words: str) -> None:
+    with pytest.raises(FileError, match=words):
+        load_bytes(data, "c.jsonl")
+
+
+def test_pdf_pages() -> None:
+    (document,) = load_bytes(pdf_bytes("First page.", "", "Third page."), "p.pdf")
+    assert document.text == "First page.\n\n\n\nThird page."
+    assert [document.text[start:][:5] for start in document.pages] == ["First", "\n\nThi", "Third"]
+
+
+def test_encrypted_pdf() -> None:
+    import io
+
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter()
+    writer.append(PdfReader(io.BytesIO(pdf_bytes("Secret."))))
+    writer.encrypt("password", algorithm="RC4-128")
+    out = io.BytesIO()
+    writer.write(out)
+    with pytest.raises(FileError, match="protected by a password"):
+        load_bytes(out.getvalue(), "p.pdf")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("scan.pdf", pdf_bytes("", ""), "probably a scan"),
+        ("cut.pdf", pdf_bytes("A page.")[:120], "damaged"),
+        ("cut2.pdf", b"%PDF-1.4\n", "damaged"),
+        ("false.pdf", b"just words", "does not begin as a PDF file"),
+        ("hidden.txt", pdf_bytes("A page."), "not what its name says"),
+        ("archive.txt", b"PK\x03\x04rest", "not what its name says"),
+        ("empty.txt", b" \n", "is empty"),
+        ("bytes.txt", bytes(range(256)) * 20, "not text"),
+        ("image.png", b"\x89PNG\r\n", "no known format"),
+        ("blank.md", b"<!-- nothing -->\n", "holds no text"),
+    ],
+)
+def test_bad_files_say_what_to_do(name: str, data: bytes, words: str) -> None:
+    with pytest.raises(FileError, match=words) as caught:
+        load_bytes(data, name)
+    assert name in str(caught.value)
+
+
+def test_a_path_that_is_no_file(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none.txt"):
+        with pytest.raises(FileError, match="not a file"):
+            load(path)

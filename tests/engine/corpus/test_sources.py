@@ -1,0 +1,195 @@
+"""DOCX, HTML, tables, folders and archives; and the tricks that must come to nothing."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from docx import Document as Word
+
+from engine.corpus.collection import Collection
+from engine.corpus.formats import limits
+from engine.corpus.formats.jsonl import Fields
+from engine.corpus.loaders import load_bytes
+from engine.corpus.sources import read_files
+from engine.errors import FileError
+from engine.models.embedder import ScriptedEmbedder
+from engine.progress import Watch
+
+
+def docx_bytes() -> bytes:
+    word = Word()
+    word.add_heading("Salt", 0)
+    word.add_paragraph("Salt is white.")
+    word.add_heading("Steps", 2)
+    word.add_paragraph("Weigh it.", style="List Number")
+    word.add_paragraph("Dry it.", style="List Number")
+    word.add_paragraph("A jar", style="List Bullet")
+    table = word.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "mass", "5 g"
+    out = io.BytesIO()
+    word.save(out)
+    return out.getvalue()
+
+
+def zip_bytes(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def with_member(data: bytes, name: str, content: bytes) -> bytes:
+    out = io.BytesIO(data)
+    with zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return out.getvalue()
+
+
+def test_docx_in_page_order_with_sections_and_numbers() -> None:
+    (document,) = load_bytes(docx_bytes(), "salt.docx")
+    assert document.text == ("Salt\n\nSalt is white.\n\nSteps\n\n1. Weigh it.\n2. Dry it.\n- A jar\nmass | 5 g\n\n")
+    assert [(s.level, document.text[s.start : s.start + len(s.title)]) for s in document.sections] == [
+        (1, "Salt"),
+        (2, "Steps"),
+    ]
+    assert document.title == "Salt"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (docx_bytes()[:400], "damaged"),
+        (zip_bytes({"a.txt": b"no word file"}), "damaged"),
+        (with_member(docx_bytes(), "word/vbaProject.bin", b"x"), "macros"),
+        (with_member(docx_bytes(), "word/media/x.bin", b"0" * 60_000_000), "unpacks to far more"),
+        (b"plain words", "does not begin as a DOCX"),
+    ],
+)
+def test_docx_that_is_not_opened(data: bytes, words: str) -> None:
+    with pytest.raises(FileError, match=words):
+        load_bytes(data, "x.docx")
+
+
+def test_html_main_content_without_menus_and_scripts() -> None:
+    paragraph = "Iron rusts in damp air because water and oxygen reach the metal. " * 6
+    source = (
+        "<html><head><title>Rust &amp; iron</title><script>alert('x')</script></head><body>"
+        "<nav><a href='/'>Home</a><a href='/b'>Buy now</a></nav><article><h1>Rust</h1>"
+        f"<p>{paragraph}</p><h2>Cure</h2><p>{paragraph.replace('Iron', 'Steel')}</p>"
+        "<img src='http://tracker.example/x.png'></article><footer>Cookies</footer></body></html>"
+    )
+    (document,) = load_bytes(source.encode(), "rust.html")
+    assert document.title == "Rust & iron"
+    assert "Iron rusts in damp air" in document.text
+    assert "Steel rusts" in document.text
+    for noise in ("alert", "Buy now", "tracker", "<p>"):
+        assert noise not in document.text
+    assert "Cure" in [document.text[s.start : s.start + len(s.title)] for s in document.sections]
+
+
+def test_html_without_main_content_gives_the_visible_text() -> None:
+    (document,) = load_bytes(b"<html><body><div>Iron.</div><script>x()</script></body></html>", "a.htm")
+    assert document.text.strip() == "Iron."
+    with pytest.raises(FileError, match="holds no text"):
+        load_bytes(b"<html><body><script>x()</script></body></html>", "a.htm")
+
+
+def test_csv_rows_are_documents() -> None:
+    rows = load_bytes(b'name;mass\nIron;"5,0 g"\n;\nSalt;2 g\n', "t.csv")
+    assert [(d.id, d.text) for d in rows] == [
+        ("t.csv#1", "name: Iron\nmass: 5,0 g"),
+        ("t.csv#3", "name: Salt\nmass: 2 g"),
+    ]
+
+
+def test_csv_with_named_columns_and_tsv() -> None:
+    data = b"key\thead\tbody\nk1\tH\tIron rusts.\n"
+    (row,) = load_bytes(data, "t.tsv", fields=Fields(id="key", title="head", text="body"))
+    assert (row.id, row.title, row.text) == ("k1", "H", "Iron rusts.")
+    with pytest.raises(FileError, match="no column 'story'"):
+        load_bytes(data, "t.tsv", fields=Fields(text="story"))
+    with pytest.raises(FileError, match="no row"):
+        load_bytes(b"a,b\n", "t.csv")
+
+
+def test_folders_and_archives_with_relative_names(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.txt").write_text("Iron.")
+    (folder / "deep" / "a.txt").write_text("Gold.")
+    (folder / ".hidden.txt").write_text("No.")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / "link.txt").symlink_to("/etc/hostname")
+    packed = tmp_path / "more.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(folder / "deep" / "a.txt", "more/b.txt")
+    documents, skipped = read_files([folder, packed], Watch())
+    assert {d.id: d.text for d in documents} == {"a.txt": "Iron.", "deep/a.txt": "Gold.", "more/b.txt": "Gold."}
+    assert [name for name, _ in skipped] == ["picture.png"]
+
+
+def test_path_tricks_links_and_nested_archives_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "t.zip"
+    path.write_bytes(
+        zip_bytes({"../up.txt": b"x", "/abs.txt": b"x", "c:\\w.txt": b"x", "in.zip": b"x", "good.txt": b"Fine."})
+    )
+    documents, skipped = read_files([path], Watch())
+    assert [d.id for d in documents] == ["good.txt"]
+    assert len(skipped) == 4
+    tar = tmp_path / "t.tar"
+    with tarfile.open(tar, "w") as archive:
+        link = tarfile.TarInfo("passwd.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    assert read_files([tar], Watch()) == ([], [])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.tar", "t.zip"]
+
+
+def test_bombs_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = tmp_path / "bomb.zip"
+    bomb.write_bytes(zip_bytes({"zeros.txt": b"0" * 40_000_000}))
+    documents, skipped = read_files([bomb], Watch())
+    assert documents == []
+    assert "unpacks to far more" in skipped[0][1]
+    monkeypatch.setattr("engine.corpus.sources.UNPACKED", 3_000_000)
+    packed = tmp_path / "bomb.tgz"
+    with tarfile.open(packed, "w:gz") as archive:
+        member = tarfile.TarInfo("zeros.txt")
+        member.size = 9_000_000
+        archive.addfile(member, io.BytesIO(b"0" * member.size))
+    assert "unpacks to far more" in read_files([packed], Watch())[1][0][1]
+    assert limits.UNPACKED > 3_000_000
+
+
+@pytest.mark.parametrize("name", ["x.zip", "x.tar", "x.tgz"])
+def test_damaged_archives(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\x1f\x8bnot an archive at all" if name == "x.tgz" else b"not an archive at all")
+    documents, skipped = read_files([path], Watch())
+    assert documents == []
+    assert "damaged" in skipped[0][1]
+
+
+def test_two_files_of_one_name_are_told(tmp_path: Path) -> None:
+    for place, text in (("a", "Iron."), ("b", "Gold."), ("c", "Iron.")):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "n.txt").write_text(text)
+    documents, skipped = read_files([tmp_path / p / "n.txt" for p in "abc"], Watch())
+    assert [d.text for d in documents] == ["Iron."]
+    assert [name for name, _ in skipped] == ["n.txt"]
+
+
+def test_a_line_of_a_megabyte_and_odd_text_are_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+    (tmp_path / "long.txt").write_text("word " * 200_000 + "x" * 50_000)
+    (tmp_path / "odd.txt").write_text(
+        "\u202eright to left\u0000 <script>alert(1)</script> $x$ :red[y]", encoding="utf-8"
+    )
+    report = Collection.create("c", ScriptedEmbedder()).ingest([tmp_path / "long.txt", tmp_path / "odd.txt"])
+    assert report.documents == 2
+    assert report.passages > 1_600

@@ -1,0 +1,88 @@
+"""wiki_dpr's layout: the same passages from TSV and JSONL, one line at a time, with progress, faults by line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import islice
+
+import pytest
+
+from engine.corpus.collection import Collection
+from engine.corpus.formats import wiki_dpr
+from engine.corpus.loaders import load
+from engine.errors import FileError
+from engine.models.embedder import ScriptedEmbedder
+from engine.progress import Watch
+
+ROWS = [("1", 'Aaron is said to be a "prophet" of old.', "Aaron"), ("2", "A tab\tand a bar.", "Ærø"), ("3", "Ice.", "")]
+
+
+@pytest.fixture
+def tsv(tmp_path):
+    path = tmp_path / "psgs_w100.tsv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, dialect=csv.excel_tab)
+        writer.writerow(wiki_dpr.COLUMNS)
+        writer.writerows(ROWS)
+    return path
+
+
+@pytest.fixture
+def jsonl(tmp_path):
+    path = tmp_path / "wiki.jsonl"
+    lines = [{"id": int(i), "text": t, "title": name, "embeddings": [0.5]} for i, t, name in ROWS]
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n\n", encoding="utf-8")
+    return path
+
+
+def test_both_files_hold_the_same_passages(tsv, jsonl):
+    for path in (tsv, jsonl):
+        assert wiki_dpr.is_layout(path)
+        assert [(d.id, d.text, d.title) for d in wiki_dpr.stream(path)] == ROWS
+
+
+def test_a_tsv_of_this_layout_is_loaded_by_its_own_ids(tsv):
+    assert [(d.id, d.title) for d in load(tsv)] == [("1", "Aaron"), ("2", "Ærø"), ("3", "")]
+
+
+def test_another_table_is_not_taken_for_it(tmp_path):
+    path = tmp_path / "other.tsv"
+    path.write_text("name\ttext\nx\ty\n")
+    assert not wiki_dpr.is_layout(path)
+    assert not wiki_dpr.is_layout(tmp_path / "absent.tsv")
+    assert load(path)[0].text == "y"
+
+
+def test_reading_stops_where_the_caller_stops(tmp_path):
+    path = tmp_path / "cut.jsonl"
+    path.write_text(json.dumps({"id": 1, "text": "One.", "title": ""}) + "\nnot json\n")
+    assert [d.id for d in islice(wiki_dpr.stream(path), 1)] == ["1"]
+    with pytest.raises(FileError, match="line 2"):
+        list(wiki_dpr.stream(path))
+
+
+def test_faults_are_named(tmp_path):
+    path = tmp_path / "f.tsv"
+    path.write_text("id\ttext\ttitle\n1\tGood.\tA\n2\t \tB\n")
+    with pytest.raises(FileError, match="passage 2"):
+        list(wiki_dpr.stream(path))
+    path.write_text("id\ttext\ttitle\n")
+    with pytest.raises(FileError, match="no passage"):
+        list(wiki_dpr.stream(path))
+    with pytest.raises(FileError, match="cannot be read"):
+        list(wiki_dpr.stream(tmp_path / "absent.tsv"))
+
+
+def test_progress_is_told_in_bytes(tsv):
+    told = []
+    list(wiki_dpr.stream(tsv, Watch(report=lambda *a: told.append(a))))
+    size = tsv.stat().st_size
+    assert told[-1] == ("read", size, size)
+
+
+def test_a_stream_goes_into_a_collection(tsv):
+    collection = Collection.create("wiki", ScriptedEmbedder())
+    report = collection.add(wiki_dpr.stream(tsv))
+    assert (report.documents, report.passages) == (3, 3)
+    assert [p.title for p in collection.snapshot().passages] == ["Aaron", "Ærø", ""]

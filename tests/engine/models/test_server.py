@@ -1,0 +1,241 @@
+"""Served models against a real server in a process of its own: streams, retries, refusals, deaths."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.answer.generate import answer_with, stamp_of
+from engine.errors import Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
+from engine.models.protocols import LanguageModel, Writer, require
+from engine.models.registry import load_writer
+from engine.models.self_test import self_test
+from engine.models.server import ServerModel
+from engine.models.server_stream import byte_tokens
+from engine.progress import Watch
+from engine.settings import Decoding, Prompting
+from tests.engine.models.served import TEXT
+from tests.tiny import passages, tiny_prompt
+
+SCRIPT = Path(__file__).with_name("served.py")
+
+
+@dataclass
+class Server:
+    process: subprocess.Popen
+    address: str
+
+    def model(self, name: str, **options) -> ServerModel:
+        return ServerModel(name, self.address, **{"backoff": 0.0, "timeout": 20.0, **options})
+
+    def seen(self) -> dict:
+        with urllib.request.urlopen(self.address + "/seen") as reply:
+            return json.loads(reply.read())
+
+
+def start() -> Server:
+    process = subprocess.Popen([sys.executable, str(SCRIPT)], stdout=subprocess.PIPE, text=True)
+    return Server(process, f"http://127.0.0.1:{process.stdout.readline().strip()}/v1")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    running = start()
+    yield running
+    running.process.kill()
+    running.process.wait()
+    running.process.stdout.close()
+
+
+def test_it_streams_and_keeps_log_probabilities(server):
+    seen: list[str] = []
+    answer = server.model("words").generate(tiny_prompt(2), Decoding(), seen.append)
+    assert answer.text == TEXT == seen[-1] and answer.finished
+    assert len(seen) > 3 and all(TEXT.startswith(text) for text in seen)
+    assert [(TEXT[t.start : t.end], t.logprob) for t in answer.tokens[:2]] == [("Hanna", -0.5), (" Lind", -0.5)]
+    assert [TEXT[t.start : t.end] for t in answer.tokens[4:6]] == [" 👩", "👩"]
+
+
+def test_the_request_says_what_the_settings_say(server):
+    model = server.model("words")
+    model.generate(tiny_prompt(1, system=True), Decoding(temperature=0.7, top_p=0.9, seed=42, max_new_tokens=9))
+    model.generate(tiny_prompt(1), Decoding())
+    first, second = server.seen()["bodies"]
+    assert [m["role"] for m in first["messages"]] == ["system", "user"]
+    assert first["messages"][1]["content"] == tiny_prompt(1).text
+    assert {k: first[k] for k in ("temperature", "top_p", "seed", "max_tokens")} == {
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "seed": 42,
+        "max_tokens": 9,
+    }
+    assert second["temperature"] == 0 and "top_p" not in second
+
+
+def test_an_answer_that_reached_its_limit_is_not_finished(server):
+    answer = server.model("length").generate(tiny_prompt(1), Decoding())
+    assert (answer.text, answer.finished) == ("Hanna Lind built", False)
+
+
+def test_a_server_that_dies_in_the_middle_leaves_the_text_so_far(server):
+    model = server.model("die")
+    with pytest.raises(ServerError, match=r"went away in the middle.*Ask again; the text so far is kept") as caught:
+        model.generate(tiny_prompt(1), Decoding())
+    assert caught.value.partial == "Hanna Lind built"
+    with pytest.raises(ServerError, match="cannot be reached"):
+        model.generate(tiny_prompt(1), Decoding())
+
+
+def test_a_server_that_is_killed_in_the_middle_leaves_the_text_so_far(server):
+    def kill(text: str) -> None:
+        if text == "Hanna Lind built":
+            server.process.kill()
+
+    with pytest.raises(ServerError) as caught:
+        server.model("hang:3").generate(tiny_prompt(1), Decoding(), kill)
+    assert caught.value.partial == "Hanna Lind built"
+
+
+@pytest.mark.parametrize("mode", ["silent", "midway"])
+def test_a_stream_that_ends_badly_is_no_answer(server, mode):
+    with pytest.raises(ServerError) as caught:
+        server.model(mode).generate(tiny_prompt(1), Decoding())
+    assert caught.value.partial == "Hanna Lind"
+
+
+def test_a_passing_failure_is_tried_again_and_said(server):
+    said: list[tuple[str, int]] = []
+    watch = Watch(report=lambda stage, done, total: said.append((stage, done)))
+    answer = server.model("flaky:2").generate(tiny_prompt(1), Decoding(), None, watch)
+    assert answer.text == TEXT and server.seen()["asked"]["flaky:2"] == 3
+    assert [s for s in said if "waiting to ask" in s[0]] == [("waiting to ask flaky:2 again", n) for n in (1, 2)]
+
+
+def test_attempts_end(server):
+    with pytest.raises(ServerError, match="status 503"):
+        server.model("flaky:9", attempts=3).generate(tiny_prompt(1), Decoding())
+    assert server.seen()["asked"]["flaky:9"] == 3
+
+
+def test_overload_is_said(server):
+    with pytest.raises(ServerError, match="takes no more requests"):
+        server.model("busy", attempts=2).generate(tiny_prompt(1), Decoding())
+
+
+def test_waiting_as_long_as_the_server_asks_can_be_cancelled(server):
+    watch = Watch(report=lambda stage, done, total: "again" in stage and watch.cancel.set())
+    with pytest.raises(Cancelled):
+        server.model("busy:25").generate(tiny_prompt(1), Decoding(), None, watch)
+    assert server.seen()["asked"]["busy:25"] == 1
+
+
+def test_optional_parameters_that_are_refused_are_left_out_from_then_on(server):
+    model = server.model("nologprobs")
+    answer = model.generate(tiny_prompt(1), Decoding())
+    assert (answer.text, answer.tokens) == (TEXT, ()) and model.ignored == {"logprobs", "seed"}
+    model.generate(tiny_prompt(1), Decoding())
+    assert server.seen()["asked"]["nologprobs"] == 3
+
+
+def test_the_newer_name_of_the_limit_is_used_where_it_is_asked_for(server):
+    server.model("newlimit").generate(tiny_prompt(1), Decoding(max_new_tokens=7))
+    assert server.seen()["bodies"][-1]["max_completion_tokens"] == 7
+
+
+def test_a_refused_temperature_is_an_error_and_not_left_out(server):
+    with pytest.raises(ServerError, match=r"status 400.*temperature must be 1"):
+        server.model("badrequest").generate(tiny_prompt(1), Decoding())
+    assert server.seen()["asked"]["badrequest"] == 1
+
+
+def test_a_prompt_that_is_too_long_for_the_server(server):
+    with pytest.raises(PromptTooLong, match="Leave out some passages"):
+        server.model("toolong").generate(tiny_prompt(1), Decoding())
+
+
+def test_a_model_that_is_not_there(server):
+    with pytest.raises(ServerError, match="no model nothing at"):
+        server.model("nothing").generate(tiny_prompt(1), Decoding())
+
+
+def test_the_key_comes_from_the_environment_and_goes_nowhere_else(server, monkeypatch):
+    with pytest.raises(ServerError, match=r"refused the key\. Set MY_KEY"):
+        server.model("key", key_env="MY_KEY").generate(tiny_prompt(1), Decoding())
+    monkeypatch.setenv("MY_KEY", "right")
+    model = server.model("key", key_env="MY_KEY")
+    _, answer = answer_with(model, "Who?", passages(1), Prompting(), Decoding())
+    stamp = stamp_of(model, Prompting(), Decoding())
+    assert answer.citations[0].number == 1
+    assert "right" not in json.dumps([answer.to_dict(), stamp.to_dict()]) + repr(vars(model)["name"])
+    assert stamp.model == f"openai:key@{server.address}"
+
+
+def test_nothing_is_sent_once_the_user_asked_to_stop(server):
+    watch = Watch()
+    watch.cancel.set()
+    with pytest.raises(Cancelled):
+        server.model("words").generate(tiny_prompt(1), Decoding(), None, watch)
+    assert server.seen()["bodies"] == []
+
+
+def test_cancel_leaves_a_silent_server(server):
+    watch = Watch()
+    with pytest.raises(Cancelled):
+        server.model("hang").generate(tiny_prompt(1), Decoding(), lambda text: watch.cancel.set(), watch)
+
+
+def test_a_mute_server_times_out(server):
+    with pytest.raises(ServerError, match=r"said nothing for 0\.2 seconds"):
+        server.model("mute", timeout=0.2, attempts=1).generate(tiny_prompt(1), Decoding())
+
+
+def test_no_more_requests_at_a_time_than_allowed(server):
+    model = server.model("pairs", concurrency=2)
+    texts: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: texts.append(model.generate(tiny_prompt(1), Decoding()).text)) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts == [TEXT] * 6 and server.seen()["most"] == 2
+
+
+def test_names_and_addresses(monkeypatch):
+    model = load_writer("openai:org/model@v2@http://127.0.0.1:9/v1/")
+    assert (model.model, model.base_url) == ("org/model@v2", "http://127.0.0.1:9/v1")
+    assert load_writer(model.name).name == model.name
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert ServerModel.named("openai:m").name == "openai:m@http://localhost:1/v1"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert ServerModel.named("openai:m").base_url == "https://api.openai.com/v1"
+    for bad in ("openai:", "openai:m@http://", "openai:m@http://user:secret@host/v1", "openai:m@http://h/v1?key=1"):
+        with pytest.raises(ModelNotFound):
+            ServerModel.named(bad)
+
+
+def test_what_it_cannot_do_is_said_with_the_way_out(server):
+    model = server.model("words")
+    assert isinstance(model, Writer) and not isinstance(model, LanguageModel)
+    with pytest.raises(CannotDo, match="Score its answers with embedded"):
+        require(model, "score")
+    assert [(c.name, c.passed) for c in self_test(model)] == [("writes text", True), ("not offered", True)]
+
+
+def test_tokens_that_do_not_spell_the_text_are_left_out():
+    assert byte_tokens("ab", [(b"a", -1.0)]) == ()
+    assert byte_tokens("", []) == ()
+    assert [(t.start, t.end) for t in byte_tokens("a", [(b"", -1.0), (b"a", -1.0), (b"", -1.0)])] == [
+        (0, 0),
+        (0, 1),
+        (1, 1),
+    ]

@@ -1,0 +1,87 @@
+"""A frozen case, scripted writers that know which condition asks, and stored gradient rows."""
+
+from __future__ import annotations
+
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from engine.refine.request import Request
+from engine.settings import Settings
+from engine.types import Attribution, Passage
+
+QUESTION = "Who built the bridge?"
+TEXTS = (
+    "Hanna Lind built the bridge in 1874.",
+    "The bridge was repaired in 1931 after a flood.",
+    "Crystals form when the solution cools.",
+)
+DRAFT = "Hanna Lind built it in 1874 [cite_1]. She loved trains."
+MEMORY = "Nobody knows."
+
+
+def passages(labels=(None, None, None)):
+    return tuple(
+        Passage(id=f"p{i}", document=f"d{i}", title="t", ordinal=0, start=0, end=len(t), text=t, relevant=label)
+        for i, (t, label) in enumerate(zip(TEXTS, labels, strict=True))
+    )
+
+
+def purpose(asked: str) -> str:
+    """Which call a prompt is, told from the prompt as a model would have to."""
+    if "from memory in one" in asked:
+        return "B"
+    if asked.endswith("Critique:"):
+        return "critique"
+    if "A reader said of your answer" in asked:
+        said = asked.rsplit("A reader said of your answer:", 1)[1]
+        if "infer nothing" in said:
+            return "v2b"
+        if "draw too much on" in said:
+            return "v2a"
+        if "come from memory" in said:
+            return "grounding"
+        return "C2" if "Look at the numbered passages again" in said else "E"
+    return "A"
+
+
+REPLIES = {
+    "A": DRAFT,
+    "B": MEMORY,
+    "C2": "Hanna Lind built it [cite_1].",
+    "critique": "The trains stand in no passage.",
+    "E": "Hanna Lind built it in 1874 [cite_1] [cite_2].",
+    "grounding": "Hanna Lind built the bridge in 1874 [cite_1].",
+    "v2a": "Lind built it [cite_1].",
+    "v2b": "Lind [cite_1].",
+}
+
+
+def replies(**changed):
+    table = {**REPLIES, **changed}
+    return lambda asked: table[purpose(asked)]
+
+
+def writer(**changed) -> ScriptedWriter:
+    return ScriptedWriter(replies(**changed))
+
+
+def scorer(gain: float = 1.0) -> ScriptedScorer:
+    """Writes the same; every token is worth `gain` nats more for each passage that is there."""
+    return ScriptedScorer(lambda given, words, t: -9.0 + gain * len(given), replies())
+
+
+def request(model=None, labels=(None, None, None), **changed) -> Request:
+    given = {"settings": Settings(), **changed}
+    return Request(question=QUESTION, passages=passages(labels), writer=model or writer(), **given)
+
+
+def rows(*per_token, scores=None, lengths=(10, 10, 10)) -> Attribution:
+    count = len(lengths)
+    return Attribution(
+        method="input x gradient",
+        model="m",
+        unit="logit",
+        spans=((0, 1),),
+        sources=tuple((n,) for n in range(1, count + 1)),
+        scores=(tuple(scores or (0.0,) * count),),
+        per_token=tuple(map(tuple, per_token)),
+        details={"lengths": list(lengths)},
+    )

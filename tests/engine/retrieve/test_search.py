@@ -1,0 +1,127 @@
+"""Search: dense by brute force, BM25 by its words, hybrid as the sum of z-scores, alignment without repeats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.corpus.chunking import passages
+from engine.corpus.collection import Collection
+from engine.errors import QuestionError
+from engine.models.embedder import ScriptedEmbedder
+from engine.models.reranker import BestSentence
+from engine.retrieve.align import consecutive_alignment, merged_text
+from engine.retrieve.rerank import rerank, rerank_hits
+from engine.retrieve.search import search, search_many
+from engine.settings import Chunking, Retrieval
+from engine.types import Document, Hit, Passage
+
+TEXTS = [
+    "Iron rusts in damp air.",
+    "Gold never rusts.",
+    "Copper turns green in damp air.",
+    "Salt water corrodes iron quickly.",
+    "Glass is made from sand.",
+]
+
+
+@pytest.fixture
+def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collection:
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(json.dumps({"_id": f"d{i}", "title": "", "text": t}) for i, t in enumerate(TEXTS)))
+    made = Collection.create("c", ScriptedEmbedder())
+    made.ingest([path])
+    return made
+
+
+def test_dense_is_the_cosine_in_order(collection: Collection) -> None:
+    hits = search(collection, "damp iron air", Retrieval(k=99, mode="dense"))
+    vectors = ScriptedEmbedder().embed(["damp iron air", *TEXTS])
+    cosines = vectors[1:] @ vectors[0]
+    assert [h.passage.text for h in hits] == [TEXTS[i] for i in np.argsort(-cosines, kind="stable")]
+    assert [h.score for h in hits] == pytest.approx(sorted(cosines, reverse=True))
+    assert len(hits) == len(TEXTS)
+
+
+def test_bm25_finds_by_stem_and_a_foreign_question_finds_nothing_in_particular(collection: Collection) -> None:
+    hits = search(collection, "rusting of golden things: gold", Retrieval(k=1, mode="bm25"))
+    assert hits[0].passage.document == "d1"
+    assert {h.score for h in search(collection, "qqq zzz", Retrieval(mode="bm25"))} == {0.0}
+
+
+def test_hybrid_is_cosine_plus_a_fifth_of_relative_bm25(collection: Collection) -> None:
+    hits = search(collection, "iron in damp air", Retrieval(k=5))
+    best = max(h.parts["bm25"] for h in hits)
+    for hit in hits:
+        assert hit.score == pytest.approx(hit.parts["dense"] + 0.2 * hit.parts["bm25"] / best)
+    assert hits[0].passage.document == "d0"
+    foreign = search(collection, "qqq zzz", Retrieval(k=5))
+    assert [h.score for h in foreign] == [h.parts["dense"] for h in foreign]
+
+
+def test_many_equals_one_by_one(collection: Collection) -> None:
+    questions = ["iron", "what is glass made from"]
+    assert search_many(collection, questions) == [search(collection, q) for q in questions]
+
+
+@pytest.mark.parametrize("question", ["", "  \n", "x" * 100_000])
+def test_questions_that_cannot_be_asked(collection: Collection, question: str) -> None:
+    with pytest.raises(QuestionError):
+        search(collection, question)
+
+
+def test_an_empty_collection_gives_no_hits(collection: Collection) -> None:
+    assert search(Collection.create("empty", ScriptedEmbedder()), "anything") == []
+
+
+def hit(passage: Passage, score: float) -> Hit:
+    return Hit(passage=passage, score=score)
+
+
+def test_alignment_joins_neighbours_of_one_document() -> None:
+    cut = passages(
+        Document(id="d", title="", text="A a. B b. C c. D d. E e.", source="", media_type=""), Chunking(words=2)
+    )
+    other = passages(Document(id="e", title="", text="F f.", source="", media_type=""))
+    sets = consecutive_alignment([hit(cut[3], 0.9), hit(other[0], 0.8), hit(cut[1], 0.5), hit(cut[0], 0.4)])
+    assert [[p.ordinal for p in s.passages] for s in sets] == [[3], [0], [0, 1]]
+    assert [s.score for s in sets] == [0.9, 0.8, 0.5]
+    assert sets[2].text == "A a.\nB b."
+    assert len(consecutive_alignment([hit(cut[3], 0.9), hit(cut[1], 0.5)], align_gap=2)) == 1
+
+
+@given(
+    words=st.integers(1, 5),
+    overlap=st.integers(0, 4),
+    picked=st.sets(st.integers(0, 30), min_size=1),
+    gap=st.integers(1, 3),
+)
+def test_no_character_stands_twice(words: int, overlap: int, picked: set[int], gap: int) -> None:
+    text = " ".join(f"w{i:03d}" for i in range(40))  # every word occurs once
+    document = Document(id="d", title="", text=text, source="", media_type="")
+    cut = passages(document, Chunking(method="words", words=words, overlap=overlap))
+    chosen = [cut[i] for i in picked if i < len(cut)] or [cut[0]]
+    for group in consecutive_alignment([hit(p, float(p.ordinal)) for p in chosen], gap):
+        found = group.text.split()
+        assert found == sorted({w for p in group.passages for w in p.text.split()})
+        assert merged_text(group.passages) == group.text
+
+
+def test_rerank_by_best_sentence() -> None:
+    reranker = BestSentence(ScriptedEmbedder())
+    long, short = "Iron rusts quickly. " + "Sand is fine. " * 20, "Iron is in the sand of the sea."
+    scores = reranker.rank_scores("iron rusts quickly", [short, long, ""])
+    assert scores[1] == pytest.approx(1.25, abs=1e-6)  # cosine 1 and all words
+    assert scores[2] == -1.0
+    cut = [passages(Document(id=t[-3:], title="", text=t, source="", media_type=""))[0] for t in (short, long)]
+    sets = rerank("iron rusts quickly", consecutive_alignment([hit(p, 1.0) for p in cut]), reranker)
+    assert sets[0].text.startswith("Iron rusts")
+    ranked = rerank_hits("iron rusts quickly", [hit(p, 1.0) for p in cut], reranker)
+    assert ranked[0].passage == cut[1]
+    assert ranked[0].score == ranked[0].parts["rerank"]

@@ -1,0 +1,70 @@
+"""Intervals and tests against closed forms and scipy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from engine import statistics as stats
+
+
+def test_bootstrap_interval_is_near_the_normal_one_and_repeats():
+    values = np.random.default_rng(0).normal(2.0, 1.0, 400)
+    interval = stats.bootstrap_interval(values)
+    half = 1.96 * values.std(ddof=1) / math.sqrt(400)
+    assert interval.low == pytest.approx(values.mean() - half, abs=0.02)
+    assert interval.high == pytest.approx(values.mean() + half, abs=0.02)
+    assert interval == stats.bootstrap_interval(values)
+
+
+def test_no_interval_under_ten_cases():
+    assert stats.interval_or_none([0.1] * 9) is None
+    assert stats.interval_or_none([0.1] * 10) is not None
+
+
+def test_paired_bootstrap_draws_a_questions_seeds_together():
+    first, second = [1.0, 1.0, 1.0, 0.0, 0.0, 0.0], [0.0] * 6
+    loose = stats.paired_bootstrap(first, second)
+    grouped = stats.paired_bootstrap(first, second, groups=["a"] * 3 + ["b"] * 3)
+    assert (loose.n, grouped.n) == (6, 2)
+    assert loose.mean == grouped.mean == 0.5
+    assert (grouped.low, grouped.high) == (0.0, 1.0)
+    assert grouped.high - grouped.low > loose.high - loose.low
+
+
+def test_paired_bootstrap_of_a_constant_difference_is_exact():
+    interval = stats.paired_bootstrap([3.0, 5.0, 9.0], [1.0, 3.0, 7.0])
+    assert (interval.mean, interval.low, interval.high) == (2.0, 2.0, 2.0)
+
+
+def test_binomial_by_hand():
+    assert stats.binomial_test(5, 5) == pytest.approx(2 * 0.5**5)
+    assert stats.binomial_test(0, 0) == 1.0
+    assert stats.binomial_at_least(2, 3, 0.5) == pytest.approx(0.5)
+    assert stats.binomial_at_least(0.3 * 10, 10, 0.2) == pytest.approx(stats.binomial_at_least(3, 10, 0.2))
+
+
+def test_binomial_tail_agrees_with_scipy():
+    from scipy.stats import binom
+
+    for n in (5, 10, 15):
+        assert stats.binomial_at_least(3, 10, 3 / n) == pytest.approx(binom.sf(2, 10, 3 / n))
+
+
+def test_rank_correlation_and_its_undefined_cases():
+    assert stats.rank_correlation([1, 2, 3], [2, 4, 9]) == pytest.approx(1.0)
+    assert stats.rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
+    assert stats.rank_correlation([1, 1], [1, 2]) is None
+    assert stats.rank_correlation([1], [1]) is None
+
+
+def test_sign_agreement_leaves_zeros_out():
+    assert stats.sign_agreement([1, -1, 0, 2], [3, 1, 5, 1]) == pytest.approx(2 / 3)
+    assert stats.sign_agreement([0, 0], [1, 1]) is None
+
+
+def test_spread():
+    assert stats.spread([1.0, 3.0]) == stats.Spread(2.0, math.sqrt(2), 1.0, 3.0)
+    assert stats.spread([4.0]).deviation == 0.0

@@ -1,0 +1,84 @@
+"""Sentences, words and content words: the cases that the splitter must get right, and its invariants."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.text import content_words, normal_number, sentences, words
+
+# Each text stands as its sentences, joined by one space.
+ONE_SPACE = [
+    ["Dr. Hunt weighed 2.1 g of 4-aminophenol."],
+    ["Heat to 90-100 °C.", "Stir for 5 min (see Fig. 2).", "Filter it."],
+    ["Use a drying agent, e.g. magnesium sulfate, i.e. a salt.", "Then filter."],
+    ['"Is it pure?" he asked.', "It was."],
+    ["He took vitamin C.", "Then he left."],
+    ["J. R. Smith and Mrs. Jones et al. wrote it in 1999.", "The book sold 3.5 million copies."],
+    ["The U.S. Army came.", "It left at 5 p.m.", "They stayed in the U.S.", "It was cold."],
+    ["Then: 1. Weigh it.", "2. Heat it at 298 K.", "3. Cool it."],
+    ["Wash at 0 °C.", "pH must be 7.", "4-Aminophenol is a solid.", "p-Xylene is not."],
+    ["No. 5 is alive.", "He said no.", "The end."],
+    ["Seasonality recurs every year .", "Any pattern is seasonal ."],
+    ["It ended (really.)", "Then it began.", "Done...", "Next."],
+    ["Stop!", "Why?", "Because of sec. 4 and pp. 5-7."],
+    ["It cost $3.50 vs. $4.", "Mr. A. B. Cole paid."],
+    ["It was published in Vol. IV on Jan. 5.", "Nobody read it."],
+]
+
+
+@pytest.mark.parametrize("parts", ONE_SPACE, ids=lambda parts: parts[0][:20])
+def test_sentences_by_hand(parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert [text[s:e] for s, e in sentences(text)] == parts
+
+
+def test_headings_steps_and_wrapped_lines() -> None:
+    text = (
+        "Synthesis of acetaminophen\n\n1. Dissolve the solid. Keep it hot.\n2. Filter\n- Wash it\n"
+        "This line is wrapped by hand because it is long and\nit goes on here, and in\nlower case too.\nYield\n"
+    )
+    assert [text[s:e] for s, e in sentences(text)] == [
+        "Synthesis of acetaminophen",
+        "1. Dissolve the solid.",
+        "Keep it hot.",
+        "2. Filter",
+        "- Wash it",
+        "This line is wrapped by hand because it is long and\nit goes on here, and in\nlower case too.",
+        "Yield",
+    ]
+
+
+@given(st.text(alphabet=st.sampled_from(list("aB1.?! \n\t\"'()°é中。\r\x0c\u2028-"))))
+def test_sentences_cover_every_visible_character_once(text: str) -> None:
+    spans = sentences(text)
+    covered = [i for s, e in spans for i in range(s, e)]
+    assert covered == sorted(set(covered))
+    assert {i for i, c in enumerate(text) if not c.isspace()} <= set(covered)
+    assert all(text[s:e] == text[s:e].strip() != "" for s, e in spans)
+
+
+def test_one_long_line() -> None:
+    assert len(sentences("Add 5 mL. " * 40_000)) == 40_000
+
+
+def test_words() -> None:
+    text = "It's 3,400.5 g of 4-aminophenol, at the U.S. end.Next"
+    assert [text[s:e] for s, e in words(text)] == [
+        "It's", "3,400.5", "g", "of", "4-aminophenol", "at", "the", "U.S", "end", "Next",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "normal"),
+    [("1,200", "1200"), ("1200.0", "1200"), ("1200", "1200"), ("two", "2"), ("twelve", "12"), ("thirteen", "thirteen"),
+     ("0.50", "0.5"), ("007", "7"), ("1,20", "1,20"), ("iron", "iron")],
+)  # fmt: skip
+def test_normal_number(word: str, normal: str) -> None:
+    assert normal_number(word) == normal
+
+
+def test_content_words() -> None:
+    assert content_words("The (Iron) ore [cite_12], it's 1,200 tons [3] — Two.") == ("iron", "ore", "1200", "tons", "2")
+    assert content_words("the of and [1]") == ()

@@ -1,0 +1,323 @@
+"""The sample worlds hold what their READMEs say, and every label holds to the stored text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.corpus.chunking import passages
+from engine.corpus.collection import Collection
+from engine.errors import RecordError
+from engine.home import ASSETS
+from engine.models.embedder import ScriptedEmbedder
+from engine.samples import SAMPLES
+from engine.settings import Chunking
+from engine.types import Passage
+from engine.worlds import WORLDS, Draft, World, check, files, load_world
+
+RUN = 10  # words in a row that no two documents may share
+CHUNKINGS = (Chunking(), Chunking(method="words", words=60, overlap=20), Chunking(method="headings", words=150))
+
+
+@pytest.fixture(scope="module")
+def worlds() -> dict[str, World]:
+    return {name: load_world(name) for name in WORLDS}
+
+
+@pytest.fixture(scope="module")
+def chemistry(worlds) -> World:
+    return worlds["bench-chemistry"]
+
+
+@pytest.fixture(scope="module")
+def bank(worlds) -> World:
+    return worlds["bank-investigation"]
+
+
+@pytest.fixture(scope="module")
+def primer(worlds) -> World:
+    return worlds["science-primer"]
+
+
+def cut(world: World, chunking: Chunking | None = None) -> list[Passage]:
+    return [passage for document in world.documents.values() for passage in passages(document, chunking)]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+(?:['’.,-][^\W_]+)*", text.casefold())
+
+
+def plain_words(text: str) -> list[str]:
+    """The words without amounts and other words with a digit, so that a template with other numbers is a match."""
+    return [word for word in words(text) if not any(c.isdigit() for c in word)]
+
+
+def shared_runs(texts: dict[str, str], split) -> list[tuple[str, str, str]]:
+    """(document, other document, run) for every run of `RUN` words that stands in two of `texts`."""
+    owner: dict[tuple[str, ...], str] = {}
+    found = []
+    for key, text in texts.items():
+        row = split(text)
+        for run in zip(*(row[i:] for i in range(RUN)), strict=False):
+            first = owner.setdefault(run, key)
+            if first != key:
+                found.append((first, key, " ".join(run)))
+    return found
+
+
+def mini(tmp_path: Path, question: dict, draft: dict | None = None) -> Path:
+    """A world of two documents, one question and perhaps one draft."""
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "boil.md").write_text("# Boiling\n\nWater *boils* at 100 °C. It freezes at 0 °C.\n")
+    (tmp_path / "documents" / "echo.md").write_text("# Echo\n\nTwice. Twice.\n")
+    (tmp_path / "questions.jsonl").write_bytes(msgspec.json.encode(question) + b"\n")
+    if draft is not None:
+        (tmp_path / "drafts.jsonl").write_bytes(msgspec.json.encode(draft) + b"\n")
+    return tmp_path
+
+
+BOILS = {"document": "boil.md", "quote": "Water boils at 100 °C."}
+ASKED = {"id": "m1", "question": "When does water boil?", "kind": "short", "answer": "At 100 °C.", "gold": [BOILS]}
+WRONG = {"kind": "amount", "wrong": "90 °C", "right": "100 °C", "truth": "It is 100 °C.", "evidence": [BOILS]}
+DRAFT = {"id": "w1", "question_id": "m1", "draft": "Water boils at 90 °C.", "errors": [WRONG]}
+
+
+def test_a_quote_is_found_in_the_rendered_text_not_in_the_markdown(tmp_path):
+    world = load_world("mini", mini(tmp_path, ASKED))
+    (span,) = world.gold_spans(world.questions[0])
+    # "Boiling" and a blank line stand before it: 9 characters; the asterisks are gone.
+    assert span == ("boil.md", 9, 31)
+    assert world.documents["boil.md"].text[9:31] == BOILS["quote"]
+    first, second = cut(world, Chunking(words=6))[:2]
+    assert (first.text, second.text) == ("Boiling\n\nWater boils at 100 °C.", "It freezes at 0 °C.")
+    assert world.gold_passages(world.questions[0], [second, first]) == (first,)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gold": [{"document": "boil.md", "quote": "Water *boils*"}]}, "holds it 0 times: 'Water \\*boils\\*'"),
+        ({"gold": [{"document": "echo.md", "quote": "Twice."}]}, "holds it 2 times: 'Twice.'"),
+        ({"gold": [{"document": "gone.md", "quote": "Twice."}]}, "gone.md is unknown: 'Twice.'"),
+        ({"gold": [{"document": "boil.md", "quote": " "}]}, "holds it 0 times"),
+        ({"gold": []}, "has no gold"),
+        ({"kind": "multiple_choice"}, "right option"),
+        (
+            {"kind": "multiple_choice", "options": ["At 0 °C.", "At 100 °C."], "correct": 0},
+            "option 0 is not the answer",
+        ),
+        ({"kind": "multiple_choice", "options": ["At 0 °C."], "correct": 4}, "option 4 is not the answer"),
+        ({"steps": [{"question": "?", "answer": "!", "gold": []}]}, "union"),
+        ({"passages": [{"document": "echo.md", "quote": "Thrice.", "relevant": True}]}, "holds it 0 times: 'Thrice.'"),
+    ],
+)
+def test_a_label_that_does_not_hold_is_named(tmp_path, change, said):
+    with pytest.raises(RecordError, match=f"^mini, m1: .*{said}"):
+        load_world("mini", mini(tmp_path, ASKED | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"draft": "Water boils."}, "w1: the draft holds the error 0 times: '90 °C'"),
+        ({"draft": "90 °C, I say 90 °C."}, "w1: the draft holds the error 2 times: '90 °C'"),
+        ({"draft": "Water boils at 90 °C [cite_1]."}, r"w1: \[cite_1\] is none of the 0 passages"),
+        ({"question_id": "m2"}, "no question 'm2'"),
+        ({"errors": [WRONG | {"evidence": [{"document": "echo.md", "quote": "Once."}]}]}, "w1: echo.md holds it 0"),
+    ],
+)
+def test_a_draft_that_does_not_hold_is_named(tmp_path, change, said):
+    with pytest.raises(RecordError, match=said):
+        load_world("mini", mini(tmp_path, ASKED, DRAFT | change))
+
+
+def test_a_malformed_record_is_named_by_file_and_line(tmp_path):
+    with pytest.raises(RecordError, match=r"questions.jsonl, line 1, is no valid WorldQuestion: .*kind"):
+        load_world("mini", mini(tmp_path, ASKED | {"kind": "riddle"}))
+    with pytest.raises(RecordError, match="Name one of: bench-chemistry"):
+        load_world("atlantis")
+
+
+def test_an_id_may_not_stand_twice(tmp_path):
+    world = load_world("mini", mini(tmp_path, ASKED))
+    with pytest.raises(RecordError, match="m1: the question's id stands twice"):
+        check(msgspec.structs.replace(world, questions=world.questions * 2))
+
+
+def test_a_draft_is_corrected_span_by_span():
+    claim = {"kind": "unsupported", "wrong": "Ice sings.", "right": "", "truth": "Nobody says so.", "evidence": [BOILS]}
+    draft = Draft.from_dict(DRAFT | {"draft": "Water boils at 90 °C. Ice sings. So it is.", "errors": [WRONG, claim]})
+    assert draft.corrected == "Water boils at 100 °C. So it is."
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_quote_is_the_text_at_its_span(worlds, name):
+    world = worlds[name]
+    for question in world.questions:
+        quotes = [*question.gold, *question.passages, *(q for step in question.steps for q in step.gold)]
+        for quote in quotes:
+            document, start, end = world.span(quote, question.id)
+            assert world.documents[document].text[start:end] == quote.quote
+            assert world.documents[document].text.count(quote.quote) == 1
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_gold_character_stands_in_a_gold_passage(worlds, name):
+    world = worlds[name]
+    for chunking in CHUNKINGS:
+        pieces = cut(world, chunking)
+        for question in world.questions:
+            held: dict[str, set[int]] = {}
+            for passage in world.gold_passages(question, pieces):
+                held.setdefault(passage.document, set()).update(range(passage.start, passage.end))
+            for document, start, end in world.gold_spans(question):
+                text = world.documents[document].text
+                assert {i for i in range(start, end) if not text[i].isspace()} <= held[document]
+
+
+def test_ids_are_unique_over_all_worlds(worlds):
+    for kind in ("questions", "drafts"):
+        ids = Counter(record.id for world in worlds.values() for record in getattr(world, kind))
+        assert max(ids.values()) == 1
+    documents = Counter(key for world in worlds.values() for key in world.documents)
+    assert max(documents.values()) == 1
+
+
+def test_questions_are_not_asked_twice(worlds):
+    asked = Counter(" ".join(words(question.question)) for world in worlds.values() for question in world.questions)
+    assert [question for question, times in asked.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("split", [words, plain_words])
+def test_no_two_documents_share_a_run_of_ten_words(worlds, split):
+    texts = {key: document.text for world in worlds.values() for key, document in world.documents.items()}
+    assert shared_runs(texts, split) == []
+
+
+def test_a_shared_run_would_be_found():
+    ten = "one two three four five six seven eight nine ten"
+    assert shared_runs({"a": f"Zero, {ten}!", "b": f"{ten} eleven"}, words) == [("a", "b", ten)]
+    assert shared_runs({"a": ten, "b": ten.replace("five", "5")}, words) == []
+    stamped = "heat it to {} degrees and stir it for ten long minutes under reflux"
+    assert shared_runs({"a": stamped.format("90"), "b": stamped.format("40")}, plain_words) != []
+
+
+def test_the_samples_are_the_worlds(worlds):
+    for sample in SAMPLES:
+        assert {d.name for d in sample.documents} == {p.name for p in files(sample.folder)}
+        assert worlds[sample.name].documents
+
+
+def test_bench_chemistry_counts(chemistry):
+    assert len(chemistry.documents) >= 150
+    lengths = {key: len(document.text.split()) for key, document in chemistry.documents.items()}
+    procedures = {key for question in chemistry.questions for key in {q.document for q in question.gold}}
+    longest = {key for key, length in lengths.items() if length >= 600}
+    assert len(longest) == 10
+    assert longest <= procedures
+    assert max(lengths.values()) <= 1_500
+    assert {question.kind for question in chemistry.questions} == {"short", "long"}
+    assert {question.passages_needed for question in chemistry.questions} == {1, 2, 3, 4, 5}
+    assert min(Counter(question.experiment for question in chemistry.questions).values()) >= 8
+    assert len({question.experiment for question in chemistry.questions}) == 10
+
+
+def test_bench_chemistry_passages_needed_are_those_of_the_default_chunking(chemistry):
+    """By one at most, and for one question in ten at most, should the splitter ever place a sentence otherwise."""
+    pieces = cut(chemistry)
+    needed = [question.passages_needed or 0 for question in chemistry.questions]
+    found = [len(chemistry.gold_passages(question, pieces)) for question in chemistry.questions]
+    off = [abs(a - b) for a, b in zip(needed, found, strict=True)]
+    assert max(off) <= 1
+    assert sum(off) <= len(off) // 10
+
+
+def test_bank_questions_give_ten_to_fifteen_labelled_passages(bank):
+    for question in bank.questions:
+        given = bank.given_passages(question)
+        assert 10 <= len(given) <= 15, question.id
+        assert {passage.relevant for passage in given} == {True, False}, question.id
+        assert len({passage.id for passage in given}) == len(given), question.id
+        for passage in given:
+            assert bank.documents[passage.document].text[passage.start : passage.end] == passage.text
+
+
+def test_bank_gold_stands_in_a_relevant_passage_or_in_none_given(bank):
+    for question in bank.questions:
+        for passage in bank.gold_passages(question, bank.given_passages(question)):
+            assert passage.relevant, (question.id, passage.text)
+
+
+def test_bank_drafts(bank):
+    faulty = [draft for draft in bank.drafts if draft.errors]
+    assert len(faulty) >= 20
+    assert len(bank.drafts) > len(faulty), "a checker must be able to find nothing"
+    kinds = Counter(error.kind for draft in faulty for error in draft.errors)
+    assert set(kinds) == {"amount", "date", "owner", "order", "unsupported"}
+    assert min(kinds.values()) >= 10
+    for draft in faulty:
+        for error in draft.errors:
+            assert draft.draft.count(error.wrong) == 1, draft.id
+            assert (error.right == "") == (error.kind == "unsupported"), (draft.id, error.wrong)
+            assert error.right != error.wrong
+            assert error.evidence and error.truth
+
+
+def test_no_planted_error_stands_in_what_the_draft_was_given(bank):
+    """A false span may stand in a document that is itself mistaken, never in the evidence that refutes it."""
+    for draft in bank.drafts:
+        for error in draft.errors:
+            wrong = re.sub(r"\s*\[cite_\d+\]", "", error.wrong)
+            for quote in error.evidence:
+                assert wrong.casefold() not in quote.quote.casefold(), (draft.id, error.wrong)
+
+
+def test_a_corrected_draft_holds_no_planted_error(bank):
+    for draft in bank.drafts:
+        for error in draft.errors:
+            assert draft.corrected.count(error.wrong) == error.right.count(error.wrong), (draft.id, error.wrong)
+
+
+def test_primer_counts(primer):
+    assert len(primer.documents) >= 300
+    lengths = [len(document.text.split()) for document in primer.documents.values()]
+    assert min(lengths) >= 80
+    assert max(lengths) <= 120
+    kinds = Counter(question.kind for question in primer.questions)
+    assert kinds["multiple_choice"] >= 60
+    assert kinds["open"] >= 30
+    assert len({document.title for document in primer.documents.values()}) == len(primer.documents)
+
+
+def test_primer_questions_need_two_steps_and_two_passages(primer):
+    for question in primer.questions:
+        assert len(question.steps) >= 2, question.id
+        assert len({quote.document for quote in question.gold}) >= 2, question.id
+        assert all(step.gold for step in question.steps), question.id
+
+
+def test_primer_options(primer):
+    choices = [question for question in primer.questions if question.kind == "multiple_choice"]
+    for question in choices:
+        assert len(set(question.options)) == len(question.options) == 4, question.id
+        assert question.options[question.correct] == question.answer, question.id
+    places = Counter(question.correct for question in choices)
+    assert max(places.values()) - min(places.values()) <= 4
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_gold_passages_are_found_in_a_collection_of_the_files(worlds, name, tmp_path, monkeypatch):
+    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path))
+    world = worlds[name]
+    collection = Collection.create(name, ScriptedEmbedder())
+    collection.ingest(files(ASSETS / "corpora" / name.replace("-", "_")))
+    stored = collection.snapshot().passages
+    assert {passage.document for passage in stored} == set(world.documents)
+    pieces = cut(world)
+    for question in world.questions:
+        found = world.gold_passages(question, stored)
+        assert {p.id for p in found} == {p.id for p in world.gold_passages(question, pieces)}

@@ -1,0 +1,75 @@
+"""The jobs' training samples: each reply is what its evidence, passages or clause bear out."""
+
+import random
+
+import pytest
+
+from engine.prompts import template
+from engine.train.jobs import LEVELS
+from engine.train.jobs_facts import (
+    AGREES,
+    DISAGREES,
+    FACT_JOBS,
+    IRRELEVANT,
+    claim_and_evidence,
+    edit_job,
+    facts_on_one,
+    other_value,
+    text_of,
+)
+from engine.train.jobs_refine import REFINE_JOBS, SOUND, draft_of
+
+EASY = LEVELS[2]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_clauses_are_verbatim_and_in_order(seed):
+    rng = random.Random(seed)
+    text, clauses = text_of(facts_on_one(EASY, rng, 4), rng)
+    starts = [text.index(clause) for clause, _ in clauses]
+    assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_evidence_holds_the_value_exactly_where_the_verdict_is_agrees(seed):
+    rng = random.Random(seed)
+    claim, evidence, held = claim_and_evidence(EASY, rng, AGREES)
+    assert held.triple.object.lower() in claim.lower() and held.triple.object.lower() in evidence.lower()
+    claim, evidence, held = claim_and_evidence(EASY, rng, DISAGREES)
+    assert held.triple.object.lower() in evidence.lower() and held.triple.object.lower() not in claim.lower()
+    claim, evidence, _ = claim_and_evidence(EASY, rng, IRRELEVANT)
+    assert claim.lower() not in evidence.lower()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_edit_changes_the_value_and_nothing_else(seed):
+    prompt, reply, _ = edit_job(EASY, random.Random(seed))
+    wrong = prompt.text.split("Fact: ")[1].split("\nEvidence")[0]
+    said, fixed = reply.text.split("\n")
+    old, new = said.removesuffix(".").split(" should be ")
+    assert wrong.lower().replace(old.lower(), new.lower()) == fixed.lower()
+
+
+def test_another_value_keeps_subject_and_relation():
+    rng = random.Random(0)
+    for _ in range(30):
+        triple = facts_on_one(EASY, rng, 1)[0].triple
+        other = other_value(triple, rng)
+        assert (other.subject, other.relation) == (triple.subject, triple.relation)
+        assert other.object != triple.object
+
+
+def test_a_critique_finds_a_fault_exactly_where_draft_and_revision_differ():
+    rng = random.Random(0)
+    made = [draft_of(EASY, rng) for _ in range(60)]
+    assert all((d.critique == SOUND) == (d.draft == d.revised) for d in made)
+    assert 5 < sum(d.critique == SOUND for d in made) < 50
+
+
+@pytest.mark.parametrize("job", dict.fromkeys(FACT_JOBS + REFINE_JOBS))
+def test_a_job_is_a_prompt_of_its_template_then_one_reply(job):
+    pieces = job(EASY, random.Random(3))
+    assert [p.part for p in pieces[-2:]] == ["real", "end"]
+    assert {p.part for p in pieces[:-2]} == {"prompt"}
+    opening = template(job.__name__.removesuffix("_job")).split(".")[0]
+    assert pieces[0].text.startswith(opening)

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from rapidfuzz.distance import Levenshtein
+
+from engine.errors import Cancelled
+from engine.models.embedder import ScriptedEmbedder
+from engine.models.scripted import ScriptedWriter
+from engine.progress import Watch
+from engine.settings import Settings, Verification
+from engine.types import Answer, Case, Passage, Stamp
+from engine.verify.are import check_answer
+from engine.verify.evidence import Sources
+from engine.verify.on_case import facts_of, record_of
+from engine.verify.report import measures
+from engine.verify.rounds import deciding
+from engine.verify.task import Tools
+from engine.verify.values import AreRecord, Check, Ruling
+from tests.engine.verify.scripted import WordVerifier
+
+ANSWER = "The bridge opened in 1932 and it cost 5 million. Whales sing loudly."
+GIVEN = ("The bridge opened in 1934.", "In all the bridge cost 5 million and it shows.", "Rain fell all day.")
+
+
+def passage(number, text):
+    return Passage(id=f"d{number}", document=f"d{number}", title="", ordinal=0, start=0, end=len(text), text=text)
+
+
+def sources(texts=GIVEN):
+    return Sources(embedder=ScriptedEmbedder(256), case=tuple(passage(i, t) for i, t in enumerate(texts)))
+
+
+def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=None):
+    return check_answer("What of the bridge?", answer, sources(texts), tools or Tools(WordVerifier()), settings, watch)
+
+
+def test_the_papers_figure_supportive_edited_and_nothing_found():
+    record = run()
+    assert [(r.fact.text, r.outcome) for r in record.facts] == [
+        ("The bridge opened in 1932", "edited"),
+        ("it cost 5 million", "supported"),
+        ("Whales sing loudly", "unsettled"),
+    ]
+    assert record.revised == "The bridge opened in 1934 and it cost 5 million. Whales sing loudly."
+    assert [(e.old, e.new, e.evidence.number) for e in record.edits] == [("1932", "1934", 1)]
+    assert record.facts[0].edit.ruling.verdict == "supportive"
+    assert record.facts[1].supported_by_case is True
+    assert record.facts[1].supported_by_corpus is None
+    assert [len(r.iterations) for r in record.facts] == [1, 1, 3]
+    assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_facts_shown_are_facts_extracted_and_every_round_is_kept():
+    record = run()
+    extracted = [f.text for clause in record.decomposition.clauses for f in clause.facts]
+    assert [r.fact.text for r in record.facts] == extracted
+    unsettled = record.facts[2]
+    assert unsettled.iterations[0].queries == ("Whales sing loudly",)
+    assert len(unsettled.iterations[1].queries) == 2
+    assert all("Whales sing loudly" not in e.new for e in record.edits)
+
+
+def test_an_expansion_only_searches_the_fact_itself_is_judged():
+    verifier = WordVerifier()
+    writer = ScriptedWriter(["songs of whales\nwhale noise"] * 2)
+    run("Whales sing loudly.", settings=Verification(keep=1), tools=Tools(verifier, expander=writer))
+    judged_claims = {claim for claim, _ in verifier.pairs}
+    assert judged_claims == {"Whales sing loudly", "Whales sing loudly."}
+
+
+@pytest.mark.parametrize(("switch", "rounds", "text"), [
+    ({"edit": False}, 3, ANSWER),
+    ({"re_retrieval": False}, 1, ANSWER.replace("1932", "1934")),
+    ({"max_iterations": 1}, 1, ANSWER.replace("1932", "1934")),
+])  # fmt: skip
+def test_ablations_are_switches(switch, rounds, text):
+    record = run(settings=Verification(**switch))
+    assert record.revised == text
+    assert max(len(r.iterations) for r in record.facts) == rounds
+
+
+def test_without_atomic_or_molecular_facts_are_clauses_or_the_answer():
+    assert [r.fact.text for r in run(settings=Verification(atomic=False)).facts][1] == "Whales sing loudly."
+    assert len(run(settings=Verification(molecular=False)).decomposition.clauses) == 1
+
+
+def test_nothing_to_check_against_is_said_and_counted():
+    record = run(texts=())
+    assert {r.outcome for r in record.facts} == {"no evidence"}
+    assert (record.report.after.attr_r, record.report.after.attr_p, record.report.after.pres) == (0, 0, 1)
+    assert "nothing to check against" in record.notes[0]
+
+
+def test_an_empty_answer_has_a_record_without_facts():
+    record = run("  ")
+    assert (record.facts, record.edits, record.report.after.clauses) == ((), (), 0)
+
+
+def test_replies_of_a_judge_that_cannot_be_parsed_are_an_outcome():
+    record = run("Whales sing.", tools=Tools(WordVerifier(), judge=ScriptedWriter(lambda _: "Perhaps.")))
+    assert [r.outcome for r in record.facts] == ["unparsed"]
+    assert record.facts[0].iterations[0].exchanges[0].reply == "Perhaps."
+
+
+def test_both_verifiers_side_by_side():
+    tools = Tools(WordVerifier(), judge=ScriptedWriter(lambda _: "So it says.\nagrees", name="lm"), both=True)
+    check = run("Whales sing.", tools=tools).facts[0].iterations[0].check
+    assert (check.ruling.by, check.second.by, check.second.verdict) == ("word table", "lm", "supportive")
+
+
+def test_cancel_gives_back_what_was_finished():
+    cancel = threading.Event()
+
+    def report(stage, done, total):
+        if stage == "edits into clauses":
+            cancel.set()
+
+    with pytest.raises(Cancelled) as stopped:
+        run(watch=Watch(report=report, cancel=cancel))
+    assert [r.outcome for r in stopped.value.partial.facts] == ["edited", "supported", "unsettled"]
+    assert not stopped.value.partial.finished
+
+
+def test_a_supportive_passage_wins_over_one_that_contradicts():
+    def check(verdict, p):
+        return Check(evidence=0, ruling=Ruling(verdict=verdict, by="", note="", scores={verdict: p}))
+
+    assert deciding([check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)]) == 1
+    assert deciding([check("irrelevant", 0.9), check("editing_required", 0.5), check("editing_required", 0.7)]) == 2
+    assert deciding([]) is None
+
+
+def test_measures_on_a_fixed_entailment_table():
+    # Clause 0: best 0.9 from its own E; clause 1: best 0.6 from E_0, its own 0.4 is no entailment.
+    matrix = np.array([[0.9, 0.6], [0.1, 0.4]])
+    found = measures(matrix, "abcdef", "abXdef!", "v")
+    assert found.attr_r == pytest.approx(0.75)
+    assert found.attr_p == pytest.approx(0.5)
+    assert found.pres == pytest.approx(1 - Levenshtein.distance("abcdef", "abXdef!") / 6)
+    assert found.f1_rp == pytest.approx(2 * 0.75 * found.pres / (0.75 + found.pres))
+    assert found.f1_pp == pytest.approx(2 * 0.5 * found.pres / (0.5 + found.pres))
+
+
+def test_the_report_pairs_each_clause_with_its_own_evidence_once():
+    report = run().report
+    assert [len(c.evidence) for c in report.clauses] == [2, 1]
+    assert report.clauses[0].joined == f"{GIVEN[0]}\n{GIVEN[1]}"
+    assert report.before.pres == 1
+    assert report.after.pres == pytest.approx(1 - 1 / len(ANSWER))
+
+
+def test_a_case_gets_an_analysis_that_reads_back():
+    case = Case(
+        id="c",
+        question="What of the bridge?",
+        passages=sources().case,
+        answer=Answer(text=ANSWER),
+        stamp=Stamp(model="m"),
+    )
+    analysis = facts_of(case, Tools(WordVerifier()), Settings(), ScriptedEmbedder(256))
+
+    record = record_of(replace(case, analyses=(analysis,)))
+    assert record.revised.startswith("The bridge opened in 1934")
+    assert analysis.kind == "facts"
+    assert analysis.stamp.inputs

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.models.scripted import ScriptedWriter
+from engine.verify.clauses import blanked, clause_spans
+from engine.verify.decompose import decompose, parse_clauses, parse_facts
+from engine.verify.pronouns import Known, resolve
+from engine.verify.splitter import split
+
+TEXT = "Lawrence Wackett was an engineer. He served in the war and received the James Cook Medal in 1978 [cite_2]."
+WORDS = [
+    "The film",
+    "and",
+    ",",
+    "; ",
+    "won",
+    "in 1999",
+    ".",
+    " ",
+    "\n",
+    "Ada Berg",
+    "who",
+    "(2001)",
+    "[cite_1]",
+    "«é»",
+    "was",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+def test_clauses_and_what_lies_between_give_back_the_answer(text):
+    spans = clause_spans(text)
+    rebuilt, at = "", 0
+    for start, end in spans:
+        assert at <= start < end <= len(text)
+        rebuilt += text[at:start] + text[start:end]
+        at = end
+    assert rebuilt + text[at:] == text
+    left = "".join(
+        text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True)
+    )
+    words = [w for w in blanked(left).split() if any(c.isalnum() for c in w)]
+    assert set(words) <= {"and", "but", "while", "whereas"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+def test_what_a_fact_says_it_copied_stands_in_the_answer(text):
+    for clause in decompose(text).clauses:
+        assert text[clause.start : clause.end] == clause.text
+        assert clause.facts
+        for fact in clause.facts:
+            for piece in fact.pieces:
+                assert (
+                    fact.text[piece.fact : piece.fact + piece.length]
+                    == text[piece.answer : piece.answer + piece.length]
+                )
+                assert clause.start <= piece.answer <= piece.answer + piece.length <= clause.end
+
+
+def test_the_papers_example_pronouns_become_names():
+    found = decompose(TEXT)
+    assert [c.text for c in found.clauses] == [TEXT[:33], TEXT[34:]]
+    assert [f.text for f in found.clauses[1].facts] == [
+        "Lawrence Wackett served in the war",
+        "Lawrence Wackett received the James Cook Medal in 1978",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Ada sings, writes and acts.", {"Ada sings", "Ada writes", "Ada acts"}),
+        ("Ann, Bea and Cleo join the cast.", {"Ann join the cast", "Bea join the cast", "Cleo join the cast"}),
+        ("Oslo, which lies in Norway, is old.", {"Oslo is old", "Oslo lies in Norway"}),
+        ("It was founded in 1985 by Hayao Lee.", {"It was founded in 1985", "It was founded by Hayao Lee"}),
+        ("Spotlight (2015) won.", {"Spotlight won", "Spotlight 2015"}),
+        ("Nothing to see", {"Nothing to see"}),
+        ("一只猫坐在垫子上", {"一只猫坐在垫子上"}),
+    ],
+)
+def test_the_rules_on_hand_worked_sentences(sentence, facts):
+    assert set(split(sentence)) == facts
+
+
+def test_a_pronoun_without_a_known_subject_stays():
+    assert resolve("He won", Known()) == ("He won", 0)
+
+
+def test_the_ablations_leave_a_stage_out():
+    assert len(decompose(TEXT, molecular=False).clauses) == 1
+    assert [len(c.facts) for c in decompose(TEXT, atomic=False).clauses] == [1, 1]
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "[cite_1]"])
+def test_a_text_without_words_has_no_clauses(text):
+    assert decompose(text).clauses == ()
+
+
+def test_a_models_reply_is_used_where_it_can_be_parsed():
+    writer = ScriptedWriter(["Ice melts.\nSteam rises.", "1. Ice melts.", "- Steam rises."], name="splitter")
+    found = decompose("Ice melts. Steam rises.", writer)
+    assert [[f.text for f in c.facts] for c in found.clauses] == [["Ice melts."], ["Steam rises."]]
+    assert (found.fallbacks, found.made_by, found.clauses[0].facts[0].made_by) == (0, "splitter", "splitter")
+
+
+def test_a_reply_that_cannot_be_parsed_is_counted_and_the_rules_step_in():
+    found = decompose("Ice melts. Steam rises.", ScriptedWriter(["Ice melts slowly.", "", "Whales sing."]))
+    assert [f.text for c in found.clauses for f in c.facts] == ["Ice melts", "Steam rises"]
+    assert all(f.fallback and f.made_by == "rules" for c in found.clauses for f in c.facts)
+    assert found.fallbacks == 3
+    assert [e.reply for e in found.exchanges] == ["Ice melts slowly.", "", "Whales sing."]
+
+
+def test_parsers_refuse_what_is_not_copied_or_leaves_words_out():
+    assert parse_clauses("Ice melts.\nSteam rises.", "Ice melts. Steam rises.") == ((0, 10), (11, 23))
+    assert parse_clauses("Ice melts.", "Ice melts. Steam rises.") is None
+    assert parse_clauses("Steam rises.\nIce melts.", "Ice melts. Steam rises.") is None
+    assert parse_facts("", "Ice melts.") is None

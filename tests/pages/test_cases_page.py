@@ -1,0 +1,114 @@
+"""The Cases and Compare pages without a browser: what they show, and that a mark made there is in the library."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from engine.cases.query import Query
+from tests.engine.cases.samples import full_case
+
+
+def opened(page: str) -> AppTest:
+    made = AppTest.from_file(f"../../pages/review/{page}.py", default_timeout=60)
+    made.query_params["case"] = "first"
+    return made.run()
+
+
+@pytest.fixture
+def app():
+    """The Cases page by itself on a library of two cases, the first of them open."""
+    components.cache.workbench.clear()
+    store().save(full_case("first"))
+    store().save(full_case("second", question="What melts ice?"))
+    return opened("cases")
+
+
+def store():
+    return components.cache.workbench().cases
+
+
+def button(app, label):
+    return next(b for b in app.button if b.label == label)
+
+
+def page_text(app) -> str:
+    """What is drawn through components/html.py."""
+    return " ".join(str(element.proto) for element in app.get("html"))
+
+
+def field(app, label):
+    return next(f for f in (*app.text_input, *app.text_area) if f.label == label)
+
+
+def test_the_page_lists_the_library_and_the_open_case(app):
+    assert not app.exception
+    assert app.title[0].value == "Cases"
+    assert [t.label for t in app.tabs][-3:] == ["Review", "Report and export", "Replay"]
+    assert "2 cases" in page_text(app)
+
+
+def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
+    field(app, "Search").set_value("melts").run()
+    assert "1 cases" in page_text(app)
+    field(app, "Search").set_value("no such words").run()
+    assert "Search for something else" in app.info[0].value
+
+
+def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
+    field(app, "Reviewer").set_value("Ada").run()
+    field(app, "Note").set_value("Checked *twice*.")
+    button(app, "Add to the history").click().run()
+    (mark,) = store().history("first")
+    assert (mark.author, mark.value, mark.target) == ("Ada", "Checked *twice*.", "case")
+    assert not app.exception
+
+
+def test_a_note_without_a_name_is_refused_in_words(app):
+    field(app, "Note").set_value("Checked.")
+    button(app, "Add to the history").click().run()
+    assert "has no name" in app.error[0].value
+    assert store().history("first") == ()
+
+
+def test_signing_off_freezes_and_offers_a_new_version(app):
+    field(app, "Reviewer").set_value("Ada").run()
+    button(app, "Sign off and freeze").click().run()
+    assert store().rows(Query(status="signed off"))[0].id == "first"
+    assert "frozen" in app.info[0].value
+    button(app, "Make a new version").click().run()
+    assert not app.exception
+    assert [row.parent for row in store().rows() if row.parent] == ["first"]
+
+
+def test_a_pasted_answer_becomes_the_open_case(app):
+    field(app, "Question").set_value("What rusts?")
+    field(app, "Passages, with a line of --- between two").set_value("Ice melts.\n---\nIron rusts.")
+    field(app, "Answer, citations as [1] or [cite_1]").set_value("Ice melts [1].")
+    next(b for b in app.button if b.label == "Import").click().run()
+    assert not app.exception
+    row = next(row for row in store().rows() if row.question == "What rusts?")
+    case = store().load(row.id)
+    assert [p.text for p in case.passages] == ["Ice melts.", "Iron rusts."]
+    assert case.origin == "imported"
+
+
+def test_the_bin_gives_a_case_back(app):
+    store().delete("second")
+    app.run()
+    button(app, "Restore").click().run()
+    assert store().load("second").question == "What melts ice?"
+
+
+def test_compare_shows_what_differs(app):
+    app = opened("compare")
+    assert not app.exception
+    assert app.title[0].value == "Compare"
+    assert "not the same" in app.warning[0].value
+    assert [s.value for s in app.header] == [
+        "Settings that differ",
+        "Answer, word by word",
+        "Passages",
+        "Verdicts that differ",
+    ]

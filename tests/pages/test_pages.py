@@ -1,0 +1,43 @@
+"""Every page runs without an exception on the data folder of a first start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py"))
+
+
+@pytest.fixture
+def app(sample_home):
+    for name in ("workbench", "workers", "preparation", "further_preparation"):
+        getattr(components.cache, name).clear()
+    components.cache.preparation().future.result()
+    components.cache.further_preparation().future.result()
+    return AppTest.from_file("../../app.py", default_timeout=60)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_something_real_and_no_exception(app, page):
+    app.run()
+    app.switch_page(page).run()
+    assert not app.exception
+    assert app.title
+
+
+def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
+    app.run()
+    embedder = components.cache.workbench().embedder
+    calls = []
+    original = type(embedder).embed
+    monkeypatch.setattr(type(embedder), "embed", lambda self, *a, **k: calls.append(1) or original(self, *a, **k))
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    app.switch_page("pages/ask/ask.py").run()
+    assert calls == []
