@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import streamlit as st
 
 from components import state
 from components.cache import further_preparation, preparation, workbench
 from components.html import escape, show, tag
 from components.style import apply_style
+from engine.cases.query import CaseRow
 from engine.errors import CaseNotFound
 from engine.samples import FIRST_CASE
 from engine.types import Case
@@ -43,9 +47,9 @@ def _wait_for_samples() -> None:
 def _case_picker() -> None:
     rows = workbench().cases.rows(limit=RECENT)
     current = state.open_case_id(FIRST_CASE if workbench().cases.has(FIRST_CASE) else None)
-    ids = [row.id for row in rows]
-    questions = {row.id: row.question for row in rows}
-    if current is not None and current not in questions:
+    labels = _labels(rows)
+    ids = list(labels)
+    if current is not None and current not in labels:
         ids.insert(0, current)
     if not ids:
         return
@@ -53,7 +57,7 @@ def _case_picker() -> None:
         "Open case",
         ids,
         index=ids.index(current) if current in ids else None,
-        format_func=lambda case_id: questions.get(case_id, case_id),
+        format_func=lambda case_id: labels.get(case_id, case_id),
         key=f"case_picker_{current}",
     )
     if chosen is not None and chosen != current:
@@ -62,6 +66,15 @@ def _case_picker() -> None:
     model = next((row.model for row in rows if row.id == current), None)
     if model is not None:
         show(tag("p", "Written by " + tag("b", escape(model)), class_="gw-note"))
+
+
+def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:
+    """A case's question by its id; with the id behind it where cases share a question.
+
+    The select box finds the chosen option by its label, so two equal labels would open one and the same case.
+    """
+    asked = Counter(row.question for row in rows)
+    return {row.id: row.question if asked[row.question] == 1 else f"{row.question} ({row.id})" for row in rows}
 
 
 def open_case() -> Case | None:

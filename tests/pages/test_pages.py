@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -41,3 +42,16 @@ def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
     app.switch_page("pages/ask/corpora.py").run()
     app.switch_page("pages/ask/ask.py").run()
     assert calls == []
+
+
+def test_a_link_opens_its_case_also_when_another_case_asked_the_same(app):
+    store = components.cache.workbench().cases
+    first = store.load(store.rows(limit=1)[0].id)
+    for twin in ("twin-a", "twin-b"):
+        store.save(msgspec.structs.replace(first, id=twin))
+    for twin in ("twin-a", "twin-b"):
+        app.query_params["case"] = twin
+        app.run()
+        assert not app.exception
+        assert app.sidebar.selectbox[0].value == twin
+        assert twin in app.query_params["case"]
