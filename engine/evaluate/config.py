@@ -1,0 +1,130 @@
+"""What is evaluated, as a TOML file that is kept with the results.
+
+study = "refinement"
+data = "bank-investigation"      # a sample world, or the path of a data set
+n = 6                            # examples; 0: all of them
+seeds = [1337, 2024, 42]
+model = "embedded"
+
+[load]                           # passed on to the data set's loader
+[settings.refinement]            # as --set refinement.temperature=0.7
+temperature = 0.7
+[options]                        # the study's own
+[budget]                         # of a served model
+calls = 2000
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.errors import InputError
+from engine.settings import Settings
+from engine.types import Value
+
+CONFIGS = Path(__file__).with_name("configs")
+
+
+class Limit(Value, frozen=True):
+    """What a served model may be asked for over the whole run, earlier parts included; None: no limit."""
+
+    calls: int | None = None
+    tokens: int | None = None
+
+
+class Config(Value, frozen=True):
+    """One evaluation. Empty `methods`: all of the study's. Empty `judge`: nothing that needs one is run."""
+
+    study: str
+    data: str
+    n: int = 0
+    methods: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (1337,)
+    model: str = "embedded"
+    verifier: str = "embedded"
+    judge: str = ""
+    concurrency: int = 4
+    load: dict[str, Any] = {}
+    settings: dict[str, dict[str, Any]] = {}
+    options: dict[str, Any] = {}
+    budget: Limit = Limit()
+
+    def stages(self, seed: int) -> Settings:
+        """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
+        data = Settings().to_dict()
+        for stage, fields in self.settings.items():
+            strange = sorted(set(fields) - set(data.get(stage, {})))
+            if strange or stage not in data:
+                known = ", ".join(data.get(stage, data))
+                raise InputError(f"[settings.{stage}] {', '.join(strange)} is no setting. There are: {known}.")
+            data[stage].update(fields)
+        for stage in ("decoding", "occlusion", "faithfulness"):
+            data[stage]["seed"] = seed
+        try:
+            return msgspec.convert(data, Settings)
+        except msgspec.ValidationError as error:
+            raise InputError(f"A value under [settings] is of the wrong kind: {error}.") from error
+
+
+def read_config(path: Path) -> Config:
+    """The config of a TOML file, or of a preset that is named; raise `InputError` saying what does not fit."""
+    try:
+        text = found(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The config {path} cannot be read ({error.strerror}). Give a TOML file.") from error
+    return parse_config(text, path.name)
+
+
+def parse_config(text: str, name: str = "the config") -> Config:
+    """The config written in `text`."""
+    try:
+        config = msgspec.convert(tomllib.loads(text), Config)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"{name} is no valid config: {error}.") from error
+    if not config.seeds:
+        raise InputError(f"{name} names no seed. Write seeds = [1337], or more of them.")
+    config.stages(config.seeds[0])
+    return config
+
+
+def found(path: Path) -> Path:
+    """The file itself, or the preset of that name where there is no such file."""
+    preset = CONFIGS / f"{path.name.removesuffix('.toml')}.toml"
+    return preset if not path.exists() and preset.exists() and path.parent == Path() else path
+
+
+def presets() -> tuple[str, ...]:
+    """The names of the presets that come with the engine."""
+    return tuple(sorted(path.stem for path in CONFIGS.glob("*.toml")))
+
+
+def departures(config: Config, paper: Config) -> tuple[str, ...]:
+    """Where a run departs from the paper's, one line a field, so that no table is taken for the paper's own.
+
+    >>> departures(Config(study="s", data="x", n=6), Config(study="s", data="x", n=300))
+    ('n: 6, not 300',)
+    """
+    ours, theirs = flat(config.to_dict()), flat(paper.to_dict())
+    return tuple(
+        f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
+        for name in {**ours, **theirs}
+        if ours.get(name) != theirs.get(name) and not name.startswith(("budget", "concurrency"))
+    )
+
+
+def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        found.update(flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value})
+    return found
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "all"
+    return "as the engine has it" if value is None else "none" if value == "" else str(value)

@@ -1,0 +1,79 @@
+"""What a unit works with: models, corpora and settings of one config, loaded when first asked for, once a process."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from engine.answer.write import Write, prompting, quoting
+from engine.corpus.collection import Collection
+from engine.evaluate.config import Config
+from engine.models.embedder import load_embedder
+from engine.models.protocols import Embedder, Entailment, LanguageModel, Reranker, Writer, require
+from engine.models.registry import load_writer
+from engine.models.reranker import load_reranker
+from engine.models.verifier import load_entailment
+from engine.settings import Settings
+
+
+class Tools:
+    """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._collections: dict[str, Collection] = {}
+
+    def settings(self, seed: int) -> Settings:
+        """The settings of a unit."""
+        return self.config.stages(seed)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the quoting reader answers instead of a language model."""
+        return self.config.model in ("auto", "reader")
+
+    @cached_property
+    def writer(self) -> Writer:
+        """The model named, which must be able to write."""
+        model = load_writer(self.config.model)
+        require(model, "generate")
+        return model
+
+    @cached_property
+    def scorer(self) -> LanguageModel:
+        """The model whose probabilities are asked for: the one named, the embedded one for the quoting reader."""
+        model = load_writer("embedded" if self.reads else self.config.model)
+        require(model, "score")
+        return model  # type: ignore[return-value]
+
+    @cached_property
+    def judge(self) -> Writer | None:
+        """The model that judges, None where the config names none."""
+        return load_writer(self.config.judge) if self.config.judge else None
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder of collections and of the cosine metrics."""
+        return load_embedder()
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """The cross-encoder."""
+        return load_reranker()
+
+    @cached_property
+    def verifier(self) -> Entailment:
+        """The verifier of citations and facts."""
+        return load_entailment(self.config.verifier)
+
+    def write(self, seed: int) -> Write:
+        """Whoever answers, at a seed: the quoting reader or the writer."""
+        settings = self.settings(seed)
+        if self.reads:
+            return quoting(self.embedder, settings.reader)
+        return prompting(self.writer, settings.prompting, settings.decoding)
+
+    def collection(self, name: str) -> Collection:
+        """An open collection; raise `CorpusNotFound`, `CorpusMismatch`."""
+        if name not in self._collections:
+            self._collections[name] = Collection.open(name)
+        return self._collections[name]
