@@ -18,7 +18,8 @@
     │   ├── ModelNotFound
     │   ├── CannotDo               the model lacks a capability (score, gradients, ...)
     │   ├── PromptTooLong          over the model's limit; never cut silently
-    │   └── ServerError            a served model failed, timed out or went away
+    │   ├── ServerError            a served model failed, timed out or went away
+    │   └── BudgetSpent            a served model may not be asked any more
     ├── AttributionError       no attribution can be computed for these inputs
     ├── StorageError           the disk is full or the data folder not writable
     └── Cancelled              the user asked to stop
@@ -111,6 +112,10 @@ class ServerError(ModelError):
     def __init__(self, message: str, partial: str = "") -> None:
         super().__init__(message)
         self.partial = partial
+
+
+class BudgetSpent(ModelError):
+    """The calls or tokens that a run may take of a served model are spent."""
 
 
 class AttributionError(GroundworkError):

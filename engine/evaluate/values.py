@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from engine.models.budget import Spent
 from engine.refine.values import Cost
 from engine.types import Case, Value, sha256
 
@@ -49,7 +50,10 @@ class Failure(Value, frozen=True):
 
 
 class Row(Value, frozen=True):
-    """A line of units.jsonl. A failed unit has `failure` and stays in every denominator."""
+    """A line of units.jsonl. A failed unit has `failure` and stays in every denominator.
+
+    `case` is the id of its case file under `cases/`. `served` is what it took of served models.
+    """
 
     unit: Unit
     state: State
@@ -57,7 +61,7 @@ class Row(Value, frozen=True):
     missing: dict[str, str] = {}
     case: str = ""
     cost: Cost = Cost()
-    calls: int = 0
+    served: Spent = Spent()
     unparsed: int = 0
     failure: Failure | None = None
 

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine.errors import ModelNotFound, ServerError
+from engine.models.budget import Budget
 from engine.models.chat import as_messages, turns
 from engine.models.protocols import Can
 from engine.models.server_errors import explain, retry_after, worth_retrying
@@ -35,7 +36,8 @@ class ServerModel:
     """A `Writer` behind an address. Safe to share between threads; at most `concurrency` requests at a time.
 
     `timeout`: seconds without a byte. `attempts`: tries before the first word. `backoff`: seconds before the
-    second try, doubled before each next one. `ignored`: what the server refused to take, of logprobs and seed.
+    second try, doubled before each next one. `budget`: what may be spent, and what has been. `ignored`: what the
+    server refused to take, of logprobs, seed and the count of tokens.
     """
 
     can = Can(why_not=WHY_NOT)
@@ -52,23 +54,25 @@ class ServerModel:
         attempts: int = 4,
         backoff: float = 0.5,
         concurrency: int = 4,
+        budget: Budget | None = None,
     ) -> None:
         self.model = model
         self.base_url = checked_address(base_url or os.environ.get("OPENAI_BASE_URL", "") or OPENAI)
         self.key_env = key_env
         self.name = f"openai:{model}@{self.base_url}"
         self.timeout, self.attempts, self.backoff = timeout, attempts, backoff
+        self.budget = budget or Budget()
         self.ignored: frozenset[str] = frozenset()
         self._renamed = False  # max_tokens became max_completion_tokens
         self._slots = threading.BoundedSemaphore(concurrency)
 
     @classmethod
-    def named(cls, name: str) -> ServerModel:
+    def named(cls, name: str, **options: Any) -> ServerModel:
         """From `openai:MODEL@BASE_URL`; without an address OPENAI_BASE_URL, else OpenAI's own."""
         model, _, address = name.removeprefix("openai:").partition("@http")
         if not model.strip():
             raise ModelNotFound("The name has no model. Write openai:MODEL@BASE_URL.")
-        return cls(model.strip(), f"http{address}" if address else "")
+        return cls(model.strip(), f"http{address}" if address else "", **options)
 
     def generate(
         self,
@@ -79,7 +83,7 @@ class ServerModel:
     ) -> Answer:
         """Write an answer. Tokens with log-probabilities where the server gives them (ids unknown: -1).
 
-        Raises `ServerError` with the text so far in `partial`, `PromptTooLong`, `Cancelled`.
+        Raises `ServerError` with the text so far in `partial`, `PromptTooLong`, `BudgetSpent`, `Cancelled`.
         """
         watch = watch or Watch()
         messages = as_messages(prompt, turns(prompt))
@@ -102,6 +106,7 @@ class ServerModel:
         import openai
 
         while True:
+            self.budget.call()
             try:
                 for chunk in stream_chunks(self._client, self._request(messages, decoding), watch):
                     received.add(chunk)
@@ -109,6 +114,8 @@ class ServerModel:
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 if not self._give_way(str(error)):
                     raise
+            finally:
+                self.budget.read(received.tokens(messages))
 
     def _request(self, messages: list[dict[str, str]], decoding: Decoding) -> dict[str, Any]:
         limit = "max_completion_tokens" if self._renamed else "max_tokens"
@@ -116,6 +123,7 @@ class ServerModel:
             "model": self.model,
             "messages": messages,
             "stream": True,
+            "stream_options": {"include_usage": True},
             "temperature": decoding.temperature,
             limit: decoding.max_new_tokens,
             "logprobs": True,
@@ -130,7 +138,7 @@ class ServerModel:
         if "max_completion_tokens" in refusal and not self._renamed:
             self._renamed = True
             return True
-        refused = {name for name in ("logprobs", "seed") if name in refusal} - self.ignored
+        refused = {name for name in ("logprobs", "seed", "stream_options") if name in refusal} - self.ignored
         self.ignored |= refused
         return bool(refused)
 

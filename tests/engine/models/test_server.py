@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine.answer.generate import answer_with, stamp_of
-from engine.errors import Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
+from engine.errors import BudgetSpent, Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
+from engine.models.budget import Budget
 from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.registry import load_writer
 from engine.models.self_test import self_test
@@ -239,3 +240,12 @@ def test_tokens_that_do_not_spell_the_text_are_left_out():
         (0, 1),
         (1, 1),
     ]
+
+
+def test_a_budget_of_calls_stops_before_the_next_request(server):
+    model = server.model("words", budget=Budget(calls=1))
+    model.generate(tiny_prompt(1), Decoding())
+    with pytest.raises(BudgetSpent):
+        model.generate(tiny_prompt(1), Decoding())
+    assert len(server.seen()["bodies"]) == 1
+    assert model.budget.spent.tokens == (len(tiny_prompt(1).text) + len(TEXT)) // 4
