@@ -58,19 +58,28 @@ def read_jsonl(lines: Iterable[str]) -> Iterator[dict[str, Any] | RecordError]:
 
     `_id` is read as `id`; a record without either gets its line number.
     """
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        if len(line) > LINE_LIMIT:
-            yield RecordError(f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}.")
-            continue
-        try:
-            data = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
-            yield RecordError(f"Line {number} is no JSON ({error}). Write one object a line.")
-            continue
-        if not isinstance(data, dict):
-            yield RecordError(f"Line {number} is no JSON object. Write one object a line.")
+    for number, data in numbered_jsonl(lines):
+        if isinstance(data, RecordError):
+            yield data
             continue
         given = data.pop("_id", None)
         yield {**data, "id": str(data.get("id", given if given is not None else number))}
+
+
+def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | RecordError]]:
+    """(line number from 1, object as it stands, or what is wrong with the line) of every line that is not blank."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, _object(number, line)
+
+
+def _object(number: int, line: str) -> dict[str, Any] | RecordError:
+    if len(line) > LINE_LIMIT:
+        return RecordError(f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}.")
+    try:
+        data = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        return RecordError(f"Line {number} is no JSON ({error}). Write one object a line.")
+    if not isinstance(data, dict):
+        return RecordError(f"Line {number} is no JSON object. Write one object a line.")
+    return data
