@@ -8,8 +8,7 @@ weights of a whole long prompt would fill the memory. Layers without attention (
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from engine.attribute.input_x_gradient import Inputs, inputs_of, memory_named
 from engine.attribute.relevance import Relevance
 from engine.attribute.spans import Span, content_mask, span_masks
 from engine.errors import CannotDo
+from engine.models.eager import eager_attention
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, require
 from engine.progress import Watch
@@ -118,14 +118,3 @@ def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:
         norms = norms.repeat_interleave(weight.shape[1] // norms.shape[0], dim=0)  # (heads, keys)
         total += (weight[0].float() * norms[:, None]).sum(0).cpu().numpy()
     return total
-
-
-@contextmanager
-def eager_attention(module: Any) -> Iterator[None]:
-    """Attention weights can be had from the eager implementation only; put the old one back afterwards."""
-    before = module.config._attn_implementation
-    module.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        module.set_attn_implementation(before)

@@ -1,7 +1,9 @@
 """What an effect has to exceed before it means anything (METHODS section 0).
 
-*Numerical floor*: the same row scored alone and in its batch. Two equal rows inside one batch differ by exactly
-0 and would be no floor; a batched row against the same row alone differed by 0.05 to 0.35 nats in bf16.
+*Numerical floor*: the same row scored in its batch and alone, the second time with eager attention. Two equal rows
+inside one batch differ by exactly 0 and would be no floor; so does, on a CPU, most often a batched bf16 row against the
+same row alone, since both sum in the same order, although each is 0.05 to 0.4 nats from float32. Eager attention sums
+in another order: the two differ by as much as either differs from float32.
 *Placebo floor*: passages from other documents, inserted one at a time; an effect no larger than an unrelated
 passage's says nothing of the passage's content.
 """
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.attribute.spans import Mask
+from engine.models.eager import summed_otherwise
 from engine.models.protocols import LanguageModel, TokenPrompt
 from engine.prompts import fill
 from engine.text import words
@@ -83,5 +86,6 @@ def numerical_floor(
 ) -> Floats:
     """Largest |difference| between a row alone and in the batch that gave `scored`, shape (spans,), nats."""
     chosen = list(numerical_rows([len(row.ids) for row in rows]))
-    alone = np.concatenate([model.score([rows[i]], ids) for i in chosen])
+    with summed_otherwise(model, len(rows[0].ids) + len(ids)):
+        alone = np.concatenate([model.score([rows[i]], ids) for i in chosen])
     return largest_change(alone, scored[chosen], masks)

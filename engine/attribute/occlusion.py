@@ -107,6 +107,10 @@ def _exact(
     if texts and len(rows.placebos) < settings.placebos:
         said = f"The placebo floor stands on {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
         result = replace(result, notes=(*result.notes, said))
+    if result.numerical_floor == 0.0 and getattr(model, "dtype", "float32") != "float32":
+        said = f"Rounding did not show in the floor, yet {model.name} computes in {getattr(model, 'dtype', '')}: "
+        said += "differences of a few tenths of a nat may be rounding."
+        result = replace(result, notes=(*result.notes, said))
     return result, rows.stopped
 
 

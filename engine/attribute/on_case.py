@@ -179,7 +179,11 @@ def used_supports_of(
     scored = occlusion(model, prompt, answer, spans=spans, placebos=texts, settings=settings.occlusion, watch=watch)
     passages = {number: passage.text for number, passage in enumerate(case.passages, start=1)}
     result = replace(used_supports(scored, answer, passages, verifier, watch), notes=(*notes, *scored.notes))
-    extra = {"occlusion": settings.occlusion.to_dict(), "verifier": verifier.name}
+    extra = {
+        "occlusion": settings.occlusion.to_dict(),
+        "placebos": [passage.id for passage in placebos],
+        "verifier": verifier.name,
+    }
     return _analysis(case, model, settings, "used x supports", result.to_dict(), extra)
 
 

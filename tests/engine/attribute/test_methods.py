@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -169,26 +171,25 @@ def half(kind="llama"):
     return HuggingFaceModel(f"{kind} in bfloat16", module, model.tokenizer)
 
 
-@pytest.mark.parametrize("kind", ["llama", "qwen3", "gpt2", "lfm2"])
-def test_bfloat16_scores_are_within_a_few_floors_of_float32(kind):
-    """Rounding of the weights and activations; the floors measure what batching alone does."""
-    coarse, fine = half(kind), tiny_model(kind)
-    prompt, answer = tiny_prompt(4), an_answer(fine)
-    ours = occlusion(coarse, prompt, answer, placebos=["Ships sail on the wide sea."] * 5)
-    reference = occlusion(fine, prompt, answer, floors=False)
-    assert np.corrcoef(ours.scores[0], reference.scores[0])[0, 1] > 0.9
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "gemma"])
+def test_bfloat16_scores_are_within_a_few_floors_of_the_same_weights_in_float32(kind):
+    coarse = half(kind)
+    fine = HuggingFaceModel(kind, deepcopy(coarse.module).float(), coarse.tokenizer)
+    prompt, answer = tiny_prompt(4), an_answer(coarse)
+    ours = occlusion(coarse, prompt, answer)
+    exact = occlusion(fine, prompt, answer)
+    rounding = np.abs(np.array(ours.scores) - exact.scores).max()
+    assert ours.numerical_floor > 0
+    assert rounding <= 4 * ours.numerical_floor
+    assert exact.numerical_floor < 1e-3 < ours.numerical_floor
 
 
-def test_floors_are_not_identically_zero_in_bfloat16():
-    found = []
-    for width, layers in ((64, 2), (96, 3), (160, 3), (256, 4)):
-        model = wide(width, layers)
-        for count in (4, 8):
-            answer = an_answer(model)
-            result = occlusion(model, tiny_prompt(count), answer, placebos=["Ships sail on the wide sea."] * 5)
-            found.append(result.numerical_floor)
-            assert result.placebo_floor > 0
-    assert max(found) > 0
+def test_a_floor_of_zero_in_bfloat16_is_said_to_be_none():
+    """Gemma's attention is eager as it is: there is no second order of sums to hold it against."""
+    model = half("gemma")
+    result = occlusion(model, tiny_prompt(4), an_answer(model))
+    assert result.numerical_floor == 0.0
+    assert any("Rounding did not show" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(("width", "layers", "count"), [(64, 2, 4), (96, 3, 8), (160, 3, 8), (256, 4, 4)])

@@ -26,10 +26,16 @@ def test_rows_from_the_shared_beginning_equal_whole_rows(kind):
     model, rows, answer = a_case(kind)
     rows.append(rows[0])
     found = score_from_prefix(model.module, rows, answer)
-    if kind == "lfm2":
-        assert found is None
-        return
+    assert found is not None
     assert found == pytest.approx(score_rows(model.module, rows, answer), rel=1e-4, abs=1e-4)
+
+
+def test_a_convolution_is_continued_at_every_place_of_the_row():
+    model, rows, answer = a_case("lfm2", 2)
+    rows = [rows[0], *(rows[0][:cut] + rows[0][cut + 1 :] for cut in range(1, len(rows[0]) - 1, 7))]
+    found = score_from_prefix(model.module, rows, answer)
+    assert found == pytest.approx(score_rows(model.module, rows, answer), rel=1e-4, abs=1e-4)
+    assert np.abs(found[1:] - found[0]).max(axis=1).min() > 1e-4
 
 
 def test_a_row_costs_what_follows_the_removed_passage():
