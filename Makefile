@@ -31,6 +31,7 @@ DATA ?= data
 bench-retrieval bench-models bench-attribution: $(VENV)/.dev
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA)
+	$(BIN)/python -m bench.scale --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA)
 	$(BIN)/python -m bench.language_model --data $(DATA)

@@ -9,25 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import QuotingReader, Reading
-from engine.corpus import store
 from engine.corpus.collection import Collection, embedding_text
 from engine.models.embedder import load_embedder
 from engine.models.reranker import load_reranker
-from engine.retrieve.search import search, search_many
+from engine.retrieve.search import search_many
 from engine.settings import Retrieval
 from engine.types import Passage
 
@@ -163,91 +158,12 @@ def refusal_figures(folder: Path, collection: Collection) -> None:
     )
 
 
-def search_ratio(collection: Collection, size: int = 100_000, repeats: int = 30) -> None:
-    """Time of a search over `size` stored vectors (real ones plus noise) over that of embedding the question."""
-    large = enlarged(collection, size)
-    rng = random.Random(1)
-    passages = large.snapshot().passages
-    questions = [" ".join(rng.choice(passages).text.split()[:12]) + f" {i}?" for i in range(2 * repeats + 1)]
-    started = time.perf_counter()
-    search(large, questions.pop())
-    show(passages=size, first_search_seconds=round(time.perf_counter() - started, 2))
-    for mode in MODES:
-        ratios = []
-        for asked, embedded in zip(questions[:repeats], questions[repeats:], strict=True):
-            started = time.perf_counter()
-            large.embedder.embed([embedded + mode])
-            middle = time.perf_counter()
-            search(large, asked + mode, Retrieval(mode=mode))
-            ratios.append((time.perf_counter() - middle) / (middle - started))
-        show(passages=size, mode=mode, search_over_embedding=round(float(np.median(ratios)), 2), goal="< 3")
-
-
-def enlarged(collection: Collection, size: int) -> Collection:
-    """A collection of `size` passages: the given ones again and again, their vectors with noise."""
-    small = collection.snapshot()
-    rng = np.random.default_rng(0)
-    rows = np.arange(size) % len(small.passages)
-    vectors = small.vectors[rows] + rng.normal(0, 0.03, (size, small.vectors.shape[1])).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    passages = tuple(
-        msgspec.structs.replace(small.passages[row], id=f"{small.passages[row].id}#{i}") for i, row in enumerate(rows)
-    )
-    large = Collection.create("large", collection.embedder)
-    store.write_generation(large.folder, store.Snapshot(large.manifest, small.documents, passages, vectors))
-    return large
-
-
-MEMORY = """
-import json, resource, sys
-import numpy as np
-from engine.corpus import index
-from engine.corpus.collection import Collection
-from engine.retrieve.search import search
-
-class Stored:
-    name, dimensions = "stored", 384
-    def embed(self, texts, watch=None):
-        rng = np.random.default_rng(len(texts))
-        vectors = rng.normal(size=(len(texts), 384)).astype(np.float32)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-peak = lambda: round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
-collection = Collection.create("large", Stored())
-report = collection.ingest([sys.argv[1]])
-ingested = peak()
-search(collection, "which words stand here")
-print(json.dumps({"passages": report.passages, "ingest_seconds": round(report.seconds, 1),
-                  "peak_gb_ingest": ingested, "peak_gb_with_search_and_index": peak(), "goal": "< 2"}))
-"""
-
-
-def memory(size: int = 100_000) -> None:
-    """Peak resident memory of a process that ingests `size` passages of about 90 words and searches them."""
-    rng = random.Random(2)
-    words = [f"{a}{b}{c}" for a in "bdfgklmnprstvz" for b in "aeiou" for c in ("n", "ral", "st", "mic", "tor")]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.jsonl"
-        with path.open("w") as file:
-            for number in range(size):
-                text = " ".join(rng.choices(words, k=90))
-                file.write(json.dumps({"_id": f"d{number}", "title": f"Title {number}", "text": f"{text}."}) + "\n")
-        done = subprocess.run(
-            [sys.executable, "-c", MEMORY, str(path)],
-            env={**os.environ, "GROUNDWORK_HOME": folder},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    print(done.stdout.strip(), flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="xquad_en,nq_gold_passage,clapnq")
     parser.add_argument("--limit", type=int, default=1_000_000, help="questions a set that the reader answers")
-    parser.add_argument("--skip", default="", help="any of: recall,reader,refusal,rate,search,memory")
+    parser.add_argument("--skip", default="", help="any of: recall,reader,refusal,rate")
     parser.add_argument("--home", default="", help="keep the collections here instead of in a temporary folder")
     options = parser.parse_args()
     skip = set(options.skip.split(","))
@@ -264,10 +180,6 @@ def main() -> None:
                 refusal_figures(place, collection)
         if "rate" not in skip:
             ingest_ratio(options.data / "nq_gold_passage")
-        if "search" not in skip:
-            search_ratio(collection)
-        if "memory" not in skip:
-            memory()
 
 
 if __name__ == "__main__":

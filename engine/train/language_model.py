@@ -26,6 +26,7 @@ from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedTokenizerFast
 from engine.train.batches import Batch, Sample, batches, encode
 from engine.train.jobs import LEVELS, Job, Level, Mixture, easier, sample
 from engine.train.jobs_facts import FACT_JOBS
+from engine.train.jobs_reason import REASON_JOBS
 from engine.train.jobs_refine import REFINE_JOBS
 from engine.train.losses import losses, training_heads
 from engine.train.real_text import RealText, load_real_text
@@ -35,6 +36,7 @@ STAGES = (
     (0.7, Mixture(real=0.1, bare=0.2, short=0.1)),
     (0.3, Mixture(real=0.12, memory=0.03, short=0.1, unanswerable=0.1, jobs=0.25, alce=0.04)),
 )  # share of the time, mixture: refusals and small jobs last, since refusals taught early are overused
+JOBS = FACT_JOBS + REFINE_JOBS + REASON_JOBS
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number, (share, mixture) in enumerate(stages(options)):
         minutes = options.minutes * share
         recipe = Recipe(minutes=minutes, level=level, seed=options.seed + number, mixture=mixture)
-        level = train(model, tokenizer, recipe, text, FACT_JOBS + REFINE_JOBS, options.out)["level"]
+        level = train(model, tokenizer, recipe, text, JOBS, options.out)["level"]
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import random
 import pytest
 
 from engine.prompts import template
+from engine.reason.decompose import parse
+from engine.reason.options import parse_choice, stated_answer
 from engine.train.jobs import LEVELS
 from engine.train.jobs_facts import (
     AGREES,
@@ -17,6 +19,7 @@ from engine.train.jobs_facts import (
     other_value,
     text_of,
 )
+from engine.train.jobs_reason import REASON_JOBS, chain_of, final_answer_job, sub_answer_job, sub_questions_job
 from engine.train.jobs_refine import REFINE_JOBS, SOUND, draft_of
 
 EASY = LEVELS[2]
@@ -66,10 +69,30 @@ def test_a_critique_finds_a_fault_exactly_where_draft_and_revision_differ():
     assert 5 < sum(d.critique == SOUND for d in made) < 50
 
 
-@pytest.mark.parametrize("job", dict.fromkeys(FACT_JOBS + REFINE_JOBS))
+@pytest.mark.parametrize("job", dict.fromkeys(FACT_JOBS + REFINE_JOBS + REASON_JOBS))
 def test_a_job_is_a_prompt_of_its_template_then_one_reply(job):
     pieces = job(EASY, random.Random(3))
     assert [p.part for p in pieces[-2:]] == ["real", "end"]
     assert {p.part for p in pieces[:-2]} == {"prompt"}
     opening = template(job.__name__.removesuffix("_job")).split(".")[0]
     assert pieces[0].text.startswith(opening)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_parsers_of_raise_read_what_the_jobs_teach(seed):
+    chain = chain_of(EASY, random.Random(seed))
+    reply = sub_questions_job(EASY, random.Random(seed))[-2].text
+    assert parse(reply) == (chain.subs, ())
+    assert chain.facts[0].triple.object == chain.facts[1].triple.subject
+    final = final_answer_job(EASY, random.Random(seed))[-2].text
+    if chain.problem.options:
+        assert parse_choice(final, chain.problem.options) == chain.correct
+        assert chain.problem.options[chain.correct] == chain.facts[1].triple.object
+    else:
+        assert stated_answer(final) == chain.facts[1].triple.object
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sub_answer_is_a_passage_of_its_prompt_and_later_steps_are_not_in_it(seed):
+    *prompt, reply, _ = sub_answer_job(EASY, random.Random(seed))
+    assert sum(piece.text.rstrip().endswith(reply.text) for piece in prompt) == 1
