@@ -6,7 +6,7 @@ import itertools
 
 import streamlit as st
 
-from components.html import escape, show, tag
+from components.html import escape, plain, show, tag
 from engine.types import Document, Passage
 
 LIMIT = 60_000  # characters drawn at once; a browser slows down well before a megabyte of markup
@@ -14,7 +14,7 @@ LIMIT = 60_000  # characters drawn at once; a browser slows down well before a m
 
 def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
     """Draw the text; each passage stands behind a bar with its number, page and length; overlap is said."""
-    st.subheader(document.title or document.id)
+    st.subheader(plain(document.title or document.id))
     words = [len(passage.text.split()) for passage in passages]
     overlapping = sum(a.end > b.start for a, b in itertools.pairwise(passages))
     facts = [f"{len(document.text):,} characters", f"{len(passages)} passages"]

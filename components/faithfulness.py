@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from components.html import plain
 from components.style import NEGATIVE, POSITIVE
 from engine.attribute.faithfulness import Curves
 from engine.attribute.on_case import FaithfulnessReport
@@ -63,4 +64,4 @@ def _tables(report: FaithfulnessReport) -> None:
             ),
             hide_index=True,
         )
-        st.caption(f"{report.forwards} forward passes, {report.seconds:.1f} s, scored by {report.model}.")
+        st.caption(f"{report.forwards} forward passes, {report.seconds:.1f} s, scored by {plain(report.model)}.")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from components.cache import further_preparation, preparation, workbench
-from components.html import escape, show, tag
+from components.html import escape, plain, show, tag
 from components.style import apply_style
 from engine.cases.query import CaseRow
 from engine.errors import CaseNotFound
@@ -31,7 +31,7 @@ def draw_frame() -> None:
         _case_picker()
     for run in (preparation(), further_preparation()):
         if run.problem:
-            st.warning(f"The samples could not be prepared. {run.problem}")
+            st.warning(f"The samples could not be prepared. {plain(run.problem)}")
 
 
 @st.fragment(run_every=1.0)
@@ -86,5 +86,5 @@ def open_case() -> Case | None:
     try:
         return workbench().cases.load(case_id)
     except CaseNotFound as error:
-        st.warning(str(error))
+        st.warning(plain(str(error)))
         return None

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import streamlit as st
 
 from engine.cases.markup import escape, tag, visible
 
-__all__ = ["chips", "escape", "show", "tag", "visible"]
+__all__ = ["chips", "escape", "plain", "show", "tag", "visible"]
+
+_MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
+_ICON = re.compile(r"(?<=:)(?=[\w/\\+-]+:)")
+
+
+def plain(text: str) -> str:
+    """Text for a Streamlit element that reads Markdown (messages, captions, labels): every mark is taken as a sign.
+
+    A word joiner keeps `:name:` from becoming an icon, which Streamlit draws after the marks are read.
+    """
+    return _ICON.sub("\u2060", _MARKS.sub(r"\\\g<0>", " ".join(visible(text).split())))
 
 
 def chips(values: Sequence[tuple[str, str]], kind: str = "chip") -> str:

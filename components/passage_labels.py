@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from components.html import visible
+from components.html import plain, visible
 from engine.cases.review import Review
 from engine.types import Case
 
@@ -26,14 +26,14 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
             _choice(number, label, mark, f"{key}_{number}", disabled)
             by = review.labels.get(number)
             if by is not None:
-                st.caption(f"marked by {visible(by.author)}")
+                st.caption(f"marked by {plain(by.author)}")
             elif passage.relevant is not None:
                 st.caption("labelled in the data")
         with right:
             title = passage.title or passage.document
             st.text(visible(f"{number} · {title}"))
             cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
-            st.caption(_plain(cut))
+            st.caption(plain(cut))
 
 
 def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> None:
@@ -48,8 +48,3 @@ def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> No
     )
     if chosen is not None and chosen != label:
         mark(number, chosen)
-
-
-def _plain(text: str) -> str:
-    """Text for a caption with Markdown's signs taken as signs."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|$:<>~" else c for c in visible(text).replace("\n", " "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components import state
+from components.html import plain
 
 
 def wait_for(name: str, saying: str) -> None:
@@ -13,7 +14,7 @@ def wait_for(name: str, saying: str) -> None:
     if run is not None and run.running:
         poll(name, saying)
     elif run is not None and run.problem:
-        st.error(run.problem)
+        st.error(plain(run.problem))
 
 
 @st.fragment(run_every=0.8)
@@ -22,7 +23,7 @@ def poll(name: str, saying: str) -> None:
     run = state.run_of(name)
     if run is None or not run.running:
         st.rerun()
-    st.progress(run.done / run.total if run.total else 0.0, text=f"{saying}. {run.stage}")
+    st.progress(run.done / run.total if run.total else 0.0, text=f"{saying}. {plain(run.stage)}")
     if st.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
         run.stop()
 

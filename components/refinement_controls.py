@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.html import visible
+from components.html import plain, visible
 from components.runs import Run, start
 from components.variants import variant_cards
 from engine.evaluate.refinement import refine_saved
@@ -83,7 +83,9 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
         st.rerun()
     found = reports_of(run.case).get(report_id) if run.case else None
     done = [n for n in names if found and n in found.refinement.variants]
-    st.progress(len(done) / len(names), text=f"{run.stage or 'starting'}: {len(done)} of {len(names)} conditions")
+    st.progress(
+        len(done) / len(names), text=f"{plain(run.stage or 'starting')}: {len(done)} of {len(names)} conditions"
+    )
     if st.button("Cancel", key="cancel_refinement", disabled=run.cancelling):
         run.stop()
         st.rerun(scope="fragment")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.html import escape, show, tag, visible
+from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.runs import start
 from engine.errors import GroundworkError
@@ -53,7 +53,7 @@ def _rate_step(case: Case, solution: Solution, step: ReasonStep, raters: list[Ra
         left, right = st.columns([4, 1])
         left.text(visible(f"{hit.passage.title or hit.passage.document}: {hit.passage.text}"))
         if said:
-            left.caption(visible("; ".join(said)))
+            left.caption(plain("; ".join(said)))
         level = own.level(step.number, hit.passage.id)
         options = (NOT_RATED, *LEVELS)
         picked = right.selectbox(
@@ -70,7 +70,7 @@ def _keep(case: Case, ratings: Ratings) -> None:
     try:
         workbench().cases.add_analysis(case.id, ratings_analysis(case, ratings))
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     st.rerun()
 
@@ -91,5 +91,5 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
         st.rerun()
     warning = judge_warning(judge, (solution.model,)) if judge else ""
     if warning:
-        st.warning(warning)
+        st.warning(plain(warning))
     wait_for(name, "Rating")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import chips, show, visible
+from components.html import chips, plain, show, visible
 from components.library import note
 from engine.cases.places import Place, places
 from engine.cases.report.review import when
@@ -22,7 +22,7 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, *, key: s
     """The status and who set it, the ways on from it, and what a change of the history would be detected by."""
     show(chips([("status", review.status), *([("by", review.reviewer)] if review.reviewer else [])]))
     if chain.problem:
-        st.error(chain.protection)
+        st.error(plain(chain.protection))
     else:
         note(chain.protection)
     if chain.head:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
+from components.html import plain
 from components.runs import Run, start
 from components.step_tree import final_card, plan_card, step_card
 from engine.cases.store import new_case_id, now
@@ -63,7 +64,7 @@ def watch_run(case: Case) -> None:
         st.rerun()
     label = method_of(run.label).label
     share = min(1.0, run.done / run.total) if run.total else 0.0
-    st.progress(share, text=f"{label}: {run.stage or 'waiting for its turn'}")
+    st.progress(share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     if st.button("Cancel", key="cancel_steps", disabled=run.cancelling):
         run.stop()
     found = [s for s in solutions_of(run.case) if s.method == run.label] if run.case else []
@@ -82,7 +83,7 @@ def say_how_it_ended(case: Case) -> None:
     if run.was_cancelled:
         st.info("Stopped. The steps that were finished are kept below.")
     else:
-        st.error(run.problem)
+        st.error(plain(run.problem))
 
 
 def writers() -> list[str]:
@@ -113,7 +114,7 @@ def problem_form() -> None:
     with st.popover("Problems of the science primer"):
         for number, question in enumerate(primer().questions[:SAMPLES] if PRIMER in corpora else ()):
             values = (question.question, "\n".join(question.options))
-            st.button(question.question, key=f"problem_{number}", type="tertiary", on_click=_fill, args=values)
+            st.button(plain(question.question), key=f"problem_{number}", type="tertiary", on_click=_fill, args=values)
     with st.form("problem", border=False):
         text = st.text_area("Problem", key="problem_text", height=90)
         left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
@@ -136,7 +137,7 @@ def _open(text: str, options: str, corpus: str) -> None:
         case = new_case(problem, corpus, new_case_id(), now())
         workbench().cases.save(case)
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     state.open_case(case.id)
     st.rerun()

@@ -6,31 +6,36 @@ Text is untrusted. Characters that would not be seen, or that would reorder what
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 
-# Bidirectional controls can reorder the text around them.
-_CONTROLS = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)}
-_NONCHARACTERS = {0xFFFE, 0xFFFF}
+# Bidirectional controls can reorder the text around them; the others take no room, or end a line where none ends.
+_REORDER = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C)
+_HIDDEN = (0xAD, 0x115F, 0x1160, 0x180E, 0x200B, 0x2028, 0x2029, *range(0x2060, 0x2066), 0x3164, 0xFEFF, 0xFFA0)
+_TAGS = range(0xE0000, 0xE0080)
+_DRAWN = {
+    **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
+    **{code: f"[U+{code:04X}]" for code in (*range(0x80, 0xA0), *_HIDDEN, *_TAGS)},
+    **{code: f"[{unicodedata.name(chr(code)).title()}]" for code in _REORDER},
+    **{plane | low: "\ufffd" for plane in range(0, 0x110000, 0x10000) for low in (0xFFFE, 0xFFFF)},
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
+    0x7F: "\u2421",
+}
+_MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+# No script stacks more than four marks on a letter; a tower of them covers the lines above it.
+_TOWER = re.compile(f"({_MARK}{{4}})({_MARK}+)")
 
 
 def visible(text: str) -> str:
-    """Text with invisible controls made visible: bidirectional overrides, ANSI escapes, other control characters.
+    """Text with what would not be seen made visible: bidirectional overrides, ANSI escapes, characters without width.
+
+    Joiners inside a word stay, since emoji and several scripts need them. Of a tower of combining marks the first
+    four stay.
 
     >>> visible("a\\x1b[31mb")
     'a␛[31mb'
     """
-    return "".join(_visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    code = ord(character)
-    if character in _CONTROLS:
-        return f"[{unicodedata.name(character, 'CONTROL').title()}]"
-    if code < 32 and character not in "\n\t":
-        return chr(0x2400 + code)
-    if 0x7F <= code < 0xA0:
-        return "\u2421" if code == 0x7F else f"[U+{code:04X}]"
-    return "\ufffd" if 0xD800 <= code <= 0xDFFF or code & 0xFFFF in _NONCHARACTERS else character
+    return _TOWER.sub(lambda found: f"{found[1]}[{len(found[2])} more marks]", text.translate(_DRAWN))
 
 
 def escape(text: str) -> str:

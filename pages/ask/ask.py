@@ -6,7 +6,7 @@ from components import state
 from components.cache import document_lengths, workbench, workers
 from components.evidence import evidence
 from components.frame import open_case
-from components.html import escape, show, tag
+from components.html import escape, plain, show, tag
 from components.provenance import provenance
 from components.runs import Run, start
 from components.steps import draw_steps
@@ -67,7 +67,7 @@ def finish(run: Run[Case]) -> None:
     if run.was_cancelled:
         st.info("Stopped. The steps that were finished are kept in this case.")
     elif run.problem:
-        st.error(run.problem)
+        st.error(plain(run.problem))
     else:
         state.forget_run("ask")
 

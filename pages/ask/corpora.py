@@ -9,7 +9,7 @@ import streamlit as st
 from components import state
 from components.cache import further_preparation, workbench, workers
 from components.document import document_view
-from components.html import visible
+from components.html import plain, visible
 from components.polling import wait_for
 from components.runs import Run, start
 from components.steps import duration
@@ -55,7 +55,7 @@ def draw_report(run: Run[IngestReport]) -> None:
     if run.was_cancelled:
         st.info("Stopped. Nothing was added; what was embedded is kept for the next try.")
     elif run.problem:
-        st.error(run.problem)
+        st.error(plain(run.problem))
     else:
         report = run.future.result()
         st.success(
@@ -63,7 +63,7 @@ def draw_report(run: Run[IngestReport]) -> None:
             f" {duration(report.seconds)}. The corpus has {report.documents} documents, {report.passages} passages."
         )
         for name, reason in report.skipped:
-            st.warning(reason if reason.startswith(name) else f"{name}: {reason}")
+            st.warning(plain(reason if reason.startswith(name) else f"{name}: {reason}"))
 
 
 def add_documents() -> None:
@@ -112,12 +112,12 @@ def overview() -> str | None:
 @st.dialog("Remove a corpus")
 def confirm_removal(name: str) -> None:
     """Ask before removing; cases are not touched."""
-    st.write(f"Remove {name} with its documents and index? Cases keep the passages that they were given.")
+    st.write(f"Remove {plain(name)} with its documents and index? Cases keep the passages that they were given.")
     if st.button("Remove", type="primary"):
         try:
             remove(name)
         except GroundworkError as error:
-            st.error(str(error))
+            st.error(plain(str(error)))
         else:
             st.rerun()
 
@@ -150,7 +150,7 @@ def look_into(name: str) -> None:
     try:
         snapshot = Collection.open(name).snapshot()
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     if not snapshot.documents:
         st.info("This corpus is empty. Add files above.")

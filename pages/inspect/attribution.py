@@ -8,7 +8,7 @@ from components.attribution import attribution_table, floors_line
 from components.cache import workbench, workers
 from components.faithfulness import faithfulness_view
 from components.frame import open_case
-from components.html import escape, show, tag
+from components.html import escape, plain, show, tag
 from components.runs import start
 from components.token_map import token_map
 from components.used_supports import used_supports_view
@@ -33,7 +33,7 @@ def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
         st.rerun()
     right.caption(cost)
     if run is not None and run.problem:
-        st.info(run.problem) if run.was_cancelled else st.error(run.problem)
+        (st.info if run.was_cancelled else st.error)(plain(run.problem))
 
 
 @st.fragment(run_every=0.8)
@@ -71,7 +71,7 @@ def occlusion_tab(case: Case, model: str) -> None:
         attribution = Attribution.from_dict(found.result)
         banners(attribution.notes)
         attribution_table(attribution, case)
-        st.caption(floors_line(attribution))
+        st.caption(plain(floors_line(attribution)))
         alone = attribution.details.get("alone")
         if alone:
             with st.expander("Each passage alone: two copies of one fact hide each other when only one is left out"):
@@ -97,14 +97,14 @@ def tokens_tab(case: Case, model: str) -> None:
     token_map(result, case, key=f"token_map_{case.id}")
     for note in result.notes:
         if not note.startswith("Written by "):
-            st.caption(note)
+            st.caption(plain(note))
     if result.argmax_differs:
         st.caption(
-            f"At {len(result.argmax_differs)} tokens (dotted) {result.model} would itself have chosen another one; the"
-            " token of the answer is explained all the same."
+            f"At {len(result.argmax_differs)} tokens (dotted) {plain(result.model)} would itself have chosen another"
+            " one; the token of the answer is explained all the same."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
-    st.caption(f"Input x gradient of the {result.target.replace('_', '-')} by {result.model}. {cost}.")
+    st.caption(f"Input x gradient of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
 
 
 def faithfulness_tab(case: Case, model: str) -> None:

@@ -7,7 +7,7 @@ from components import state
 from components.cache import workbench, workers
 from components.facts import facts_tree, measures_view, tracked_changes
 from components.frame import open_case
-from components.html import chips, escape, show, tag, visible
+from components.html import chips, escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.runs import Run, start
 from components.used_supports import used_supports_view
@@ -44,7 +44,7 @@ def own_draft() -> None:
         case = workbench().audit(AuditRecord(question=question, passages=(), answer=draft, model="pasted"))
         workbench().cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=corpus))
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     state.open_case(case.id)
     st.rerun()
@@ -91,7 +91,7 @@ def controls(case: Case) -> None:
         " Nothing is sent anywhere."
     )
     if running is not None and running.problem:
-        st.info(running.problem) if running.was_cancelled else st.error(running.problem)
+        (st.info if running.was_cancelled else st.error)(plain(running.problem))
 
 
 def decisions_of(case: Case, record: AreRecord) -> dict[str, Decision]:
@@ -123,7 +123,7 @@ def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) 
     try:
         workbench().cases.add_mark(case.id, draft)
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
     else:
         st.rerun()
 
@@ -154,10 +154,10 @@ def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | 
     with st.container(border=True):
         show(tag("div", tag("b", f"{escape(edit.id)}. ") + escape(f"{old} → {new}")))
         show(chips([("status", status), ("fact", record.facts[edit.fact].fact.text), ("because", edit.why)]))
-        with st.expander(visible(f"The passage: {edit.evidence.title or edit.evidence.document}")):
+        with st.expander(plain(f"The passage: {edit.evidence.title or edit.evidence.document}")):
             st.text(visible(edit.evidence.text))
         if edit.ruling is not None:
-            st.caption(visible(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
+            st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
         if edit.status == "suggestion":
             st.caption("A suggestion is not put in: change the answer by hand if you agree.")
             return

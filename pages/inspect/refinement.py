@@ -8,7 +8,7 @@ from components import state
 from components.advice import advice_view, judgement_view, quartile_view, task_table
 from components.cache import workbench, workers
 from components.frame import open_case
-from components.html import escape, show, tag, visible
+from components.html import escape, plain, show, tag, visible
 from components.passage_labels import passage_labels
 from components.polling import result_of, wait_for
 from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
@@ -42,7 +42,7 @@ def side_by_side(report: Report, names: Iterable[str]) -> None:
         written = [n for n in value.order if n in value.variants and value.variants[n].turns]
         name = st.selectbox("Condition", written, key="refine_prompt_of")
         for turn in value.variants[name].turns if name else ():
-            st.caption(f"{turn.purpose}: what was asked, then the reply")
+            st.caption(f"{plain(turn.purpose)}: what was asked, then the reply")
             st.code(visible(turn.prompt.text).strip("\n"), language=None, wrap_lines=True)
             st.code(visible(turn.reply.text) or "(empty)", language=None, wrap_lines=True)
 
@@ -55,8 +55,8 @@ def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Setti
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {value.threshold.rule}, {value.threshold.n} cases behind it."
-            " S3 is string matching: it cannot see a detail made up inside a well-cited sentence."
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}, {value.threshold.n} cases"
+            " behind it. S3 is string matching: it cannot see a detail made up inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
         st.subheader("Words of A: underlined in green where a passage has them, wavy where none has")
@@ -96,7 +96,7 @@ def passages_tab(case: Case, review: Review) -> None:
         try:
             workbench().cases.add_mark(case.id, _draft(number, chosen, author.strip(), review))
         except GroundworkError as error:
-            st.error(str(error))
+            st.error(plain(str(error)))
             return
         st.rerun()
 
@@ -115,8 +115,8 @@ def scores_tab(case: Case, report: Report) -> None:
         st.caption("The verifier has not been asked about these answers: the citation scores come with the next run.")
     score_table(report_scores(report, case.passages), report.refinement)
     st.caption(
-        f"Citation scores by {report.verifier or 'no verifier'}: pairs with an entailment probability above one half."
-        " A dash is a score that is not defined here; a green edge is better than A, an orange one worse."
+        f"Citation scores by {plain(report.verifier or 'no verifier')}: pairs with an entailment probability above one"
+        " half. A dash is a score that is not defined here; a green edge is better than A, an orange one worse."
     )
     facts_line(report)
 

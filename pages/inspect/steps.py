@@ -5,7 +5,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench
 from components.frame import open_case
-from components.html import escape, show, tag
+from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
@@ -66,7 +66,7 @@ def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
         source = threshold_for(run.embedder).source
     except GroundworkError as error:
         source = str(error)
-    st.caption(f"Written under T = {run.threshold:.2f}. T of {run.embedder}: {source}.")
+    st.caption(f"Written under T = {run.threshold:.2f}. T of {plain(run.embedder)}: {plain(source)}.")
     if changed:
         numbers = ", ".join(map(str, changed))
         if st.button(f"Answer again under T = {chosen:.2f}: steps {numbers} read other passages", key="again"):
@@ -82,7 +82,7 @@ def open_step(case: Case, run: Solution, number: int) -> None:
         opened = step_case(case, analysis, number, new_case_id())
         workbench().cases.save(opened)
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     state.open_case(opened.id)
     st.switch_page("pages/inspect/attribution.py")

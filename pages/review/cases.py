@@ -6,7 +6,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench, workers
 from components.frame import open_case
-from components.html import escape, show, tag, visible
+from components.html import escape, plain, show, tag, visible
 from components.library import bin_list, case_table, note, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
@@ -89,7 +89,7 @@ def _paste() -> None:
     try:
         state.open_case(workbench().audit(record).id)
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
     else:
         st.rerun()
 
@@ -114,7 +114,7 @@ def _upload() -> None:
             workbench().cases.put(*found)
             done += 1
         except GroundworkError as error:
-            st.warning(visible(f"Record {identity}: {error}"))
+            st.warning(plain(f"Record {identity}: {error}"))
     if done:
         st.success(f"{done:,} cases imported.")
 
@@ -132,7 +132,7 @@ def review(case: Case) -> None:
             # Seen is what this page showed: a sign-off of something newer is refused.
             store.add_mark(case.id, draft, found.head or None)
         except GroundworkError as error:
-            st.error(str(error))
+            st.error(plain(str(error)))
         else:
             st.rerun()
 
@@ -155,7 +155,7 @@ def _key() -> bytes | None:
     try:
         return signing_key()
     except GroundworkError as error:
-        st.warning(str(error))
+        st.warning(plain(str(error)))
         return None
 
 
@@ -195,7 +195,7 @@ def replaying(case: Case) -> None:
     result = result_of(name)
     if not isinstance(result, Replay):
         return
-    st.header(visible(result.summary))
+    st.header(plain(result.summary))
     for package, stamped, here in result.versions:
         note(f"{package} was {stamped}, here it is {here}.")
     order = {"drifted": 0, "cannot": 1, "reproduced": 2}

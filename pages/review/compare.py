@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.cache import workbench
 from components.diff import aligned_passages, differences, word_diff
-from components.html import visible
+from components.html import plain, visible
 from components.state import open_case_id
 from engine.cases.compare import compare_cases
 from engine.cases.review import review_of
@@ -41,7 +41,7 @@ if chosen is not None:
     try:
         (left, left_marks), (right, right_marks) = store.load_whole(chosen[0]), store.load_whole(chosen[1])
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         st.stop()
     found = compare_cases(left, right, review_of(left_marks), review_of(right_marks))
     if found.questions_differ:

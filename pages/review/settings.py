@@ -8,6 +8,7 @@ import streamlit as st
 
 from components import state
 from components.cache import workers
+from components.html import plain
 from components.runs import start
 from engine.errors import GroundworkError
 from engine.home import home
@@ -53,7 +54,7 @@ def estimate_of(name: str) -> None:
     try:
         found = estimate(EMBEDDED if name == "embedded" else local_folder(name) or name)
     except GroundworkError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     sizes = {"weights": found.weights, "cache": found.cache, "activations, at most": found.activations}
     parts = ", ".join(f"{size / 2**30:.2f} GB {part}" for part, size in sizes.items())
@@ -80,7 +81,7 @@ def test_a_model() -> None:
     if run.running:
         _watch_test()
     elif run.problem:
-        st.error(run.problem)
+        st.error(plain(run.problem))
     else:
         st.dataframe(pd.DataFrame([check.to_dict() for check in run.future.result()]), hide_index=True)
 
@@ -90,7 +91,7 @@ def _watch_test() -> None:
     run = state.run_of("self_test")
     if run is None or not run.running:
         st.rerun()
-    st.progress(0.0, text=f"Loading and testing {run.label}")
+    st.progress(0.0, text=f"Loading and testing {plain(run.label)}")
 
 
 def device() -> str:

@@ -1,0 +1,59 @@
+"""What passes a Markdown reader as nothing but text, and what invisible characters are drawn as."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from components.html import plain
+from engine.cases.markup import visible
+from tests.trust.attacks import CHARACTERS, HTML, INJECTION, LATEX, MARKDOWN
+
+ATTACKS = (*HTML.values(), *MARKDOWN.values(), *INJECTION.values(), *LATEX.values())
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markdown_of_plain_text_is_one_paragraph_of_text(attack):
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").enable("strikethrough").parse(plain(attack))
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    assert {child.type for child in tokens[1].children} <= {"text", "text_special"}
+
+
+@given(st.text(max_size=60))
+def test_every_text_comes_back_as_it_was_but_for_its_white_space(text):
+    shown = MarkdownIt("commonmark", {"html": True}).enable("table").renderInline(plain(text))
+    words = " ".join(visible(text).split())
+    escaped = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    assert shown.replace("\u2060", "").strip() == escaped.strip()
+
+
+def test_mathematics_directives_and_icons_are_signs():
+    assert plain("$x$ :red[y] :material/home: a:b:c") == "\\$x\\$ \\:red\\[y\\] \\:\u2060material/home: a\\:\u2060b\\:c"
+
+
+def test_an_address_in_a_message_stays_one():
+    assert plain("Ask http://127.0.0.1:80/a again.") == "Ask http\\://127.0.0.1:80/a again."
+
+
+def test_characters_that_nobody_would_see_are_drawn():
+    assert visible("pay\u200bpal\u2060\ufeff\u00ad") == "pay[U+200B]pal[U+2060][U+FEFF][U+00AD]"
+    assert visible("\U000e0041") == "[U+E0041]"
+    assert visible("a\u2028b") == "a[U+2028]b"
+    assert not re.search(
+        "[\u200b\u2060\ufeff\u00ad\x1b\u202e\u2066\x85\u2028\x9b]", visible("".join(CHARACTERS.values()))
+    )
+
+
+def test_a_family_a_flag_and_joined_scripts_stay_whole():
+    for text in ("👩‍👩‍👧", "می‌خواهم", "क्‍ष", "Ä", "é", "🏴", "❤️"):
+        assert visible(text) == text
+
+
+def test_a_stack_of_marks_is_cut_to_a_readable_one():
+    drawn = visible("Z" + "\u0300\u0335" * 100 + "algo")
+    assert drawn.startswith("Z\u0300\u0335")
+    assert drawn.endswith("[196 more marks]algo")
