@@ -1,0 +1,146 @@
+"""Our metrics and statistics beside rouge-score, sacrebleu, scipy and scikit-learn, on generated inputs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import metrics
+from engine import statistics as stats
+
+WORD = st.text("abcde12", min_size=1, max_size=4)
+TEXT = st.lists(WORD, max_size=14).map(" ".join)
+LETTERS = st.text("abcdefgh", min_size=2, max_size=5)
+SENTENCES = st.lists(st.lists(LETTERS, min_size=2, max_size=6).map(" ".join), min_size=1, max_size=3)
+FLOATS = st.floats(-5, 5).map(lambda x: round(x, 2))
+PAIRED = st.lists(st.tuples(FLOATS, FLOATS), min_size=3, max_size=40)
+P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TEXT, TEXT)
+def test_rouge_is_rouge_scores(reference, text):
+    from rouge_score.rouge_scorer import RougeScorer
+
+    theirs = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, text)
+    assert metrics.rouge_1(reference, text) == pytest.approx(theirs["rouge1"].fmeasure)
+    assert metrics.rouge_2(reference, text) == pytest.approx(theirs["rouge2"].fmeasure)
+    assert metrics.rouge_l(reference, text) == pytest.approx(theirs["rougeL"].fmeasure)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SENTENCES, SENTENCES)
+def test_rouge_lsum_is_rouge_scores_with_a_sentence_a_line(reference, text):
+    from rouge_score.rouge_scorer import RougeScorer
+
+    ours = metrics.rouge_lsum(*(". ".join(s.capitalize() for s in part) + "." for part in (reference, text)))
+    theirs = RougeScorer(["rougeLsum"]).score("\n".join(reference), "\n".join(text))["rougeLsum"].fmeasure
+    assert ours == pytest.approx(theirs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TEXT, TEXT)
+def test_bleu_is_sacrebleus(reference, text):
+    import sacrebleu
+
+    theirs = sacrebleu.BLEU(effective_order=True).sentence_score(text, [reference]).score / 100
+    assert metrics.bleu(reference, text) == pytest.approx(theirs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TEXT, TEXT)
+def test_jaccard_and_cosine_are_scikit_learns(first, second):
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.metrics import jaccard_score
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    if not (first and second):
+        return
+    counts = CountVectorizer(token_pattern=r"\S+").fit_transform([first, second]).toarray()
+    assert metrics.cosine(*counts) == pytest.approx(cosine_similarity(counts)[0, 1])
+    assert metrics.jaccard(first, second) == pytest.approx(jaccard_score(*(counts > 0)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(PAIRED)
+def test_rank_correlation_and_effect_are_scipys(pairs):
+    from scipy.stats import spearmanr, ttest_rel
+
+    first, second = zip(*pairs, strict=True)
+    rho = stats.rank_correlation(first, second)
+    if rho is not None:
+        assert rho == pytest.approx(spearmanr(first, second).statistic)
+    effect = stats.cohens_dz([a - b for a, b in pairs])
+    if effect is not None:
+        assert effect * math.sqrt(len(pairs)) == pytest.approx(float(ttest_rel(first, second).statistic), rel=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(FLOATS, min_size=1, max_size=20), st.lists(FLOATS, min_size=1, max_size=20))
+def test_cliffs_delta_is_the_mann_whitney_u(first, second):
+    from scipy.stats import mannwhitneyu
+
+    u = float(mannwhitneyu(first, second).statistic)
+    assert stats.cliffs_delta(first, second) == pytest.approx(2 * u / (len(first) * len(second)) - 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 40), st.integers(0, 40), st.floats(0.05, 0.95))
+def test_binomials_are_scipys(successes, more, probability):
+    from scipy.stats import binom, binomtest
+
+    trials = successes + more
+    assert stats.binomial_at_least(successes, trials, probability) == pytest.approx(
+        float(binom.sf(successes - 1, trials, probability)), abs=1e-9
+    )
+    if trials:
+        found = binomtest(successes, trials)
+        assert stats.binomial_test(successes, trials) == pytest.approx(found.pvalue)
+        assert stats.wilson_interval(successes, trials) == pytest.approx(tuple(found.proportion_ci(method="wilson")))
+
+
+@settings(max_examples=40, deadline=None)
+@given(P_VALUES)
+def test_the_false_discovery_rate_is_scipys_and_holm_lies_between_it_and_bonferroni(p_values):
+    from scipy.stats import false_discovery_control
+
+    rate, family = stats.benjamini_hochberg(p_values), stats.holm(p_values)
+    assert rate == pytest.approx(list(false_discovery_control(p_values)))
+    for p, q, h in zip(p_values, rate, family, strict=True):
+        assert p - 1e-12 <= q <= h + 1e-12 <= min(1.0, p * len(p_values)) + 2e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_detection_and_kappa_are_scikit_learns(pairs):
+    from sklearn.metrics import cohen_kappa_score, f1_score, precision_score, recall_score
+
+    flagged, there = map(list, zip(*pairs, strict=True))
+    found = stats.detection(flagged, there)
+    ours = [value or 0.0 for value in (found.precision, found.recall, found.f1)]
+    theirs = [score(there, flagged, zero_division=0) for score in (precision_score, recall_score, f1_score)]
+    assert ours == pytest.approx(theirs)
+    kappa = stats.cohens_kappa(flagged, there)
+    if kappa is not None:
+        assert kappa == pytest.approx(cohen_kappa_score(flagged, there))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(FLOATS, FLOATS), min_size=10, max_size=30))
+def test_the_paired_bootstrap_is_scipys_within_the_noise_of_resampling(pairs):
+    from scipy.stats import bootstrap
+
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    differences = first - second
+    if np.ptp(differences) < 1e-9:
+        return
+    ours = stats.paired_bootstrap(first, second)
+    theirs = bootstrap((differences,), np.mean, method="percentile", n_resamples=10_000, rng=1).confidence_interval
+    noise = 4 * differences.std() / math.sqrt(len(pairs)) / math.sqrt(10_000) * 3
+    assert ours.low == pytest.approx(theirs.low, abs=noise + 1e-9)
+    assert ours.high == pytest.approx(theirs.high, abs=noise + 1e-9)
+    assert ours.low <= ours.mean + 1e-9 and ours.mean <= ours.high + 1e-9
