@@ -6,7 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.html import escape, show, tag
-from components.style import diverging
+from components.style import sequential
 from engine.attribute.attr_rag import AttrRag
 
 
@@ -64,4 +64,4 @@ def _alpha(found: AttrRag, metric: str, index: int) -> str:
     value, floor = values[index], found.regeneration.floors.get(metric, 0.0)
     if value <= floor:
         return tag("td", f"{value:.3f}", class_="gw-nothing", title="at or under the regeneration floor")
-    return tag("td", f"{value:.3f}", style=f"background:{diverging(min(1.0, value))}")
+    return tag("td", f"{value:.3f}", style=f"background:{sequential(value)}")

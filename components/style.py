@@ -7,13 +7,22 @@ import streamlit as st
 from engine.home import ASSETS
 
 # Diverging blue-white-orange and sequential teal: both keep their order under the common colour blindnesses.
-NEGATIVE, POSITIVE, NEUTRAL = "#2f6db3", "#d9822b", "#9aa19c"
+NEGATIVE, POSITIVE, SEQUENTIAL = "#2f6db3", "#d9822b", "#178a80"
+STRENGTH = 62  # per cent of colour at a share of 1: text on it keeps a contrast of 4.5 to 1 in light and dark
 
 
 def diverging(share: float) -> str:
     """CSS colour of a share in [-1, 1]: blue below zero, orange above, clear at zero; text on it stays readable."""
-    base = POSITIVE if share >= 0 else NEGATIVE
-    return f"color-mix(in srgb, {base} {min(1.0, abs(share)) * 72:.1f}%, transparent)"
+    return _tint(POSITIVE if share >= 0 else NEGATIVE, abs(share))
+
+
+def sequential(share: float) -> str:
+    """CSS colour of a share in [0, 1]: clear at zero, teal at one; text on it stays readable."""
+    return _tint(SEQUENTIAL, max(0.0, share))
+
+
+def _tint(colour: str, share: float) -> str:
+    return f"color-mix(in srgb, {colour} {min(1.0, share) * STRENGTH:.1f}%, transparent)"
 
 
 def stylesheet(name: str) -> str:

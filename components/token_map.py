@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from components.html import visible
-from components.style import NEGATIVE, POSITIVE, stylesheet
+from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
 from engine.attribute.on_case import TokenMap
 from engine.attribute.spans import content_mask
 from engine.types import Case
@@ -42,6 +42,7 @@ def token_map_data(found: TokenMap, case: Case) -> dict[str, Any]:
         "rows": [[[round(v, 5) for v in passage] for passage in row] for row in found.rows],
         "unit": found.target.replace("_", "-"),
         "colours": [NEGATIVE, POSITIVE],
+        "strength": STRENGTH,
     }
 
 

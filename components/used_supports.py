@@ -26,7 +26,14 @@ def used_supports_view(found: UsedSupports, case: Case) -> None:
             f" entailment above one half by {found.verifier}."
         ),
     )
-    show(tag("div", tag("table", caption + head + tag("tbody", rows), class_="gw-table"), class_="gw-scroll"))
+    show(
+        tag(
+            "div",
+            tag("table", caption + head + tag("tbody", rows), class_="gw-table"),
+            class_="gw-scroll",
+            tabindex="0",
+        )
+    )
 
 
 def _row(found: UsedSupports, index: int, case: Case) -> str:

@@ -12,8 +12,10 @@ export default function (component) {
   const root = parentElement.querySelector(".gw");
   root.replaceChildren();
   const [negative, positive] = data.colours;
-  const colour = (share) =>
-    `color-mix(in srgb, ${share >= 0 ? positive : negative} ${(Math.min(1, Math.abs(share)) * 78).toFixed(1)}%, transparent)`;
+  const colour = (share) => {
+    const strength = (Math.min(1, Math.abs(share)) * data.strength).toFixed(1);
+    return `color-mix(in srgb, ${share >= 0 ? positive : negative} ${strength}%, transparent)`;
+  };
 
   const bar = make("div", "bar");
   const whole = make("button", "whole", "Whole answer");
@@ -37,6 +39,7 @@ export default function (component) {
   const tokens = data.answer.map((token) => {
     if (token.row === null) return make("span", "marker", token.text);
     const button = make("button", "tok" + (token.differs ? " differs" : ""), token.text);
+    if (!token.text.trim()) button.setAttribute("aria-label", "white space");
     if (token.differs) button.title = "The model itself would have chosen another token here.";
     button.onclick = () => choose(token.row);
     return button;
