@@ -207,10 +207,10 @@ def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: froze
         str(cost.calls),
         "not counted" if cost.written is None else f"{cost.written:,}",
         f"{cost.seconds:.1f}",
-        run.model,
     )
     name = tag("th", escape(method_of(run.method).label), scope="row")
-    return tag("tr", name + "".join(tag("td", escape(cell)) for cell in cells))
+    model = tag("td", escape(run.model), class_="gw-text")
+    return tag("tr", name + "".join(tag("td", escape(cell)) for cell in cells) + model)
 
 
 def _answer(run: Solution, right: int | None) -> str:
