@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from engine.answer.citations import annotate
 from engine.answer.context import Steps
 from engine.answer.prompt import build_prompt
 from engine.attribute.gap_fill import Lookup, by_best_set, fill_gaps, without_overlap
 from engine.attribute.occlusion import occlusion
 from engine.attribute.regeneration import Regeneration, Write, regenerate
-from engine.attribute.scorer import answer_for, banner
+from engine.attribute.scorer import answer_for, banner, out_of_domain
 from engine.attribute.selection import Selected, select
 from engine.errors import AttributionError
 from engine.models.protocols import Embedder, LanguageModel, Writer
@@ -124,6 +126,12 @@ def _drops(
     )
 
 
+def with_drops(found: AttrRag, score: Score) -> AttrRag:
+    """The same run with its sets' teacher-forced drops scored afterwards: no answer is written again."""
+    groups = _numbers([without_overlap(chunk_set.passages) for chunk_set in found.sets])
+    return replace(found, drops=score(found.question, found.context, found.regeneration.full, groups))
+
+
 def answers_needed(sets: int, placebos: int) -> int:
     """What one run writes: A_full, one without each set, A_full again, one with each placebo, the last answer."""
     return sets + placebos + 3
@@ -177,7 +185,14 @@ def _renumbered(prompt: Prompt, given: Sequence[Passage], known: dict[str, int])
     return Prompt(segments=tuple(map(renumber, prompt.segments)))
 
 
-def scored_by(model: LanguageModel, writer: str, prompting: Prompting | None = None) -> Score:
+def scored_by(
+    model: LanguageModel,
+    writer: str,
+    prompting: Prompting | None = None,
+    *,
+    corpus: str | None = None,
+    watch: Watch | None = None,
+) -> Score:
     """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
     prompting = prompting or Prompting()
 
@@ -185,8 +200,8 @@ def scored_by(model: LanguageModel, writer: str, prompting: Prompting | None = N
         question: str, passages: Sequence[Passage], answer: Answer, groups: Sequence[Sequence[int]]
     ) -> Attribution:
         own = answer_for(model, answer, writer, len(passages), prompting.citations)
-        result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups)
-        said = banner(writer, model.name)
-        return Attribution.from_dict({**result.to_dict(), "notes": [said, *result.notes]}) if said else result
+        result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups, watch=watch)
+        said = filter(None, (banner(writer, model.name), out_of_domain(model.name, corpus)))
+        return replace(result, notes=(*said, *result.notes))
 
     return score

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engine.attribute.removal import drop_positions, passage_numbers, passage_positions
 from engine.attribute.spans import Mask
-from engine.errors import AttributionError
+from engine.errors import AttributionError, Cancelled
 from engine.models.protocols import LanguageModel, TokenPrompt, require
 from engine.progress import Watch
 from engine.settings import Faithfulness
@@ -97,23 +97,33 @@ def curves(
     rankings: dict[str, Sequence[int]],
     steps: int = 10,
     watch: Watch | None = None,
+    known: dict[frozenset[int], Floats] | None = None,
 ) -> dict[str, Curves]:
     """MoRF and LeRF of every ranking, from one `score` call; equal prompts are scored once.
 
     `rankings[name]` lists the passage positions, most relevant first; `explained` (tokens,) says which answer
-    tokens count. Raises `CannotDo`, `Cancelled`, `AttributionError` where a probability is not finite.
+    tokens count. `known` holds rows by what is gone, and is added to: prompts in it are not scored again.
+    Raises `CannotDo`, `Cancelled`, `AttributionError` where a probability is not finite.
     """
     require(model, "score")
+    rows = known if known is not None else {}
     gone = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
-    wanted = list(dict.fromkeys(g for pair in gone.values() for side in pair for g in side))
+    wanted = list(dict.fromkeys(g for pair in gone.values() for side in pair for g in side if g not in rows))
     scored = model.score([drop_positions(prompt, g) for g in wanted], answer_ids, watch)[:, explained]
     if not np.isfinite(scored).all():
         raise AttributionError(f"{model.name} gave a probability that is no finite number. Load it in float32.")
-    row = {g: i for i, g in enumerate(wanted)}
-    return {
-        name: _curves(name, scored[[row[g] for g in most]], scored[[row[g] for g in least]], most, len(rankings[name]))
-        for name, (most, least) in gone.items()
-    }
+    rows.update(zip(wanted, scored, strict=True))
+    return {name: _both_ways(name, rows, sides, len(rankings[name])) for name, sides in gone.items()}
+
+
+def _both_ways(
+    name: str,
+    rows: dict[frozenset[int], Floats],
+    sides: tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]],
+    total: int,
+) -> Curves:
+    most, least = (np.array([rows[gone] for gone in side]) for side in sides)
+    return _curves(name, most, least, sides[0], total)
 
 
 def _curves(name: str, most: Floats, least: Floats, gone: Sequence[frozenset[int]], total: int) -> Curves:
@@ -141,17 +151,34 @@ def random_abpc(
     settings: Faithfulness | None = None,
     watch: Watch | None = None,
 ) -> RandomABPC:
-    """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry."""
-    settings = settings or Faithfulness()
+    """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
+
+    A run that is stopped raises `Cancelled`; its `partial` is the result of the rankings so far, from two on.
+    """
+    settings, watch = settings or Faithfulness(), watch or Watch()
     rng = np.random.default_rng(settings.seed)
     positions = np.array(removable(prompt))
-    orders: dict[str, Sequence[int]] = {
-        f"random {i + 1}": rng.permutation(positions).tolist() for i in range(settings.rankings)
-    }
-    found = curves(model, prompt, answer_ids, explained, orders, settings.steps, watch)
-    described: Spread = spread([curve.abpc for curve in found.values()])
+    ends: dict[frozenset[int], Floats] = {}  # nothing gone and all gone: the same rows in every ranking
+    found: list[float] = []
+    silent = Watch(cancel=watch.cancel)
+    try:
+        for number in range(settings.rankings):
+            watch.step("random rankings", number, settings.rankings)
+            order = {"random": rng.permutation(positions).tolist()}
+            rows = dict(ends)
+            found.append(
+                curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc
+            )
+            ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
+    except Cancelled as stopped:
+        raise Cancelled(str(stopped), _described(found) if len(found) > 1 else None) from stopped
+    return _described(found)
+
+
+def _described(abpcs: Sequence[float]) -> RandomABPC:
+    described: Spread = spread(list(abpcs))
     return RandomABPC(
-        mean=described.mean, deviation=described.deviation, low=described.low, high=described.high, n=len(found)
+        mean=described.mean, deviation=described.deviation, low=described.low, high=described.high, n=len(abpcs)
     )
 
 

@@ -19,6 +19,16 @@ def banner(writer: str, scorer: str) -> str:
     )
 
 
+SAMPLE_CORPORA = ("bench-chemistry", "bank-investigation", "science-primer")  # the worlds that the embedded model knows
+
+
+def out_of_domain(scorer: str, corpus: str | None) -> str:
+    """What to add where the embedded model scores text outside its sample worlds; empty elsewhere."""
+    if scorer != "embedded" or corpus in SAMPLE_CORPORA:
+        return ""
+    return "The embedded model was trained on its sample worlds: this text is out of its domain."
+
+
 def answer_for(
     model: LanguageModel, answer: Answer, writer: str, passages: int, style: Literal["garage", "alce"] = "garage"
 ) -> Answer:

@@ -67,7 +67,7 @@ def _empty_cache(module: Any) -> Any:
         return DynamicCache()
     cache = DynamicCache(config=module.config)
     if hasattr(cache, "activate_past_recording"):  # absent from the first releases of transformers 5
-        cache.activate_past_recording()
+        cache.activate_past_recording()  # type: ignore[no-untyped-call]
     return cache
 
 

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.attribute.aggregate import passage_attribution
+from engine.attribute.faithfulness_report import rows_needed
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.on_case import (
     TokenMap,
     faithfulness_of,
+    method_of,
     occlusion_of,
     placebos_for,
+    sentence_occlusion_of,
     sources_of,
     subject,
     token_map_of,
 )
-from engine.errors import AttributionError
+from engine.attribute.scorer import SAMPLE_CORPORA, out_of_domain
+from engine.attribute.sentence_occlusion import top_passages
+from engine.attribute.token_map import concentration_of, flags_of
+from engine.errors import AttributionError, Cancelled
+from engine.progress import Watch
 from engine.records import AuditRecord
+from engine.samples import SAMPLES
 from engine.settings import Settings
 from engine.types import Answer, Attribution, Case, ChunkSet, Stamp
 from tests.tiny import tiny_model
@@ -78,11 +88,91 @@ def test_the_rows_of_the_token_map_sum_to_the_table_of_passages(model):
 
 
 def test_token_rows_stop_at_the_budget_and_say_so(model):
-    settings = Settings().apply(["gradient.token_budget=400"])
+    settings = Settings().apply(["gradient.token_budget=400", "gradient.first_tokens=1"])
     found = TokenMap.from_dict(token_map_of(make_case(), model, settings).result)
     length = len(model.encode(build_prompt("What colour is the kiln?", make_case().passages)).ids)
     assert len(found.tokens) == 400 // length
     assert any("have rows of their own" in note for note in found.notes)
+
+
+def test_flags_have_their_rows_whatever_the_budget(model):
+    found = TokenMap.from_dict(token_map_of(make_case(), model, Settings().apply(["gradient.token_budget=1"])).result)
+    assert len(found.tokens) == 10
+    flags = flags_of(found, {1: False, 2: True, 3: None}, Settings().gradient)
+    rows = np.abs([[sum(passage) for passage in row] for row in found.rows[-10:]])
+    top = [int((np.argsort(-row)[:3] == 0).any()) for row in rows]
+    assert (flags.tokens, flags.passages[0].times) == (10, sum(top))
+    assert flags.passages[0].flagged == (sum(top) >= 3)
+    assert "3 passages" in flags.sentence
+    trigger = concentration_of(found, Settings().gradient)
+    assert (trigger.tokens, trigger.ratio) == (10, 1.5)
+
+
+def test_the_map_by_passage_is_the_registered_method(model):
+    found = TokenMap.from_dict(token_map_of(make_case(), model, Settings()).result).by_passage()
+    other = Attribution.from_dict(method_of(make_case(), "input x gradient", model, Settings()).result)
+    assert (found.spans, found.sources, found.unit) == (other.spans, other.sources, other.unit)
+    assert np.array(found.scores) == pytest.approx(np.array(other.scores), rel=1e-4, abs=1e-5)
+
+
+def stop_at(stage, done):
+    cancel = threading.Event()
+
+    def report(name, reached, total):
+        if name.startswith(stage) and reached >= done:
+            cancel.set()
+
+    return Watch(report=report, cancel=cancel)
+
+
+def test_a_stopped_map_keeps_the_rows_that_were_done(model):
+    with pytest.raises(Cancelled) as stopped:
+        token_map_of(make_case(), model, Settings(), stop_at("backward", 5))
+    found = TokenMap.from_dict(stopped.value.partial.result)
+    assert (len(found.sentences), found.tokens, len(found.rows)) == (2, (0, 1), 5)
+    assert any("first 2 of" in note for note in found.notes)
+
+
+def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
+    settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=6"])
+    with pytest.raises(Cancelled) as stopped:
+        faithfulness_of(make_case(), model, settings, stop_at("random", 3))
+    result = stopped.value.partial.result
+    assert result["random"]["n"] == 3
+    assert any("3 of 6" in note for note in result["notes"])
+    assert len(result["curves"]) == 2
+
+
+def test_a_stop_before_anything_says_something_keeps_nothing(model):
+    with pytest.raises(Cancelled) as stopped:
+        faithfulness_of(make_case(), model, Settings(), stop_at("scoring", 0))
+    assert stopped.value.partial is None
+
+
+def test_sentences_are_those_of_the_passages_that_mattered(model):
+    case = make_case()
+    whole = occlusion_of(case, model, Settings())
+    numbers = top_passages(Attribution.from_dict(whole.result))
+    stored = Case.from_dict({**case.to_dict(), "analyses": [whole.to_dict()]})
+    found = sentence_occlusion_of(stored, model, Settings())
+    assert found.stamp.settings["of"] == list(numbers)
+    assert {where[0] for where in found.result["details"]["source_spans"]} == set(numbers)
+    one = sentence_occlusion_of(case, model, Settings(), numbers=(2,))
+    assert [where[0] for where in one.result["details"]["source_spans"]] == [2]
+
+
+def test_the_embedded_model_says_where_a_text_is_out_of_its_domain():
+    assert {sample.name for sample in SAMPLES} == set(SAMPLE_CORPORA)
+    assert "out of its domain" in out_of_domain("embedded", None)
+    assert out_of_domain("embedded", "bench-chemistry") == ""
+    assert out_of_domain("other", None) == ""
+
+
+def test_rows_of_a_report_are_at_most_what_is_said_before(model):
+    settings = Settings().apply(["faithfulness.steps=4", "faithfulness.rankings=3"])
+    result = faithfulness_of(make_case(), model, settings).result
+    said = rows_needed(3, settings.faithfulness)
+    assert 0.7 * said <= result["forwards"] <= said
 
 
 def test_token_spans_of_a_passage_cover_its_words(model):

@@ -1,0 +1,114 @@
+"""Faithfulness of a case: curves of two rankings, the passage-level curve, random rankings, diagnostics, agreement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.attribute.aggregate import passage_attribution
+from engine.attribute.agreement import Pair, agreement
+from engine.attribute.faithfulness import (
+    Curves,
+    RandomABPC,
+    curves,
+    diagnostics,
+    passage_curves,
+    passage_ranking,
+    random_abpc,
+    removable,
+    token_ranking,
+)
+from engine.attribute.input_x_gradient import input_x_gradient
+from engine.attribute.occlusion import occlusion
+from engine.attribute.spans import content_mask
+from engine.attribute.subject import analysis_of, kept, subject
+from engine.errors import Cancelled
+from engine.models.hooks import count_forwards
+from engine.models.protocols import LanguageModel
+from engine.progress import Watch
+from engine.settings import Faithfulness, Settings
+from engine.types import Analysis, Answer, Case, Prompt, Value
+
+
+class FaithfulnessReport(Value, frozen=True):
+    """Curves of the gradient and the occlusion ranking, the passage-level curve, random rankings, diagnostics."""
+
+    model: str
+    curves: tuple[Curves, ...]
+    passages: Curves
+    random: RandomABPC
+    diagnostics: dict[str, float | None]
+    agreement: tuple[Pair, ...]
+    forwards: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def rows_needed(passages: int, settings: Faithfulness) -> int:
+    """Rows that a report sends through the model, at most: what it costs, before it runs."""
+    steps = 2 * settings.steps
+    return 2 + (passages + 1) + 2 * steps + 2 * passages + settings.rankings * (steps - 2)
+
+
+def faithfulness_of(case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None) -> Analysis:
+    """MoRF, LeRF and ABPC of input x gradient and occlusion on the case's passages, beside random rankings.
+
+    `Cancelled` carries the analysis where random rankings were left out.
+    """
+    prompt, answer, notes = subject(case, model, settings)
+    start = time.perf_counter()
+
+    def keep(report: FaithfulnessReport) -> Analysis:
+        seconds = time.perf_counter() - start
+        whole = replace(report, forwards=count.rows, seconds=seconds, notes=(*notes, *report.notes))
+        extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
+        return analysis_of(case, model, settings, "faithfulness", whole.to_dict(), extra)
+
+    with count_forwards(model) as count:
+        try:
+            return keep(faithfulness(model, prompt, answer, settings, watch))
+        except Cancelled as stopped:
+            raise kept(stopped, keep) from stopped
+
+
+def faithfulness(
+    model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None = None
+) -> FaithfulnessReport:
+    """The report of one prompt and answer; without gradients (`CannotDo`) there is none.
+
+    A run that is stopped among the random rankings raises `Cancelled` whose `partial` is the report with fewer.
+    """
+    coded = model.encode(prompt)
+    ids = [token.id for token in answer.tokens]
+    explained = content_mask(answer)
+    relevance = input_x_gradient(model, prompt, answer, target=settings.gradient.target, watch=watch)
+    left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, watch=watch)
+    rankings: dict[str, Sequence[int]] = {
+        "input x gradient": token_ranking(relevance.by_span[0], removable(coded)),
+        "occlusion": passage_ranking(coded, left_out.scores[0], left_out.sources),
+    }
+    found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
+    by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
+    explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
+    by_gradient = passage_attribution(relevance, coded)
+
+    def report(random: RandomABPC, notes: tuple[str, ...] = ()) -> FaithfulnessReport:
+        return FaithfulnessReport(
+            model=model.name,
+            curves=tuple(found.values()),
+            passages=by_passage,
+            random=random,
+            diagnostics=diagnostics(relevance.by_span[0], coded, explained_target),
+            agreement=agreement({"input x gradient": by_gradient, "occlusion": left_out}),
+            notes=notes,
+        )
+
+    try:
+        return report(random_abpc(model, coded, ids, explained, settings.faithfulness, watch))
+    except Cancelled as stopped:
+        if not isinstance(stopped.partial, RandomABPC):
+            raise
+        said = f"Stopped after {stopped.partial.n} of {settings.faithfulness.rankings} random rankings."
+        raise Cancelled(str(stopped), report(stopped.partial, (said,))) from stopped

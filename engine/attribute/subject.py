@@ -1,0 +1,47 @@
+"""What an analysis of a case scores, and what it leaves: prompt and answer in, an `Analysis` with its stamp out.
+
+The prompt is the one that was sent where the scorer wrote the answer, else the engine's answering prompt over the
+case's passages (METHODS section 0, "Stamps"); a banner in the notes says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from engine.answer.generate import stamp_of
+from engine.answer.prompt import build_prompt
+from engine.attribute.scorer import answer_for, banner, out_of_domain
+from engine.errors import AttributionError, Cancelled
+from engine.models.protocols import LanguageModel
+from engine.settings import Settings
+from engine.types import Analysis, Answer, Case, Prompt, Stamp, inputs_hash
+
+
+def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Prompt, Answer, tuple[str, ...]]:
+    """(prompt, answer with the model's token ids, notes) for scoring a case; `AttributionError` without passages."""
+    if not case.passages:
+        raise AttributionError("This case has no passages, so there is nothing to attribute its answer to.")
+    own = case.prompt is not None and case.stamp.model == model.name
+    prompt = case.prompt if own and case.prompt else build_prompt(case.question, case.passages, settings.prompting)
+    answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)
+    notes = (banner(case.stamp.model, model.name), out_of_domain(model.name, case.corpus))
+    return prompt, answer, tuple(filter(None, notes))
+
+
+def analysis_of(
+    case: Case, model: LanguageModel, settings: Settings, kind: str, result: dict[str, Any], extra: dict[str, Any]
+) -> Analysis:
+    """The result under a stamp; an analysis of the same kind by the same model takes its place in the case."""
+    inputs = inputs_hash(case.question, case.passages, case.answer.text)
+    written = stamp_of(model, settings.prompting, settings.decoding, inputs)
+    stamp: Stamp = replace(written, settings={**written.settings, **extra})
+    return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp, result=result)
+
+
+def kept(stopped: Cancelled, keep: Callable[[Any], Analysis]) -> Cancelled:
+    """The same stop, its partial result (None if there is none) as an analysis that can be saved."""
+    has = hasattr(stopped.partial, "to_dict")
+    return Cancelled(str(stopped), keep(stopped.partial) if has else None)
