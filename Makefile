@@ -7,13 +7,16 @@ export OMP_NUM_THREADS ?= 2
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM := false
 
+# Test processes; each file stays in one of them.
+WORKERS ?= 2
+
 .PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m components.serve
 
 test: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadfile
 
 test-all: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest

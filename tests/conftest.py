@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -46,12 +47,21 @@ def prepared_home(tmp_path_factory):
     """
     if made := os.environ.get("GROUNDWORK_PREPARED"):
         return Path(made)
-    folder = tmp_path_factory.mktemp("prepared")
-    with _home(folder):
-        from engine.workbench import Workbench
-
-        Workbench().prepare_samples()
+    run = tmp_path_factory.getbasetemp()
+    folder = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "prepared"
+    with FileLock(f"{folder}.lock"):  # the workers of one run share it
+        if not folder.exists():
+            _prepare(folder)
     return folder
+
+
+def _prepare(folder):
+    from engine.workbench import Workbench
+
+    making = folder.with_name("preparing")
+    with _home(making):
+        Workbench().prepare_samples()
+    making.rename(folder)
 
 
 @pytest.fixture
