@@ -35,6 +35,20 @@ class Limit(Value, frozen=True):
     calls: int | None = None
     tokens: int | None = None
 
+    def less(self, calls: int, tokens: int) -> Limit:
+        """What is left after so much, never under 0."""
+        return Limit(
+            calls=None if self.calls is None else max(0, self.calls - calls),
+            tokens=None if self.tokens is None else max(0, self.tokens - tokens),
+        )
+
+    def share(self, parts: int) -> Limit:
+        """One of equal parts, rounded up."""
+        return Limit(
+            calls=None if self.calls is None else -(-self.calls // parts),
+            tokens=None if self.tokens is None else -(-self.tokens // parts),
+        )
+
 
 class Config(Value, frozen=True):
     """One evaluation. Empty `methods`: all of the study's. Empty `judge`: nothing that needs one is run."""
@@ -49,6 +63,7 @@ class Config(Value, frozen=True):
     judge: str = ""
     concurrency: int = 4
     load: dict[str, Any] = {}
+    where: dict[str, str] = {}
     settings: dict[str, dict[str, Any]] = {}
     options: dict[str, Any] = {}
     budget: Limit = Limit()

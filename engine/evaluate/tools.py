@@ -6,10 +6,11 @@ from functools import cached_property
 
 from engine.answer.write import Write, prompting, quoting
 from engine.corpus.collection import Collection
-from engine.evaluate.config import Config
+from engine.evaluate.config import Config, Limit
+from engine.models.budget import Budget
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, Entailment, LanguageModel, Reranker, Writer, require
-from engine.models.registry import load_writer
+from engine.models.registry import SERVED, load_writer
 from engine.models.reranker import load_reranker
 from engine.models.verifier import load_entailment
 from engine.settings import Settings
@@ -20,6 +21,7 @@ class Tools:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.budget = Budget()
         self._collections: dict[str, Collection] = {}
 
     def settings(self, seed: int) -> Settings:
@@ -34,7 +36,7 @@ class Tools:
     @cached_property
     def writer(self) -> Writer:
         """The model named, which must be able to write."""
-        model = load_writer(self.config.model)
+        model = self._load(self.config.model)
         require(model, "generate")
         return model
 
@@ -48,7 +50,21 @@ class Tools:
     @cached_property
     def judge(self) -> Writer | None:
         """The model that judges, None where the config names none."""
-        return load_writer(self.config.judge) if self.config.judge else None
+        return self._load(self.config.judge) if self.config.judge else None
+
+    def _load(self, name: str) -> Writer:
+        """A local model as the process has it; a served one of this run alone, under the run's budget."""
+        if not name.startswith(SERVED):
+            return load_writer(name)
+        from engine.models.server import ServerModel
+
+        return ServerModel.named(name, concurrency=self.config.concurrency, budget=self.budget)
+
+    def allow(self, left: Limit) -> None:
+        """Let served models take so much more from here on."""
+        spent = self.budget.spent
+        self.budget.calls = None if left.calls is None else spent.calls + left.calls
+        self.budget.tokens = None if left.tokens is None else spent.tokens + left.tokens
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -1,0 +1,96 @@
+"""evaluate: a study over a data set."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from engine.commands.shared import emit
+from engine.evaluate.config import found
+from engine.evaluate.evaluate import Where, report
+from engine.evaluate.evaluate import evaluate as run_evaluation
+from engine.evaluate.plan import Plan
+from engine.evaluate.run import Control, Progress
+from engine.evaluate.values import Estimate
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The run's folder.")
+@click.option("--resume", is_flag=True, help="Go on with the run in that folder.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, or Ray workers.")
+@click.option("--on", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where) -> None:
+    """Run a study over a data set: a TOML file, or the name of a preset.
+
+    A run that was stopped or killed goes on with --resume; nothing is done twice. The last line is the summary.
+
+    Example: python -m engine evaluate refinement --out runs/refinement --workers 2
+    """
+    text = _text(config)
+    result = run_evaluation(
+        text, out, resume=resume, workers=workers, on=on, control=Control(tell=_teller()), on_cost=_say_cost
+    )
+    failed = result.failures
+    emit(
+        {
+            "summary": {
+                "units": len(result.manifest.units),
+                "failed": len(failed),
+                "unparsed": sum(row.unparsed for row in result.rows),
+                "model": result.config.model,
+                "tables": [str(out / "tables" / f"{table.name}.csv") for table in result.results.tables],
+                "figures": [str(out / "figures" / f"{figure.name}.json") for figure in result.results.figures],
+                "notes": [*result.manifest.off, *result.results.notes],
+                "departures": list(result.manifest.departures),
+            }
+        }
+    )
+    click.echo(report(result), err=True)
+    if failed:
+        sys.exit(1)
+
+
+def _text(config: Path) -> str:
+    from engine.errors import InputError
+
+    try:
+        return found(config).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"The config {config} cannot be read ({error.strerror}). Give a TOML file.") from error
+
+
+def _say_cost(plan: Plan, cost: Estimate) -> None:
+    """What the units left take at most, before the first one."""
+    parts = {name.replace("_", " "): value for name, value in cost.to_dict().items() if value}
+    click.echo(
+        f"{len(plan.units)} units of {plan.study.name}. Left to do at most: "
+        + (", ".join(f"{value:,} {name}" for name, value in parts.items()) or "no call of a model")
+        + ".",
+        err=True,
+    )
+
+
+def _teller() -> Callable[[Progress], None]:
+    """Progress to standard error: in place on a terminal, a line a minute otherwise."""
+    spoke, said = time.monotonic(), ""
+
+    def tell(progress: Progress) -> None:
+        nonlocal spoke, said
+        left = "" if progress.remaining is None else f", about {progress.remaining:,.0f} s left"
+        line = f"{progress.done:,}/{progress.total:,} units, {progress.failed} failed{left}"
+        if sys.stderr.isatty() and line != said:
+            click.echo(f"\r\x1b[2K{line}", err=True, nl=False)
+        elif time.monotonic() - spoke >= 60:
+            spoke = time.monotonic()
+            click.echo(line, err=True)
+        said = line
+
+    return tell
+
+
+COMMANDS = (evaluate,)

@@ -1,0 +1,204 @@
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from engine.errors import BudgetSpent, Cancelled, InputError
+from engine.evaluate.config import parse_config
+from engine.evaluate.evaluate import evaluate, opened
+from engine.evaluate.journal import Journal
+from engine.evaluate.perform import Done, Lost, Stopped
+from engine.evaluate.plan import plan
+from engine.evaluate.run import Control, Run
+from engine.evaluate.values import Row
+from engine.evaluate.workers import Processes
+
+
+def timeless(rows):
+    """Rows without what differs from one run to the next by nature: seconds."""
+    return [(row.unit, row.state, row.values, row.missing, row.failure) for row in rows]
+
+
+def told_by(folder):
+    return {path.name: path.read_bytes() for place in ("tables", "figures") for path in (folder / place).iterdir()}
+
+
+def test_a_run_writes_rows_tables_and_what_it_ran_on(sample_home, retrieval, tmp_path):
+    found = evaluate(retrieval(4), tmp_path / "run")
+    assert len(found.rows) == 12 and not found.failures
+    assert {path.name for path in (tmp_path / "run" / "tables").iterdir()} == {
+        f"by_depth.{kind}" for kind in ("csv", "json", "tex", "md")
+    }
+    again = opened(tmp_path / "run")
+    assert again.rows == found.rows and again.results == found.results
+    assert (tmp_path / "run" / "config.toml").read_text() == retrieval(4)
+
+
+def test_more_passages_find_no_less_gold(sample_home, retrieval, tmp_path):
+    rows = evaluate(retrieval(6), tmp_path / "run").rows
+    by_unit = {(row.unit.example, row.unit.method): row.values for row in rows}
+    for example in {row.unit.example for row in rows}:
+        counts = [by_unit[example, name]["found"] for name in ("top-5", "top-10", "top-30")]
+        assert counts == sorted(counts) and counts[-1] <= by_unit[example, "top-5"]["gold"]
+        assert by_unit[example, "top-10"]["density"] == counts[1] / 10
+
+
+def test_killed_at_random_and_resumed_it_is_the_run_that_nothing_disturbed(sample_home, retrieval, tmp_path):
+    config, whole, killed = tmp_path / "config.toml", tmp_path / "whole", tmp_path / "killed"
+    config.write_text(retrieval(0))
+    evaluate(config.read_text(), whole)
+    total, at = len(Journal(whole).rows()), random.Random(7)
+    kept = 0
+    for _ in range(2):
+        wanted = kept + at.randrange(1, total // 3)
+        command = [sys.executable, "-m", "engine", "evaluate", str(config), "--out", str(killed)]
+        resume = ["--resume"] if (killed / "run.json").exists() else []
+        process = subprocess.Popen([*command, *resume], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while len(Journal(killed).rows()) < wanted and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        rows = Journal(killed).rows()
+        assert kept < len(rows) < total, "it was to be killed in the middle"
+        kept = len(rows)
+    with Journal(killed).path.open("ab") as file:
+        file.write(b'{"unit":{"example":"torn')  # as a kill in the middle of a write leaves it
+    before = Journal(killed).rows()
+    after = evaluate(config.read_text(), killed, resume=True)
+    lines = Journal(killed).rows()
+    assert lines[: len(before)] == before and len(lines) == total == len({row.unit for row in lines})
+    assert timeless(after.rows) == timeless(opened(whole).rows)
+    assert told_by(killed) == told_by(whole)
+
+
+def test_a_folder_is_not_overwritten_nor_resumed_with_something_else(sample_home, retrieval, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(InputError, match="no run to resume"):
+        evaluate(retrieval(1), folder, resume=True)
+    evaluate(retrieval(1), folder)
+    with pytest.raises(InputError, match="--resume"):
+        evaluate(retrieval(1), folder)
+    with pytest.raises(InputError, match="another config"):
+        evaluate(retrieval(2), folder, resume=True)
+    evaluate(retrieval(1) + "\n[budget]\ncalls = 5\n", folder, resume=True)  # a budget may be raised
+
+
+def test_cancel_keeps_what_was_done_and_pause_begins_nothing(sample_home, retrieval, tmp_path):
+    seen = []
+
+    def tell(progress):
+        seen.append(progress)
+        if progress.done == 2 and not progress.paused:
+            control.pause.set()
+        elif progress.paused and len([p for p in seen if p.paused]) > 3:
+            control.watch.cancel.set()
+
+    control = Control(tell=tell)
+    with pytest.raises(Cancelled):
+        evaluate(retrieval(4), tmp_path / "run", control=control)
+    paused = [progress.done for progress in seen if progress.paused]
+    assert paused[0] <= 3 and paused[-1] == paused[1]  # what ran when it was paused ends, and nothing else begins
+    kept = len(Journal(tmp_path / "run").rows())
+    assert 2 <= kept <= 3
+    assert len(evaluate(retrieval(4), tmp_path / "run", resume=True).rows) == 12
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_its_unit(sample_home, retrieval, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    planned = plan(parse_config(retrieval(20)))
+    pool = Processes(planned.config, 2, folder)
+    first = pool.pids
+
+    def tell(progress):
+        if progress.done >= 5 and first[0] in pool.pids:
+            subprocess.run(["kill", "-9", str(first[0])], check=True)
+
+    try:
+        rows = Run(planned, folder, Control(tell=tell)).go(pool)
+        assert first[0] not in pool.pids and first[1] in pool.pids
+    finally:
+        pool.close()
+    assert timeless(rows) == timeless(evaluate(retrieval(20), tmp_path / "other").rows)
+    assert len(Journal(folder).rows()) == len(planned.units)
+
+
+class Scripted:
+    """A pool that answers each unit with what the script says of it, in turn."""
+
+    size = 1
+
+    def __init__(self, script):
+        self.script, self.given = script, []
+
+    def give(self, unit, example, left):
+        self.given.append((unit, left))
+
+    def take(self, seconds):
+        unit, _ = self.given[-1]
+        said = self.script(unit, len(self.given))
+        return Stopped(unit=unit, kind=said, message="It is so.") if isinstance(said, str) else said(unit)
+
+    def close(self):
+        """Nothing to end."""
+
+
+def done(unit):
+    return Done(unit=unit, row=Row(unit=unit, state="done", values={"needed": None, "found": 1}))
+
+
+def scripted(retrieval, tmp_path, script, extra=""):
+    run = Run(plan(parse_config(retrieval(2) + extra)), tmp_path, Control())
+    return run, Scripted(script)
+
+
+def test_a_unit_that_loses_three_workers_is_failed_and_the_others_go_on(sample_home, retrieval, tmp_path):
+    run, pool = scripted(retrieval, tmp_path, None)
+    bad = run.plan.units[1]
+    pool.script = lambda unit, _: (lambda u: Lost(unit=u)) if unit == bad else done
+    rows = run.go(pool)
+    assert [row.state for row in rows] == ["done", "failed", "done", "done", "done", "done"]
+    assert rows[1].failure.type == "WorkerLost" and [u for u, _ in pool.given].count(bad) == 3
+
+
+def test_a_server_that_is_gone_stops_the_run_and_fails_no_unit(sample_home, retrieval, tmp_path):
+    from engine.errors import ServerError
+
+    run, pool = scripted(retrieval, tmp_path, lambda unit, turn: done if turn < 3 else "ServerError")
+    with pytest.raises(ServerError, match="2 of 6 units are kept"):
+        run.go(pool)
+    assert len(Journal(tmp_path).rows()) == 2 and len(pool.given) == 5
+
+
+def test_one_unit_that_the_server_will_not_do_is_failed(sample_home, retrieval, tmp_path):
+    run, pool = scripted(retrieval, tmp_path, None)
+    bad = run.plan.units[0]
+    pool.script = lambda unit, _: "ServerError" if unit == bad else done
+    rows = run.go(pool)
+    assert [row.state for row in rows].count("failed") == 1 and rows[0].failure.type == "ServerError"
+
+
+def test_an_empty_budget_stops_the_run_and_what_is_left_is_told(sample_home, retrieval, tmp_path):
+    from msgspec.structs import replace
+
+    from engine.models.budget import Spent
+
+    def spending(unit):
+        outcome = done(unit)
+        return replace(outcome, row=replace(outcome.row, served=Spent(calls=4, tokens=10)))
+
+    run, pool = scripted(
+        retrieval, tmp_path, lambda unit, turn: spending if turn < 3 else "BudgetSpent", "\n[budget]\ncalls = 10\n"
+    )
+    with pytest.raises(BudgetSpent):
+        run.go(pool)
+    assert [left.calls for _, left in pool.given] == [10, 6, 2]
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    journal = Journal(tmp_path)
+    journal.path.write_bytes(b'{"unit": 3}\n')
+    with pytest.raises(InputError, match="Line 1"):
+        journal.rows()
