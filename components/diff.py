@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import escape, show, tag, visible
+from components.html import cell, escape, show, tag
 from components.library import note
 from engine.cases.compare import Aligned, Comparison, Difference, Word
 
@@ -50,7 +50,7 @@ def differences(title: str, found: Sequence[Difference], none: str) -> None:
     if not found:
         note(none)
         return
-    rows = [{"what": visible(d.name), "left": visible(d.left), "right": visible(d.right)} for d in found]
+    rows = [{"what": cell(d.name), "left": cell(d.left), "right": cell(d.right)} for d in found]
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 
@@ -70,7 +70,7 @@ def aligned_passages(comparison: Comparison) -> None:
 
 def _row(passage: Aligned, methods: Sequence[str]) -> dict[str, object]:
     row: dict[str, object] = {
-        "passage": visible(passage.title),
+        "passage": cell(passage.title),
         "match": passage.match,
         "left": "" if passage.left is None else str(passage.left),
         "right": "" if passage.right is None else str(passage.right),

@@ -9,9 +9,10 @@ import streamlit as st
 
 from engine.cases.markup import escape, tag, visible
 
-__all__ = ["chips", "escape", "plain", "show", "tag", "visible"]
+__all__ = ["cell", "chips", "escape", "plain", "show", "tag", "visible"]
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
+_NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?").fullmatch
 _ICON = re.compile(r"(?<=:)(?=[\w/\\+-]+:)")
 
 
@@ -21,6 +22,15 @@ def plain(text: str) -> str:
     A word joiner keeps `:name:` from becoming an icon, which Streamlit draws after the marks are read.
     """
     return _ICON.sub("\u2060", _MARKS.sub(r"\\\g<0>", " ".join(visible(text).split())))
+
+
+def cell(text: str) -> str:
+    """Text for a cell of a table, which can be downloaded as CSV: what a spreadsheet would run as a formula is quoted.
+
+    >>> cell("=1+1"), cell("-0.5")
+    ("'=1+1", '-0.5')
+    """
+    return visible(f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER(text) else text)
 
 
 def chips(values: Sequence[tuple[str, str]], kind: str = "chip") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import escape, show, tag, visible
+from components.html import cell, escape, show, tag, visible
 from engine.cases.query import SORTS, CaseRow, Query
 from engine.cases.review import STATUSES
 
@@ -52,12 +52,12 @@ def case_table(rows: Sequence[CaseRow], *, key: str) -> list[str]:
     table = pd.DataFrame(
         [
             {
-                "question": visible(row.question),
-                "answer": visible(row.answer),
+                "question": cell(row.question),
+                "answer": cell(row.answer),
                 "status": f"{row.status} by {visible(row.reviewer)}" if row.reviewer else row.status,
-                "written by": visible(row.model),
-                "corpus": visible(row.corpus or ""),
-                "tags": ", ".join(map(visible, row.tags)),
+                "written by": cell(row.model),
+                "corpus": cell(row.corpus or ""),
+                "tags": cell(", ".join(row.tags)),
                 "changed": row.updated.replace("T", " ")[:16],
             }
             for row in rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from components.html import visible
+from components.html import cell, visible
 from engine.types import Case
 
 
@@ -34,5 +34,5 @@ def _reading(reading: dict[str, object]) -> None:
     if not isinstance(candidates, list) or not candidates:
         st.caption("No sentence was considered.")
         return
-    table = pd.DataFrame([{**c, "text": visible(str(c.get("text", "")))} for c in candidates])
+    table = pd.DataFrame([{**c, "text": cell(str(c.get("text", "")))} for c in candidates])
     st.dataframe(table, hide_index=True, height=320)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import chips, plain, show, visible
+from components.html import cell, chips, plain, show, visible
 from components.library import note
 from engine.cases.places import Place, places
 from engine.cases.report.review import when
@@ -114,4 +114,4 @@ def history_table(history: Sequence[Mark]) -> None:
 def _table(title: str, rows: list[dict[str, str]]) -> None:
     if rows:
         note(title)
-        st.dataframe(pd.DataFrame([{k: visible(v) for k, v in row.items()} for row in rows]), hide_index=True)
+        st.dataframe(pd.DataFrame([{k: cell(v) for k, v in row.items()} for row in rows]), hide_index=True)

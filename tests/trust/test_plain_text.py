@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from components.html import plain
+from components.html import cell, plain
 from engine.cases.markup import visible
-from tests.trust.attacks import CHARACTERS, HTML, INJECTION, LATEX, MARKDOWN
+from tests.trust.attacks import CHARACTERS, FORMULAS, HTML, INJECTION, LATEX, MARKDOWN
 
 ATTACKS = (*HTML.values(), *MARKDOWN.values(), *INJECTION.values(), *LATEX.values())
 
@@ -57,3 +57,13 @@ def test_a_stack_of_marks_is_cut_to_a_readable_one():
     drawn = visible("Z" + "\u0300\u0335" * 100 + "algo")
     assert drawn.startswith("Z\u0300\u0335")
     assert drawn.endswith("[196 more marks]algo")
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_a_formula_is_quoted_in_a_table(formula):
+    assert cell(formula).startswith("'")
+
+
+def test_numbers_and_words_in_a_table_stay():
+    for text in ("-0.5", "+12,000", "-1e-05", "a=b", "well-known", "", "-12%"):
+        assert cell(text) == text
