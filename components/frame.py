@@ -12,6 +12,7 @@ from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.style import apply_style
 from engine.cases.query import CaseRow
+from engine.cases.worked_example import EXAMPLE, FILE, take_in
 from engine.errors import CaseNotFound
 from engine.samples import FIRST_CASE
 from engine.types import Case
@@ -66,6 +67,17 @@ def _case_picker() -> None:
     model = next((row.model for row in rows if row.id == current), None)
     if model is not None:
         show(tag("p", "Written by " + tag("b", escape(model)), class_="gw-note"))
+    _worked_example()
+
+
+def _worked_example() -> None:
+    """Offer the case that has every analysis, as long as the library does not hold it."""
+    if not FILE.exists() or workbench().cases.has(EXAMPLE):
+        return
+    about = "One question with every analysis already run, to look around in. It goes into your library as a case."
+    if st.button("Open the worked example", help=about, type="tertiary"):
+        state.open_case(take_in(workbench().cases))
+        st.rerun()
 
 
 def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:

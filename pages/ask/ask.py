@@ -6,6 +6,7 @@ from components import state
 from components.cache import document_lengths, workbench, workers
 from components.evidence import evidence
 from components.frame import open_case
+from components.heading import heading
 from components.html import escape, plain, show, tag
 from components.provenance import provenance
 from components.runs import Run, start
@@ -110,7 +111,14 @@ def ask_form(case: Case | None) -> None:
                 st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
 
 
-st.title("Ask")
+heading(
+    "Ask",
+    "Ask a question of your documents. The answer cites the passages that it rests on, and all that led to it is kept"
+    " as a case, which the pages under Inspect take apart.",
+    "quoting-reader",
+    "retrieval",
+    "attr-rag",
+)
 run = state.run_of("ask")
 if run is not None and not run.running:
     finish(run)

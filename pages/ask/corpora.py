@@ -9,7 +9,8 @@ import streamlit as st
 from components import state
 from components.cache import further_preparation, workbench, workers
 from components.document import document_view
-from components.html import plain, visible
+from components.heading import heading
+from components.html import cell, plain
 from components.polling import wait_for
 from components.runs import Run, start
 from components.steps import duration
@@ -160,7 +161,7 @@ def look_into(name: str) -> None:
         st.subheader(f"{len(snapshot.documents)} documents")
         counts = pd.Series([p.document for p in snapshot.passages]).value_counts()
         rows = [
-            {"title": visible(d.title), "document": visible(d.id), "passages": int(counts.get(d.id, 0))}
+            {"title": cell(d.title), "document": cell(d.id), "passages": int(counts.get(d.id, 0))}
             for d in snapshot.documents.values()
         ]
         picked = st.dataframe(
@@ -184,7 +185,11 @@ def watch_samples() -> None:
     st.caption(f"The sample corpora are being read: {run.stage or 'starting'} {run.done:,} of {run.total:,}.")
 
 
-st.title("Corpora")
+heading(
+    "Corpora",
+    "A corpus is a set of documents to ask, cut into passages. Passages are what is found, cited and scored.",
+    "retrieval",
+)
 if further_preparation().running:
     watch_samples()
 add_documents()

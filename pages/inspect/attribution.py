@@ -3,11 +3,13 @@
 import streamlit as st
 
 from components import state
+from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.attribution import attribution_table, floors_line
 from components.cache import workbench, workers
 from components.faithfulness import faithfulness_view
 from components.frame import open_case
+from components.heading import heading
 from components.html import escape, plain, show, tag
 from components.runs import start
 from components.token_map import token_map
@@ -129,11 +131,22 @@ def used_tab(case: Case, model: str) -> None:
         used_supports_view(result, case)
 
 
-st.title("Attribution")
+heading(
+    "Attribution",
+    "What did each passage do to this answer, and how far can that be trusted?",
+    "occlusion",
+    "input-x-gradient",
+    "faithfulness",
+    "used-x-supports",
+    "occlusion-by-regeneration",
+    "attr-rag",
+    "integrated-gradients",
+    "attention",
+)
 case = open_case()
 if case is not None:
     show(tag("h2", escape(case.question), class_="gw-question"))
-    show(tag("div", escape(case.answer.text), class_="gw-answer"))
+    answer_view(case.answer)
     scorer = st.text_input(
         "Scored by",
         "embedded",

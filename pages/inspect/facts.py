@@ -4,9 +4,11 @@ import msgspec
 import streamlit as st
 
 from components import state
+from components.answer import answer_view
 from components.cache import workbench, workers
 from components.facts import facts_tree, measures_view, tracked_changes
 from components.frame import open_case
+from components.heading import heading
 from components.html import chips, escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.runs import Run, start
@@ -198,7 +200,13 @@ def result(case: Case, record: AreRecord) -> None:
             used_supports_view(UsedSupports.from_dict(matrix.result), case)
 
 
-st.title("Facts")
+heading(
+    "Facts",
+    "Does the answer stand, fact by fact? Each fact with a verdict and its evidence, each edit as a tracked change.",
+    "facts",
+    "verifier",
+    "used-x-supports",
+)
 with st.expander("Check a draft of your own"):
     own_draft()
 case = open_case()
@@ -206,7 +214,7 @@ if case is not None:
     show(tag("h2", escape(case.question), class_="gw-question"))
     record = record_of(case)
     if record is None:
-        show(tag("div", escape(case.answer.text), class_="gw-answer"))
+        answer_view(case.answer)
     controls(case)
     if record is not None:
         result(case, record)

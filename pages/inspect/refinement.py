@@ -8,6 +8,7 @@ from components import state
 from components.advice import advice_view, judgement_view, quartile_view, task_table
 from components.cache import workbench, workers
 from components.frame import open_case
+from components.heading import heading
 from components.html import escape, plain, show, tag, visible
 from components.passage_labels import passage_labels
 from components.polling import result_of, wait_for
@@ -225,7 +226,15 @@ def tabs(
         advisor_tab(case, report)
 
 
-st.title("Refinement")
+heading(
+    "Refinement",
+    "Does a second pass help this answer? Conditions side by side on the same passages, with what started each.",
+    "refinement",
+    "flags",
+    "citation-metrics",
+    "judge",
+    "advisor",
+)
 stored = open_case()
 if stored is not None and not stored.passages:
     st.info("This case has no passages, so there is nothing to ground its answer in. Open another case.")

@@ -5,6 +5,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench
 from components.frame import open_case
+from components.heading import heading
 from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
@@ -129,7 +130,11 @@ def results(case: Case, model: str) -> None:
         relevance_view(case, run, key=f"relevance_{case.id}_{run.method}")
 
 
-st.title("Steps")
+heading(
+    "Steps",
+    "A problem worked out step by step: what was asked, what was searched, what was kept and what dropped.",
+    "raise",
+)
 step_style()
 with st.expander("Another problem"):
     problem_form()

@@ -6,7 +6,8 @@ import streamlit as st
 from components import state
 from components.cache import workbench, workers
 from components.frame import open_case
-from components.html import escape, plain, show, tag, visible
+from components.heading import heading
+from components.html import cell, escape, plain, show, tag
 from components.library import bin_list, case_table, note, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
@@ -212,7 +213,7 @@ def replaying(case: Case) -> None:
         for n in sorted(result.numbers, key=lambda n: order[n.status])
     ]
     st.dataframe(
-        pd.DataFrame([{k: visible(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]),
+        pd.DataFrame([{k: cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]),
         hide_index=True,
     )
 
@@ -237,7 +238,10 @@ def tags_of(case: Case) -> None:
         note(f"A new version of case {case.parent}.")
 
 
-st.title("Cases")
+heading(
+    "Cases",
+    "Everything that was asked or imported. Open a case, review it, take its report away, or score it again.",
+)
 library()
 import_cases()
 case = open_case()

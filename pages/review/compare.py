@@ -4,6 +4,7 @@ import streamlit as st
 
 from components.cache import workbench
 from components.diff import aligned_passages, differences, word_diff
+from components.heading import heading
 from components.html import plain, visible
 from components.state import open_case_id
 from engine.cases.compare import compare_cases
@@ -34,7 +35,7 @@ def pick() -> tuple[str, str] | None:
     return left, right
 
 
-st.title("Compare")
+heading("Compare", "Two cases side by side: settings that differ, words, passages, verdicts.")
 chosen = pick()
 if chosen is not None:
     store = workbench().cases

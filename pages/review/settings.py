@@ -8,7 +8,8 @@ import streamlit as st
 
 from components import state
 from components.cache import workers
-from components.html import plain
+from components.heading import heading
+from components.html import cell, plain
 from components.runs import start
 from engine.errors import GroundworkError
 from engine.home import home
@@ -65,11 +66,11 @@ def test_a_model() -> None:
     """Run the self-test of a model by name."""
     st.subheader("Self-test")
     with st.form("self_test", border=False):
-        left, right = st.columns([4, 1], vertical_alignment="bottom")
+        left, middle, right = st.columns([5, 1, 2], vertical_alignment="bottom")
         name = left.text_input(
             "Model", placeholder="embedded, a Hugging Face id or folder, openai:MODEL@BASE_URL", key="self_test_model"
         )
-        asked = right.form_submit_button("Test", width="stretch")
+        asked = middle.form_submit_button("Test", width="stretch")
         said = right.form_submit_button("Estimate memory", width="stretch")
     if said and name.strip():
         estimate_of(name.strip())
@@ -83,7 +84,12 @@ def test_a_model() -> None:
     elif run.problem:
         st.error(plain(run.problem))
     else:
-        st.dataframe(pd.DataFrame([check.to_dict() for check in run.future.result()]), hide_index=True)
+        st.dataframe(
+            pd.DataFrame(
+                [{k: cell(v) if isinstance(v, str) else v for k, v in c.to_dict().items()} for c in run.future.result()]
+            ),
+            hide_index=True,
+        )
 
 
 @st.fragment(run_every=1.0)
@@ -119,7 +125,7 @@ def machine() -> None:
         st.json(package_versions())
 
 
-st.title("Settings")
+heading("Settings", "Which models there are and what each can do; where your data lies; who is contacted.")
 models()
 test_a_model()
 machine()

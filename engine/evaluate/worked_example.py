@@ -1,0 +1,66 @@
+"""Making the worked example that is kept with the project: one case with every analysis.
+
+    GROUNDWORK_HOME=$(mktemp -d) python -m engine.evaluate.worked_example
+
+writes it anew (minutes; after a change of the shipped models). Each of its numbers carries the stamp of the run that
+made it, and replay scores them again as those of any other case.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+
+from msgspec.structs import replace
+
+from engine.cases.case_file import write_case_file
+from engine.cases.worked_example import EXAMPLE, FILE
+from engine.evaluate.refinement import refine_saved
+from engine.models.registry import load_writer
+from engine.models.verifier import load_entailment
+from engine.reason.on_case import steps_of
+from engine.types import Case
+from engine.verify.on_case import facts_of
+from engine.verify.task import Tools
+from engine.workbench import Workbench
+
+QUESTION = "Explain all the steps of isolating caffeine from tea."
+CORPUS = "bench-chemistry"
+ATTRIBUTIONS = ("occlusion", "token map", "faithfulness", "used x supports")
+CONDITIONS = ("A", "B", "D", "E", "v2a", "v2c")
+
+
+def make(bench: Workbench) -> Case:
+    """Ask and run every analysis with the models that ship with the project."""
+    model, verifier, collection = load_writer("embedded"), load_entailment(), bench.collection(CORPUS)
+    bench.ask(QUESTION, CORPUS, method="attr-rag", case_id=EXAMPLE)
+    for method in ATTRIBUTIONS:
+        bench.attribute(EXAMPLE, method)
+    case = bench.cases.load(EXAMPLE)
+    bench.cases.add_analysis(EXAMPLE, facts_of(case, Tools(verifier), bench.settings, bench.embedder, collection))
+    refine_saved(
+        bench.cases,
+        EXAMPLE,
+        model,
+        bench.settings,
+        variants=CONDITIONS,
+        gate="always",
+        use_answer=True,
+        verifier=verifier,
+    )
+    bench.cases.add_analysis(EXAMPLE, steps_of(case, "raise", model, collection, bench.settings))
+    return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))
+
+
+def main() -> None:
+    """Write the file."""
+    bench = Workbench()
+    bench.prepare_first()
+    case = make(bench)
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(EXAMPLE)), mtime=0))
+    print(f"{FILE}: {FILE.stat().st_size:,} bytes, {len(case.analyses)} analyses", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
