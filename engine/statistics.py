@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +75,24 @@ def paired_bootstrap(
     counts = np.bincount(where, minlength=len(index)).astype(np.float64)
     means = _resampled_means(sums, counts, resamples, seed)
     return _interval(float(differences.mean()), means, level, len(index))
+
+
+def bootstrap_of_means(
+    columns: Sequence[Sequence[float]],
+    of: Callable[..., NDArray[np.float64]],
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 1337,
+) -> Interval:
+    """Percentile bootstrap of a function of several means (a harmonic mean, a ratio), resampled together.
+
+    `columns[c][i]` is value c of case i; `of` takes one array of means a column, shape (resamples,), elementwise.
+    """
+    arrays = [np.asarray(column, dtype=np.float64) for column in columns]
+    ones = np.ones_like(arrays[0])
+    means = of(*(_resampled_means(array, ones, resamples, seed) for array in arrays))
+    return _interval(float(of(*(np.array([array.mean()]) for array in arrays))[0]), means, level, arrays[0].size)
 
 
 def _resampled_means(

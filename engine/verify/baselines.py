@@ -39,7 +39,8 @@ class Baseline(Value, frozen=True):
     """A baseline's run: queries, the evidence of each, the revised answer, its measures.
 
     `measures` are unpaired (appendix E): each evidence counts if it entails one whole clause; `aggregated` pairs the
-    evidence of the questions made of a clause with that clause (Table 5), where there is such a pairing.
+    evidence of the questions made of a clause with that clause (Table 5), where there is such a pairing. `before` are
+    the unpaired measures of the answer as it was, by the same evidence (Table 3).
     """
 
     name: str
@@ -48,6 +49,7 @@ class Baseline(Value, frozen=True):
     revised: str
     measures: Measures
     aggregated: Measures | None = None
+    before: Measures | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -185,8 +187,7 @@ def _result(
     texts = [plain(clause.text) for clause in decompose(revised_answer).clauses]
     unique = {one.text: one for one in found if one is not None}
     known: dict[tuple[str, str], float] = {}
-    matrix = entailment_matrix(list(unique), texts, run.verifier, known, run.watch)
-    precision = attribution_precision_unpaired(matrix > ENTAILED)
+    before = [plain(clause.text) for clause in run.found.clauses]
     aggregated = None
     if len(texts) == len(run.found.clauses) and None not in clauses:
         joined = [_joined(found, clauses, number) for number in range(len(texts))]
@@ -199,10 +200,19 @@ def _result(
         queries=tuple(queries),
         evidence=tuple(unique.values()),
         revised=revised_answer,
-        measures=_measures(run, attribution_recall(matrix), precision, revised_answer),
+        measures=_unpaired(run, list(unique), texts, known, revised_answer),
         aggregated=aggregated if texts else None,
+        before=_unpaired(run, list(unique), before, known, run.answer),
         notes=tuple(run.notes),
     )
+
+
+def _unpaired(
+    run: _Run, evidence: Sequence[str], clauses: Sequence[str], known: dict[tuple[str, str], float], text: str
+) -> Measures:
+    """Measures of `text`, whose clauses these are; what was asked already is in `known`."""
+    matrix = entailment_matrix(evidence, clauses, run.verifier, known, run.watch)
+    return _measures(run, attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED), text)
 
 
 def _joined(found: Sequence[Evidence | None], clauses: Sequence[int | None], number: int) -> str:

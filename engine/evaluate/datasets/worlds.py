@@ -1,15 +1,17 @@
-"""The sample worlds: their questions with gold, and the drafts with planted errors as answers to be checked."""
+"""The sample worlds: their questions with gold, drafts with planted errors, and answers with gold clauses and facts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from engine.evaluate.datasets.files import relevant_ids
+from engine.evaluate.datasets import own
+from engine.evaluate.datasets.files import Source, relevant_ids
 from engine.evaluate.example import Example, GoldError, GoldStep
+from engine.home import ASSETS
 from engine.worlds import WORLDS, Draft, World, WorldQuestion, WorldStep, load_world
 
-DRAFTS = "bank-investigation-drafts"
+DRAFTS, CLAUSES = "bank-investigation-drafts", "bank-investigation-clauses"
 
 
 def questions(name: str) -> Iterator[Example]:
@@ -26,9 +28,15 @@ def drafts(name: str) -> Iterator[Example]:
         yield _draft(world, draft)
 
 
+def clauses() -> Iterator[Example]:
+    """Short answers about the bank investigation, taken apart by hand (own JSONL, as a user writes it)."""
+    return own.read(Source(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
+
+
 NAMES: Mapping[str, partial[Iterator[Example]]] = {
     **{name: partial(questions, name) for name in WORLDS},
     DRAFTS: partial(drafts, "bank-investigation"),
+    CLAUSES: partial(clauses),
 }
 
 
