@@ -24,6 +24,7 @@ from engine.models.verifier import load_entailment
 from engine.settings import Verification
 from engine.types import Passage
 from engine.verify.are import check_answer
+from engine.verify.backtrack import revised
 from engine.verify.decompose import decompose
 from engine.verify.edit import smallest_edit
 from engine.verify.evidence import Sources
@@ -33,6 +34,7 @@ from engine.verify.values import AreRecord
 from engine.worlds import Draft, PlantedError, World, load_world
 
 Row = dict[str, Any]
+KINDS = ("amount", "date", "owner", "order", "unsupported")
 SIMPLE: dict[str, Callable[[str], list[str]]] = {
     "rules": split,
     "whole sentence": lambda text: [text],
@@ -118,28 +120,62 @@ def edits(data: Path, count: int, verifier: Entailment) -> Row:
     }
 
 
+def halves(world: World) -> dict[str, list[Draft]]:
+    """The drafts in two halves by a fixed draw: settings were chosen on the first, the second was only measured."""
+    drawn = sorted(world.drafts, key=lambda draft: draft.id)
+    random.Random(7).shuffle(drawn)
+    return {"chosen on": drawn[: len(drawn) // 2], "held out": drawn[len(drawn) // 2 :]}
+
+
 def drafts(count: int, verifier: Entailment) -> Row:
-    """Planted errors flagged and mended, correct facts changed, each error's outcome."""
+    """Planted errors flagged and mended, correct facts changed, by half; each error's outcome.
+
+    `mended`: put in by the run itself. `with_suggestions`: the reader who accepts every suggestion has the truth; a
+    claim from nowhere can only be mended that way. `offered_for_deletion` is the price: of the correct facts.
+    """
     world, embedder = load_world("bank-investigation"), load_embedder()
-    chosen = random.Random(1337).sample(world.drafts, count)
-    cases, spoilt, correct, started = [], [], 0, time.perf_counter()
-    for draft in chosen:
-        record = _checked(world, draft, verifier, embedder)
-        cases += [_planted(draft, error, record) for error in draft.errors]
-        fine = [number for number in range(len(record.facts)) if not _holds_error(draft, record, number)]
-        correct += len(fine)
-        spoilt += [_spoilt(draft, record, number) for number in fine if _changed(record, number)]
-    mendable = [case for case in cases if case["kind"] != "unsupported"]
+    found: Row = {"parts": {}, "cases": [], "spoilt": []}
+    rows = []
+    for name, chosen in halves(world).items():
+        started = time.perf_counter()
+        chosen = chosen[: max(1, count // 2)]
+        mine = [_outcomes(draft, _checked(world, draft, verifier, embedder)) for draft in chosen]
+        rows += mine
+        found["parts"][name] = {**_shares(mine), "seconds_a_draft": (time.perf_counter() - started) / len(chosen)}
+    found["parts"]["together"] = _shares(rows)
+    found["cases"] = [case for row in rows for case in row["cases"]]
+    found["spoilt"] = [case for row in rows for case in row["spoilt"]]
+    return found
+
+
+def _outcomes(draft: Draft, record: AreRecord) -> Row:
+    """What became of a draft's errors and of its correct facts."""
+    fine = [number for number in range(len(record.facts)) if not _holds_error(draft, record, number)]
+    deletions = {edit.clause for edit in record.edits if edit.status == "suggestion" and not edit.new}
     return {
-        "flagged": sum(case["flagged"] for case in cases) / len(cases),
-        "mended": sum(case["mended"] for case in cases) / len(cases),
-        "mended_without_unsupported": sum(case["mended"] for case in mendable) / len(mendable),
+        "cases": [_planted(draft, error, record) for error in draft.errors],
+        "correct": len(fine),
+        "spoilt": [_spoilt(draft, record, number) for number in fine if _changed(record, number)],
+        "deletions": sum(record.facts[number].clause in deletions for number in fine),
+    }
+
+
+def _shares(rows: Sequence[Row]) -> Row:
+    cases = [case for row in rows for case in row["cases"]]
+    correct = sum(row["correct"] for row in rows)
+    of = lambda kind: [case for case in cases if case["kind"] == kind]  # noqa: E731
+    share = lambda key, some: round(sum(case[key] for case in some) / len(some), 3) if some else None  # noqa: E731
+    return {
+        "flagged": share("flagged", cases),
+        "mended": share("mended", cases),
+        "with_suggestions": share("with_suggestions", cases),
         "n_errors": len(cases),
-        "correct_changed": len(spoilt) / correct,
+        "by_kind": {
+            kind: [share("mended", of(kind)), share("with_suggestions", of(kind)), len(of(kind))] for kind in KINDS
+        },
+        "correct_changed": round(sum(len(row["spoilt"]) for row in rows) / correct, 3),
+        "offered_for_deletion": round(sum(row["deletions"] for row in rows) / correct, 3),
         "n_correct": correct,
-        "seconds_a_draft": (time.perf_counter() - started) / count,
-        "cases": cases,
-        "spoilt": spoilt,
     }
 
 
@@ -183,18 +219,24 @@ def _planted(draft: Draft, error: PlantedError, record: AreRecord) -> Row:
     ]
     flagged = any(f.ruling is None or f.ruling.verdict in ("editing_required", "irrelevant") for f in touched)
     here = [edit for edit in record.edits if edit.start < end and start < edit.end]
-    gone = draft.draft[start:end] not in record.revised
-    deleted = any(edit.start <= start and end <= edit.end and not edit.new for edit in here)
+    suggested = revised(record.answer, record.edits, {edit.id for edit in record.edits})
     return {
         "draft": draft.id,
         "kind": error.kind,
         "wrong": error.wrong,
         "right": error.right,
         "flagged": flagged or not touched,
-        "mended": gone and bool(here) and error.right in record.revised if error.right else deleted,
+        "mended": bool(here) and _true(draft, error, record.revised),
+        "with_suggestions": bool(here) and _true(draft, error, suggested),
         "edits": [[edit.old, edit.new, edit.status] for edit in here],
         "outcomes": [fact.outcome for fact in touched],
     }
+
+
+def _true(draft: Draft, error: PlantedError, text: str) -> bool:
+    """Has the wrong text gone and the truth come; a claim from nowhere only has to go."""
+    gone = text.count(error.wrong.strip()) < draft.draft.count(error.wrong.strip())
+    return gone and (not error.right or text.count(error.right) > draft.draft.count(error.right))
 
 
 def speed(verifier: Entailment) -> Row:

@@ -2,8 +2,8 @@
 
 Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of all-MiniLM-L6-v2, its biases and norms, sixteen token
 types and a three-way head, by cross-entropy on the mixed pairs of `verifier_data`, bf16 autocast, a linear decay over
-the given time, and a running mean of the weights, which is what is saved. Then `verifier_calibration` fits temperature,
-guard and thresholds on the dev halves.
+the given time, and a running mean of the weights, which is what is saved. Then `verifier_calibration` fits scale,
+bias and thresholds on the dev halves.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def train(network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         step, seen, loss_mean = step + 1, seen + len(labels), 0.98 * loss_mean + 0.02 * float(loss.detach())
-        _average(averaged, network, min(recipe.average, step / (step + 10)))
+        average(averaged, network, min(recipe.average, step / (step + 10)))
         if step % 50 == 0:
             elapsed = time.monotonic() - start
             print(
@@ -136,7 +136,8 @@ def train(network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe
     save(trained(averaged), out)
 
 
-def _average(averaged: EvidenceNetwork, network: EvidenceNetwork, keep: float) -> None:
+def average(averaged: EvidenceNetwork, network: EvidenceNetwork, keep: float) -> None:
+    """Move the running mean of the trained weights towards `network`'s, in place; `keep` in [0, 1] of it stays."""
     with torch.no_grad():
         for mean, new in zip(averaged.parameters(), network.parameters(), strict=True):
             if new.requires_grad:

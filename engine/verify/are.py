@@ -21,6 +21,7 @@ from engine.progress import Watch
 from engine.settings import Verification
 from engine.verify.backtrack import hold_clauses, proposals, revised
 from engine.verify.decompose import decompose
+from engine.verify.deletions import offered
 from engine.verify.evidence import Sources
 from engine.verify.report import attribution_report
 from engine.verify.rounds import one_round
@@ -65,6 +66,7 @@ def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], sta
     """Edits placed, clauses held against their evidence, and the attribution report."""
     watch.step("edits into clauses")
     edits = hold_clauses(found, records, proposals(task.answer, found, records), task.tools.verifier, watch)
+    edits = [*edits, *offered(task.answer, found, records, len(edits) + 1)]
     text = revised(task.answer, edits)
     watch.step("report")
     report = attribution_report(task.answer, text, found, records, edits, task.tools.verifier, watch)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from engine.models.protocols import Entailment
+from engine.models.protocols import Entailment, Judged
 from engine.progress import Watch
 from engine.verify.decompose import plain
 from engine.verify.values import Change, Clause, Decomposition, Evidence, Fact, FactRecord, Placed
@@ -93,12 +93,20 @@ def _new_text(change: Change, answer: str, start: int, end: int) -> str:
 
 
 def _without_overlaps(found: list[Placed]) -> list[Placed]:
-    """Of edits that share characters the first stays placed, later ones become suggestions."""
+    """Of edits that share characters the first stays placed, later ones become suggestions with all of their fact."""
     kept: list[Placed] = []
+    meeting: set[int] = set()
     for edit in found:
-        meets = any(other.status == "placed" and edit.status == "placed" and _overlap(edit, other) for other in kept)
-        kept.append(replace(edit, status="suggestion", why=f"{edit.why}; it meets another edit") if meets else edit)
-    return kept
+        placed = [other for other in kept if other.status == "placed" and other.fact not in meeting]
+        if edit.status == "placed" and any(_overlap(edit, other) for other in placed):
+            meeting.add(edit.fact)
+        kept.append(edit)
+    return [_suggestion(edit, "it meets another edit") if edit.fact in meeting else edit for edit in kept]
+
+
+def _suggestion(edit: Placed, why: str) -> Placed:
+    """The edit as one that is shown and not put in."""
+    return replace(edit, status="suggestion", why=f"{edit.why}; {why}") if edit.status == "placed" else edit
 
 
 def _overlap(a: Placed, b: Placed) -> bool:
@@ -120,40 +128,64 @@ def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidenc
 
 
 def revised(answer: str, edits: Sequence[Placed], accepted: Collection[str] | None = None) -> str:
-    """The answer with the accepted edits (None: all placed ones); a deleted span takes the blank before it along."""
-    for edit in sorted(edits, key=lambda e: (e.start, e.end), reverse=True):
-        if edit.status == "placed" and (accepted is None or edit.id in accepted):
-            start = edit.start
-            if (
-                not edit.new
-                and start
-                and answer[start - 1] == " "
-                and answer[edit.end : edit.end + 1] in ("", " ", ".", ",")
-            ):
-                start -= 1
-            answer = answer[:start] + edit.new + answer[edit.end :]
+    """The answer with the accepted edits (None: all placed ones); a deleted span takes the blank before it along.
+
+    An accepted suggestion is put in where it names its place exactly and no other edit has changed it.
+    """
+    wanted = [e for e in edits if (e.status == "placed" if accepted is None else e.id in accepted)]
+    changed = len(answer) + 1
+    for edit in sorted(wanted, key=lambda e: (e.start, e.end), reverse=True):
+        if not exact(edit, answer) or edit.end > changed:
+            continue
+        start = changed = edit.start
+        follows = answer[edit.end : edit.end + 1]
+        if not edit.new and start and answer[start - 1] == " " and follows in ("", " ", ".", ","):
+            start -= 1
+        answer = answer[:start] + edit.new + answer[edit.end :]
     return answer
+
+
+def exact(edit: Placed, answer: str) -> bool:
+    """Does the edit name its place exactly, so that it can be put in."""
+    return answer[edit.start : edit.end] == edit.old
 
 
 def hold_clauses(
     found: Decomposition, records: Sequence[FactRecord], edits: Sequence[Placed], verifier: Entailment, watch: Watch
 ) -> list[Placed]:
-    """Check each edited clause against its own evidence E_i; an edit that makes its clause fail becomes a suggestion.
+    """Check each edited clause against its own evidence E_i; edits that make their clause fail become suggestions.
 
-    It fails where the verifier contradicts the edited clause more than the clause as it was.
+    All changes of one fact are judged together. The clause fails where the verifier calls it contradicted and did not
+    before, with a probability that the edit raised.
     """
-    placed = [edit for edit in edits if edit.status == "placed"]
+    by_fact: dict[int, list[Placed]] = {}
+    for edit in edits:
+        if edit.status == "placed":
+            by_fact.setdefault(edit.fact, []).append(edit)
     pairs = []
-    for edit in placed:
-        clause = found.clauses[edit.clause]
-        after = clause.text[: edit.start - clause.start] + edit.new + clause.text[edit.end - clause.start :]
-        evidence = "\n".join(one.text for one in clause_evidence(records, edit.clause))
-        pairs += [(plain(clause.text), evidence), (plain(after), evidence)]
+    for mine in by_fact.values():
+        clause = found.clauses[mine[0].clause]
+        evidence = "\n".join(one.text for one in clause_evidence(records, mine[0].clause))
+        pairs += [(plain(clause.text), evidence), (plain(edited(clause, mine)), evidence)]
     judged = verifier.judge(pairs, watch) if pairs else []
     failing = {
-        edit.id
-        for edit, before, after in zip(placed, judged[::2], judged[1::2], strict=True)
-        if after.scores["editing_required"] > before.scores["editing_required"] + 0.05
+        fact
+        for fact, before, after in zip(by_fact, judged[::2], judged[1::2], strict=True)
+        if after.verdict == "editing_required" != before.verdict and _contradicted(after) > _contradicted(before)
     }
-    why = "; with it the whole clause disagrees more with its evidence"
-    return [replace(e, status="suggestion", why=e.why + why) if e.id in failing else e for e in edits]
+    return [
+        _suggestion(e, "with it the whole clause disagrees with its evidence") if e.fact in failing else e
+        for e in edits
+    ]
+
+
+def _contradicted(judged: Judged) -> float:
+    return judged.scores["editing_required"]
+
+
+def edited(clause: Clause, edits: Sequence[Placed]) -> str:
+    """The clause's text with those of the edits that were placed in it."""
+    text = clause.text
+    for edit in sorted((e for e in edits if e.status == "placed"), key=lambda e: -e.start):
+        text = text[: edit.start - clause.start] + edit.new + text[edit.end - clause.start :]
+    return text

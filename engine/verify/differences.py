@@ -25,9 +25,12 @@ _NAME = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
+RANGE = re.compile(
+    rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
+)
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
-_UNITS = frozenset(stem(word) for word in ("per", "cent", "percent", "eur", "usd", "gbp", "million", "billion"))
+CURRENCIES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
 _NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
 
@@ -53,19 +56,19 @@ def apply(text: str, changes: Iterable[Replacement]) -> str:
     return text
 
 
-def replacements(claim: str, evidence: str, *, strict: bool = False) -> list[Replacement]:
+def replacements(claim: str, evidence: str, *, anchored: bool = False) -> list[Replacement]:
     """All replacements worth asking the verifier about, the most plausible first.
 
-    `strict`, for a passage that may speak of something else: no other words, numbers and dates only where a word beside
-    them is shared, opposites only where the evidence holds them, no codes as names.
+    `anchored`: the evidence is one sentence that is known to speak of the claim (`anchor.py`): its numbers, dates and
+    names need share nothing more with the claim's, and no other words are changed.
     """
     found = [
-        *_numbers(claim, evidence, strict),
-        *_dates(claim, evidence, strict),
-        *_names(claim, evidence, strict),
-        *_opposites(claim, evidence, strict),
+        *_numbers(claim, evidence),
+        *_dates(claim, evidence, anchored),
+        *_names(claim, evidence, anchored),
+        *_opposites(claim, evidence, anchored),
         *_negation(claim, evidence),
-        *(() if strict else _words(claim, evidence)),
+        *(() if anchored else _words(claim, evidence)),
     ]
     best: dict[tuple[int, int, str], Replacement] = {}
     for change in sorted(found, key=lambda c: c.weight):
@@ -74,7 +77,7 @@ def replacements(claim: str, evidence: str, *, strict: bool = False) -> list[Rep
     return sorted(best.values(), key=lambda c: -c.weight)
 
 
-def _numbers(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
     """A number that the evidence contradicts: its comparison turned round, or the evidence's number in its place."""
     theirs = quantities(evidence)
     for mine in quantities(claim):
@@ -83,12 +86,7 @@ def _numbers(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
             continue
         if any(holds(mine, other) for other in rivals) and not mine.comparison:
             continue
-        yield from _number_changes(mine, [q for q in rivals if not strict or _shared(mine.near, q.near)])
-
-
-def _shared(mine: frozenset[str], theirs: frozenset[str]) -> bool:
-    """Is a word beside both that is no unit."""
-    return bool((mine & theirs) - _UNITS)
+        yield from _number_changes(mine, rivals)
 
 
 def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacement]:
@@ -105,40 +103,51 @@ def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacem
             yield Replacement(mine.start, mine.end, other.written_like(mine), "number", weight)
 
 
-def _dates(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     """A day with its month that the evidence lacks, for one that it holds; a month alone likewise."""
     held = list(_DATE.finditer(evidence))
     for match in _DATE.finditer(claim):
         around = near(claim, match.start(), match.end())
         alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
-        alike = [d for d in alike if not strict or _shared(around, near(evidence, d.start(), d.end()))]
         alike.sort(key=lambda d: -len(around & near(evidence, d.start(), d.end(), 4)))
         if match.group() not in {d.group() for d in held}:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
                 yield Replacement(match.start(), match.end(), other, "date", 0.95 - 0.1 * place)
-    theirs = [] if strict else months(evidence)
-    known = {name for _, _, name in theirs}
+    for mine in RANGE.finditer(claim):
+        for theirs in RANGE.finditer(evidence):
+            new = f"{theirs['first']} {mine['joined']} {theirs['last']}"
+            yield Replacement(mine.start(), mine.end(), new, "date", 0.97)
+    known = [] if anchored else [name for _, _, name in months(evidence)]
     for start, end, name in months(claim):
         if name not in known:
-            for other in dict.fromkeys(name for _, _, name in theirs):
+            for other in dict.fromkeys(known):
                 yield Replacement(start, end, other, "date", 0.8)
 
 
-def _names(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+def names(text: str) -> list[tuple[int, int, str]]:
+    """Runs of capitalised words with their spans, stop words and months left out.
+
+    >>> [name for _, _, name in names("No Viktor met Ada Berg in May")]
+    ['Viktor', 'Ada Berg']
+    """
+    found = [(m.start(), m.end(), m.group()) for m in _NAME.finditer(text) if not _common(m.group())]
+    return [_without_article(start, end, name) for start, end, name in found]
+
+
+def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     """A name that the evidence lacks, for a name of the evidence that the claim lacks."""
     held = " ".join(evidence.lower().split())
-    mine = [(m.start(), m.end(), m.group()) for m in _NAME.finditer(claim) if not _common(m.group())]
-    mine = [_without_article(start, end, name) for start, end, name in mine]
+    mine = names(claim)
     lacking = {name for _, _, name in mine if " ".join(name.lower().split()) not in held}
     said = claim.lower()
     theirs = [
-        _without_article(m.start(), m.end(), m.group())[2]
-        for m in _NAME.finditer(evidence)
-        if not _common(m.group()) and _related(claim, evidence, m.start(), NAME_OVERLAP)
+        name
+        for at, _, name in names(evidence)
+        if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
     new = [name for name in dict.fromkeys(theirs) if name.lower() not in said]
     for start, end, name in mine:
-        if name not in lacking or (strict and any(c.isdigit() for c in name)):
+        if name not in lacking or (anchored and any(c.isdigit() for c in name)):
             continue
         partly = {w.lower() for w in name.split()} & set(held.split())
         weight = 0.35 if partly or start == 0 else 0.6
@@ -166,7 +175,7 @@ def _common(name: str) -> bool:
     return name.lower() in STOP_WORDS or bool(months(name)) or len(name) < 2
 
 
-def _opposites(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]:
+def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     """A word whose opposite the evidence holds, or that the evidence lacks."""
     theirs = {stem(m.group().lower()) for m in _WORD.finditer(evidence)}
     taken = [span for q in quantities(claim) for span in ((q.comparison_start, q.comparison_end), (q.start, q.end))]
@@ -176,7 +185,7 @@ def _opposites(claim: str, evidence: str, strict: bool) -> Iterator[Replacement]
             continue
         lacking = stem(low) not in theirs
         for other in ANTONYMS[low]:
-            if strict and not (lacking and stem(other) in theirs):
+            if anchored and not (lacking and stem(other) in theirs):
                 continue
             weight = 0.85 if stem(other) in theirs and lacking else 0.5 if stem(other) in theirs else 0.3
             new = other.capitalize() if match.group()[0].isupper() else other

@@ -23,7 +23,6 @@ from engine.verify.gaps import missing
 from engine.verify.quantities import holds, quantities, rival
 from engine.verify.values import Change, Edit, Ruling
 
-RELATED = 0.34  # share of a fact's content words that the sentences must hold from which it is edited
 FOCUS = 60  # words of evidence that an edit may draw on
 CLOSE = 30  # words of evidence that it is checked against, whole sentences
 CANDIDATES = 16  # replacements that are checked at a time
@@ -45,11 +44,15 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
     places = [0]
     for word in a:
         places.append(places[-1] + len(word))
-    found = []
+    spans: list[tuple[int, int, int, int]] = []
     for kind, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if kind != "equal":
-            found.append(Change(start=places[i], end=places[j], old="".join(a[i:j]), new="".join(b[k:m])))
-    return tuple(found)
+        if kind != "equal" and spans and not "".join(a[spans[-1][1] : i]).strip():
+            spans[-1] = (spans[-1][0], j, spans[-1][2], m)  # nothing but a blank between two changes: one change
+        elif kind != "equal":
+            spans.append((i, j, k, m))
+    return tuple(
+        Change(start=places[i], end=places[j], old="".join(a[i:j]), new="".join(b[k:m])) for i, j, k, m in spans
+    )
 
 
 def smallest_edit(
@@ -58,27 +61,22 @@ def smallest_edit(
     verifier: Entailment,
     judged: Judged | None = None,
     *,
-    strict: bool = False,
     watch: Watch | None = None,
 ) -> Edit | None:
     """The edited claim with what was changed and the verifier's ruling on it; None where no candidate is good enough.
 
     `judged` is the verifier's ruling on the claim as it stands, where it is known; a claim that it calls
-    supported is not edited. What is put in comes from the sentences nearest to the claim. `strict` (a fact against a
-    found passage, which may speak of something else): the verdict was given already; only numbers, dates, names,
-    opposites and negation are changed, where those sentences hold `RELATED` of the fact's words, and an edit must
-    leave fewer numbers and names that the evidence lacks.
+    supported is not edited. What is put in comes from the sentences nearest to the claim.
+    A fact against a found passage, which may speak of something else, is edited by `anchored_edit.py`.
     """
     before = judged or verifier.judge([(claim, evidence)], watch)[0]
-    if not strict and before.verdict == "supportive":
+    if before.verdict == "supportive":
         return None
     whole, wide, evidence = evidence, focus(claim, evidence), focus(claim, evidence, CLOSE)
-    if strict and related(claim, wide) < RELATED:
-        return None
     text, done, score = claim, [], _worth(before, claim, evidence)
     best: Judged | None = None
     for _ in range(ROUNDS):
-        found = _best(text, wide, evidence, verifier, strict, watch)
+        found = _best(text, wide, evidence, verifier, watch)
         if found is None or found[2] < score + (0.05 if best is None else 0.1):
             break
         change, best, score = found
@@ -88,8 +86,7 @@ def smallest_edit(
             break
     if best is None or text == claim or best.verdict != "supportive" or best.scores["supportive"] < ENOUGH:
         return None
-    left, lacked = set(missing(text, whole)), set(missing(claim, whole))
-    if left - lacked or (strict and left and not left < lacked):
+    if set(missing(text, whole)) - set(missing(claim, whole)):
         return None
     kinds = ", ".join(dict.fromkeys(change.kind for change in done))
     return Edit(
@@ -100,13 +97,6 @@ def smallest_edit(
         made_by=f"substitution checked by {verifier.name}",
         ruling=Ruling.of(best, verifier),
     )
-
-
-def related(claim: str, evidence: str) -> float:
-    """Share of the claim's content words that the evidence holds; 1 for a claim without any."""
-    said = {stem(word) for word in content_words(claim)}
-    held = {stem(word) for word in content_words(evidence)}
-    return len(said & held) / len(said) if said else 1.0
 
 
 def focus(claim: str, evidence: str, words: int = FOCUS) -> str:
@@ -127,10 +117,10 @@ def focus(claim: str, evidence: str, words: int = FOCUS) -> str:
 
 
 def _best(
-    text: str, wide: str, evidence: str, verifier: Entailment, strict: bool, watch: Watch | None
+    text: str, wide: str, evidence: str, verifier: Entailment, watch: Watch | None
 ) -> tuple[Replacement, Judged, float] | None:
     """The replacement that the verifier and its kind speak for most, with the ruling on it and its worth."""
-    candidates = replacements(text, wide, strict=strict)[:CANDIDATES]
+    candidates = replacements(text, wide)[:CANDIDATES]
     if not candidates:
         return None
     edited = [apply(text, [change]) for change in candidates]

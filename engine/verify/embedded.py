@@ -69,7 +69,11 @@ def _by_phrase(fact: Tokens) -> list[Tokens]:
     if any(a + 1 == b for a, b in pairwise(cuts)) or len(cuts) < 2:
         return [fact]
     phrases = [fact[a:b] for a, b in zip(cuts, [*cuts[1:], len(fact)], strict=True)]
-    if any(t.low == "between" for t in fact[start:]):
+    parallel = any(
+        a[0].low == b[0].low and a[0].low in ("with", "for") and any(t.tag == "and" for t in a)
+        for a, b in pairwise(phrases)
+    )
+    if parallel or any(t.low == "between" for t in fact[start:]):
         return [fact]
     return [[*fact[:start], *phrase] for phrase in phrases]
 

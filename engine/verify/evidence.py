@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
+from engine.answer.citations import find_citations
 from engine.corpus.collection import Collection
 from engine.models.protocols import Embedder
 from engine.progress import Watch
@@ -20,7 +21,9 @@ from engine.retrieve.search import search_many
 from engine.settings import Retrieval, Verification
 from engine.text import sentences
 from engine.types import Hit, Passage
-from engine.verify.values import Evidence
+from engine.verify.values import Clause, Evidence
+
+MOST_CITED = 9_999  # the highest number that a citation may have
 
 
 @dataclass(frozen=True)
@@ -41,20 +44,30 @@ class Sources:
         )
 
 
+def cited_numbers(answer: str, clause: Clause) -> frozenset[int]:
+    """The passages that a clause cites, by number; a number that no passage has does no harm."""
+    style = "garage" if "[cite_" in answer.lower() else "alce"
+    found = find_citations(clause.text, MOST_CITED, style)  # type: ignore[arg-type]
+    return frozenset(citation.number for citation in found if citation.valid)
+
+
 def find_evidence(
     facts: Sequence[str],
     queries: Sequence[Sequence[str]],
     sources: Sources,
     settings: Verification,
     watch: Watch | None = None,
+    cited: Sequence[frozenset[int]] = (),
 ) -> list[tuple[Evidence, ...]]:
     """For each fact what `queries[i]` found, the case's passages first, each source by falling similarity to the fact.
 
-    At most `settings.passages` a source; a passage of the case is not offered again as one of the corpus.
+    At most `settings.passages` a source, and with `settings.anchored` the case passages that `cited` names for the
+    fact; a passage of the case is not offered again as one of the corpus.
     """
     watch = watch or Watch()
     watch.step("search", 0, len(facts))
-    from_case = _case_evidence(facts, sources, settings.passages)
+    named = cited if cited and settings.anchored else [frozenset[int]()] * len(facts)
+    from_case = _case_evidence(facts, sources, settings.passages, named)
     if sources.collection is None:
         return from_case
     found = _searched(facts, queries, sources.collection, settings, watch)
@@ -65,8 +78,10 @@ def find_evidence(
     ]
 
 
-def _case_evidence(facts: Sequence[str], sources: Sources, most: int) -> list[tuple[Evidence, ...]]:
-    """The case's passages by their similarity to each fact."""
+def _case_evidence(
+    facts: Sequence[str], sources: Sources, most: int, cited: Sequence[frozenset[int]]
+) -> list[tuple[Evidence, ...]]:
+    """The case's passages by their similarity to each fact, those that it cites always among them."""
     if not sources.case or not facts:
         return [() for _ in facts]
     parts = [[p.text, *(p.text[a:b] for a, b in sentences(p.text))] for p in sources.case]
@@ -75,9 +90,10 @@ def _case_evidence(facts: Sequence[str], sources: Sources, most: int) -> list[tu
     similar = sources.embedder.embed(list(facts)) @ sources.embedder.embed(flat).T
     best = np.maximum.reduceat(similar, starts, axis=1)
     result = []
-    for row in best:
-        order = np.argsort(-row, kind="stable")[:most]
-        result.append(tuple(_from_case(sources.case[i], int(i) + 1, float(row[i])) for i in order))
+    for row, named in zip(best, cited, strict=True):
+        ranked = [int(i) for i in np.argsort(-row, kind="stable")]
+        order = [i for place, i in enumerate(ranked) if place < most or i + 1 in named]
+        result.append(tuple(_from_case(sources.case[i], i + 1, float(row[i])) for i in order))
     return result
 
 

@@ -21,6 +21,11 @@ def accepted_text(record: AreRecord, decisions: Mapping[str, Decision]) -> str:
     return revised(record.answer, record.edits, {key for key, value in decisions.items() if value == "accepted"})
 
 
+def proposed(edit: Placed) -> str:
+    """An edit as a mark's machine side says it, so that a decision on another check's edit can be told apart."""
+    return f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+
+
 def as_markdown(record: AreRecord, decisions: Mapping[str, Decision]) -> str:
     """The attribution report: measures, clauses with facts, verdicts and evidence, edits with what was decided."""
     lines = ["# Check of an answer", "", f"Question: {_plain(record.question)}", "", "## Text", ""]

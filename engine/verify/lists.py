@@ -33,7 +33,7 @@ def _items(fact: Tokens, at: int) -> list[tuple[int, int]]:
     if at > 0 and any(t.low in ("between", "both") for t in fact[max(0, at - 6) : at]):
         return []
     end = _item_end(fact, at + 1)
-    if end == at + 1:
+    if end == at + 1 or fact[at + 1].low == "not":
         return []
     kind = fact[at + 1].tag
     before = at - 1 if fact[at - 1].tag == "," else at
@@ -44,8 +44,19 @@ def _items(fact: Tokens, at: int) -> list[tuple[int, int]]:
         start = _item_start(fact, first_end, fact[middle[0][0]].tag, shared)
         spans = [(start, first_end), *middle, (at + 1, _last_end(fact, at + 1, end, shared))]
     else:
-        spans = [(_item_start(fact, before, kind), before), (at + 1, end)]
+        start = _item_start(fact, before, kind)
+        if start and end < len(fact) - 1 and fact[end].tag in ("prep", "to") and fact[end].low == fact[start - 1].low:
+            start, end = _phrase_with_of(fact, start - 1), _item_end(fact, end + 1)  # "A with x and B with y"
+        spans = [(start, before), (at + 1, end)]
     return spans if all(a < b for a, b in spans) else []
+
+
+def _phrase_with_of(fact: Tokens, end: int) -> int:
+    """Where the noun phrase that ends at `end` starts, "of" phrases among it."""
+    start = end
+    while start > 0 and (fact[start - 1].tag in ("noun", "num", "det") or fact[start - 1].low in ("of", "'s")):
+        start -= 1
+    return start
 
 
 def _between_commas(fact: Tokens, end: int) -> list[tuple[int, int]]:

@@ -20,6 +20,12 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
+_ORDINAL = r"(?:st|nd|rd|th)?"
+_DAY_MONTH = re.compile(
+    rf"\b(?:(?P<first>\d{{1,2}}){_ORDINAL} (?:until|to|and|or|-|–) (?:\w+day )?)?"
+    rf"(?P<day>\d{{1,2}}){_ORDINAL} (?:of )?(?P<month>{'|'.join(MONTHS)})\b"
+)
+_MONTH_DAY = re.compile(rf"\b(?P<month>{'|'.join(MONTHS)}) (?:the )?(?P<day>\d{{1,2}}){_ORDINAL}\b(?![\d:])")
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
@@ -54,7 +60,8 @@ _TURNED = {
 class Quantity:
     """A number at [start, end) with its scale word, its comparison before it, and the words around.
 
-    `near` are stems and numbers within six words, `beside` within two, `said` those of the whole text.
+    `near` are stems and numbers within six words, `beside` within two, `said` those of the whole text; `before` the
+    three words in front of it, stop words among them.
     """
 
     start: int
@@ -65,6 +72,7 @@ class Quantity:
     near: frozenset[str]
     beside: frozenset[str] = frozenset()
     said: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
     comparison: Comparison = ""
     comparison_start: int = 0
     comparison_end: int = 0
@@ -98,6 +106,9 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
         near=near(text, match.start(), end),
         beside=near(text, match.start(), end, 2),
         said=near(text, 0, 0, 200),
+        before=frozenset(
+            word.lower() for word in _AROUND.findall(text[max(0, match.start() - 36) : match.start()])[-3:]
+        ),
         comparison=comparison,
         comparison_start=start,
         comparison_end=stop,
@@ -127,7 +138,8 @@ def _unit(text: str, match: re.Match[str], end: int, value: float) -> str:
         return "money"
     if raw.isdigit() and len(raw) == 4 and 1000 <= value <= 2100:
         return "year"
-    if _MONTH.match(text[end:].lstrip()) or (_MONTH.search(before) and re.search(r"[a-z]\s*$", before) and value <= 31):
+    behind = raw[0].isdigit() and _MONTH.search(before) and re.search(r"[a-z]\s*$", before) and value <= 31
+    if _MONTH.match(text[end:].lstrip()) or behind:
         return "day"
     if raw[0].isdigit() and raw[-1].isalpha():
         return "ordinal"
@@ -154,7 +166,7 @@ def rival(mine: Quantity, theirs: list[Quantity]) -> list[Quantity]:
 def _likeness(mine: Quantity, other: Quantity) -> float:
     distance = abs(math.log(max(mine.value, 1e-3)) - math.log(max(other.value, 1e-3)))
     same = (other.unit == mine.unit) + 0.5 * (_shape(other.text) == _shape(mine.text))
-    close = len(mine.near & other.near) + 0.7 * len(mine.said & other.beside)
+    close = len(mine.near & other.near) + 0.7 * len(mine.said & other.beside) + len(mine.before & other.before)
     return close + same - min(distance, 6.0) * (0.5 if mine.comparison else 0.3)
 
 
@@ -191,6 +203,21 @@ def flipped(mine: Quantity, other: Quantity) -> str:
     if not turned or (mine.value == other.value and mine.comparison in (">=", "<=")):
         return ""
     return turned[0].upper() + turned[1:] if said[0].isupper() else turned
+
+
+def dates(text: str) -> list[tuple[int, int, str, str]]:
+    """Days with their month: [start, end), the day's digits, the month; "14 until 16 June" holds two.
+
+    >>> [(day, month) for _, _, day, month in dates("On 5 March, from 14 until 16 June, on May 3")]
+    [('5', 'March'), ('14', 'June'), ('16', 'June'), ('3', 'May')]
+    """
+    found = []
+    for match in _DAY_MONTH.finditer(text):
+        if match["first"]:
+            found.append((match.start(), match.end("first"), match["first"], match["month"]))
+        found.append((match.start("day"), match.end(), match["day"], match["month"]))
+    found += [(m.start(), m.end(), m["day"], m["month"]) for m in _MONTH_DAY.finditer(text)]
+    return sorted(found)
 
 
 def months(text: str) -> list[tuple[int, int, str]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.metrics import ENTAILED, attribution_precision, attribution_recall, harmonic_mean, preservation
 from engine.models.protocols import Entailment
 from engine.progress import Watch
-from engine.verify.backtrack import clause_evidence
+from engine.verify.backtrack import clause_evidence, edited
 from engine.verify.decompose import plain
 from engine.verify.values import ClauseReport, Decomposition, Evidence, FactRecord, Measures, Placed, Report
 
@@ -33,7 +33,7 @@ def attribution_report(
     sets = [clause_evidence(records, number) for number in range(len(found.clauses))]
     joined = [join(evidence) for evidence in sets]
     before = [plain(clause.text) for clause in found.clauses]
-    after = [plain(edited_clause(found, number, edits)) for number in range(len(found.clauses))]
+    after = [plain(edited(clause, [e for e in edits if e.clause == n])) for n, clause in enumerate(found.clauses)]
     known: dict[tuple[str, str], float] = {}
     matrices = [entailment_matrix(joined, texts, verifier, known, watch) for texts in (before, after)]
     report = tuple(
@@ -57,15 +57,6 @@ def attribution_report(
 def join(evidence: Sequence[Evidence]) -> str:
     """E_i as one text."""
     return "\n".join(one.text for one in evidence)
-
-
-def edited_clause(found: Decomposition, number: int, edits: Sequence[Placed]) -> str:
-    """The clause's text with the edits that were placed in it."""
-    clause = found.clauses[number]
-    text = clause.text
-    for edit in sorted((e for e in edits if e.clause == number and e.status == "placed"), key=lambda e: -e.start):
-        text = text[: edit.start - clause.start] + edit.new + text[edit.end - clause.start :]
-    return text
 
 
 def entailment_matrix(

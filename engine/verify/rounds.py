@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from engine.progress import Watch
 from engine.settings import Verification
-from engine.verify.edit import asked_edit, focus, related, smallest_edit
-from engine.verify.evidence import find_evidence
+from engine.verify.anchor import Anchor, anchors, contested
+from engine.verify.anchored_edit import anchored_edit
+from engine.verify.edit import asked_edit
+from engine.verify.evidence import cited_numbers, find_evidence
 from engine.verify.expand import expand
-from engine.verify.gaps import missing, with_gaps
+from engine.verify.guards import guarded
 from engine.verify.task import Task
 from engine.verify.values import (
     Check,
@@ -30,7 +32,8 @@ from engine.verify.values import (
 )
 from engine.verify.verdict import ask_verdict, judge
 
-EDITED_FROM = 3  # passages that ask for an edit from which one is tried
+EDITED_FROM = 2  # passages that ask for an edit from which one is tried
+FAR = 0.3  # shares of words by which another sentence says less of the fact
 
 
 def one_round(task: Task, found: Decomposition, records: list[FactRecord], number: int, watch: Watch) -> int:
@@ -40,11 +43,14 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
         return 0
     facts = [records[i].fact.text for i in wanted]
     asked = [_queries(task, found, records[i], number, watch) for i in wanted]
-    considered = find_evidence(facts, [queries for queries, _ in asked], task.sources, task.settings, watch)
+    cited = [cited_numbers(task.answer, found.clauses[records[i].clause]) for i in wanted]
+    considered = find_evidence(facts, [queries for queries, _ in asked], task.sources, task.settings, watch, cited)
+    sentences = [anchors(*each) for each in zip(facts, considered, cited, strict=True)]
     chosen = [
-        _not_tried(records[i], evidence, task.settings.keep) for i, evidence in zip(wanted, considered, strict=True)
+        _not_tried(records[i], evidence, near, task.settings)
+        for i, evidence, near in zip(wanted, considered, sentences, strict=True)
     ]
-    checked = _checks(task, facts, considered, chosen, watch)
+    checked = _checks(task, facts, considered, chosen, sentences, watch)
     for done, i in enumerate(wanted):
         watch.step("verdicts and edits", done, len(wanted))
         queries, exchange = asked[done]
@@ -53,10 +59,10 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
             queries=tuple(queries),
             considered=considered[done],
             checks=checks,
-            decided=deciding(checks, considered[done]),
+            decided=deciding(checks, considered[done], sentences[done]),
             exchanges=(*([exchange] if exchange else []), *said),
         )
-        records[i] = _settled(task, records[i], iteration, number, watch)
+        records[i] = _settled(task, records[i], iteration, sentences[done], watch)
     return len(wanted)
 
 
@@ -75,14 +81,18 @@ def _queries(
     return expand(record.fact.text, task.question, task.tools.expander, context, watch)
 
 
-def _not_tried(record: FactRecord, evidence: Sequence[Evidence], keep: int) -> tuple[int, ...]:
-    """The `keep` most similar passages of each source that no earlier round checked."""
+def _not_tried(
+    record: FactRecord, evidence: Sequence[Evidence], near: Sequence[Anchor], settings: Verification
+) -> tuple[int, ...]:
+    """The `keep` most similar passages of each source that no earlier round checked, and that of the best anchor."""
     tried = {done.considered[check.evidence].text for done in record.iterations for check in done.checks}
     places: dict[str, list[int]] = {"case": [], "corpus": []}
     for place, one in enumerate(evidence):
-        if one.text not in tried and len(places[one.source]) < keep:
+        if one.text not in tried and len(places[one.source]) < settings.keep:
             places[one.source].append(place)
-    return (*places["case"], *places["corpus"])
+    chosen = (*places["case"], *places["corpus"])
+    best = [a.evidence for a in near[:1] if settings.anchored and evidence[a.evidence].text not in tried]
+    return (*chosen, *(place for place in best if place not in chosen))
 
 
 def _checks(
@@ -90,6 +100,7 @@ def _checks(
     facts: Sequence[str],
     considered: Sequence[Sequence[Evidence]],
     chosen: Sequence[Sequence[int]],
+    sentences: Sequence[Sequence[Anchor]],
     watch: Watch,
 ) -> list[tuple[tuple[Check, ...], tuple[Exchange, ...]]]:
     """The rulings on every chosen passage, facts judged together by the verifier, one by one by a language model."""
@@ -103,13 +114,11 @@ def _checks(
             asked.append(ruling)
             exchanges.append(exchange)
     own = judge(pairs, tools.verifier, watch) if tools.judge is None or tools.both else []
-    if task.settings.names_and_numbers:
-        titled = [
-            "\n".join((one.title, one.text))
-            for seen, places in zip(considered, chosen, strict=True)
-            for one in (seen[i] for i in places)
+    if own:
+        spots = [
+            {a.evidence: a for a in near}[i] for near, places in zip(sentences, chosen, strict=True) for i in places
         ]
-        own = [with_gaps(r, fact, text) for r, (fact, _), text in zip(own, pairs, titled, strict=True)] if own else []
+        own = [guarded(r, *pair, spot, task.settings) for r, pair, spot in zip(own, pairs, spots, strict=True)]
     result = []
     at = 0
     for places in chosen:
@@ -123,26 +132,31 @@ def _checks(
     return result
 
 
-def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = ()) -> int | None:
+def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near: Sequence[Anchor] = ()) -> int | None:
     """The check that decides: a supportive one before one that asks for an edit before the rest.
 
     Of several supportive ones the surest decides, of several that ask for an edit the one whose passage is most like
-    the fact: a passage about something else contradicts it surely, too.
+    the fact: a passage about something else contradicts it surely, too. A supportive passage whose sentences say far
+    less of the fact (`near`) than one that asks for an edit and lacks a number or name of it does not come first.
     """
     rank = {"supportive": 3, "editing_required": 2, "irrelevant": 1, "unparsed": 0}
+    worths = {anchor.evidence: anchor.worth for anchor in near}
+    lacking = {anchor.evidence for anchor in near if anchor.lacking}
+    asking = [c for c in checks if c.ruling.verdict == "editing_required" and c.evidence in lacking]
+    closest = max((worths[check.evidence] for check in asking), default=0.0)
 
     def worth(place: int) -> tuple[float, float]:
-        ruling = checks[place].ruling
+        check = checks[place]
+        ruling = check.ruling
         sure = ruling.scores.get(ruling.verdict, 0.0) if ruling.verdict != "irrelevant" else 0.0
-        alike = (
-            considered[checks[place].evidence].score if considered and ruling.verdict == "editing_required" else sure
-        )
-        return rank[ruling.verdict], alike
+        alike = considered[check.evidence].score if considered and ruling.verdict == "editing_required" else sure
+        far = ruling.verdict == "supportive" and worths.get(check.evidence, closest) < closest - FAR
+        return rank[ruling.verdict] - 2 * far, alike
 
     return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
 
 
-def _settled(task: Task, record: FactRecord, iteration: Iteration, number: int, watch: Watch) -> FactRecord:
+def _settled(task: Task, record: FactRecord, iteration: Iteration, near: Sequence[Anchor], watch: Watch) -> FactRecord:
     """The record with the round, its edit where one is asked for, and the outcome so far."""
     check = iteration.check
     outcome: Outcome = "no evidence"
@@ -150,7 +164,7 @@ def _settled(task: Task, record: FactRecord, iteration: Iteration, number: int, 
         verdict = check.ruling.verdict
         outcome = {"supportive": "supported", "unparsed": "unparsed"}.get(verdict, "unsettled")  # type: ignore[assignment]
         if verdict == "editing_required":
-            iteration = _edited(task, record.fact.text, iteration, watch)
+            iteration = _edited(task, record.fact.text, iteration, near, watch)
             outcome = "edited" if iteration.edit else "contradicted"
     elif record.iterations:
         outcome = record.outcome  # nothing new was found: what stood before stands
@@ -178,36 +192,34 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
     return second if first is None else first or bool(second)
 
 
-def _edited(task: Task, fact: str, iteration: Iteration, watch: Watch) -> Iteration:
-    """The round with an edit from the passage nearest to the fact that asks for one; that passage then decides."""
-    texts = {n: iteration.considered[check.evidence].text for n, check in enumerate(iteration.checks)}
-    near = {n: related(fact, focus(fact, text)) for n, text in texts.items()}
-    # A passage that holds every number and name of the fact, and more of its words, speaks against an edit.
-    against = max((near[n] for n, text in texts.items() if not missing(fact, text)), default=0.0)
-    asking = [n for n, check in enumerate(iteration.checks) if check.ruling.verdict == "editing_required"]
-    asking = sorted((n for n in asking if near[n] >= against), key=lambda n: (-near[n], n != iteration.decided))
-    for place in asking[:EDITED_FROM]:
-        edit, exchange = _edit(task, fact, texts[place], watch)
+def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch) -> Iteration:
+    """The round with an edit by a passage that asks for one, the best anchor first; that passage then decides."""
+    asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
+    for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
+        evidence = iteration.considered[anchor.evidence]
+        edit, exchange = _edit(task, fact, evidence, anchor, contested(anchor, near), watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None:
-            return replace(iteration, edit=edit, decided=place)
+            return replace(iteration, edit=edit, decided=asking[anchor.evidence])
     return iteration
 
 
-def _edit(task: Task, fact: str, evidence: str, watch: Watch) -> tuple[Edit | None, Exchange | None]:
+def _edit(
+    task: Task, fact: str, evidence: Evidence, anchor: Anchor, lacking: frozenset[str], watch: Watch
+) -> tuple[Edit | None, Exchange | None]:
     """An edit that was checked again and agrees with the passage; none where editing is switched off."""
     tools = task.tools
     if not task.settings.edit:
         return None, None
     if tools.editor is None:
-        return smallest_edit(fact, evidence, tools.verifier, strict=True, watch=watch), None
-    edit, reply = asked_edit(fact, evidence, tools.editor, watch)
-    exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence}", reply=reply, parsed=edit is not None)
+        return anchored_edit(fact, evidence, anchor, lacking, tools.verifier, watch), None
+    edit, reply = asked_edit(fact, evidence.text, tools.editor, watch)
+    exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence.text}", reply=reply, parsed=edit is not None)
     if edit is None:
         return None, exchange
     if tools.judge is not None and not tools.both:
-        ruling = ask_verdict(edit.after, evidence, task.answer, tools.judge, watch)[0]
+        ruling = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch)[0]
     else:
-        ruling = judge([(edit.after, evidence)], tools.verifier, watch)[0]
+        ruling = judge([(edit.after, evidence.text)], tools.verifier, watch)[0]
     return (replace(edit, ruling=ruling) if ruling.verdict == "supportive" else None), exchange

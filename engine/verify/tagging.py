@@ -114,7 +114,10 @@ _IRREGULAR_PRESENT = _set(
 _IRREGULAR_PLURAL = _set(
     "become begin bring build come give get go hold keep know lead leave lie make meet run see tell"
 )
-_TOKEN = re.compile(r"(?:[A-Z]\.){2,}|\d[\d.,]*\d(?:%|st|nd|rd|th|s)?|\w+(?:[-‐‑'’/&.](?=\w)\w+)*|[^\w\s]", re.UNICODE)
+_TOKEN = re.compile(
+    r"(?:[A-Z]\.){2,}|\d{1,2}:\d\d(?!\d)|\d[\d.,]*\d(?:%|st|nd|rd|th|s)?|\w+(?:[-‐‑'’/&.](?=\w)\w+)*|[^\w\s]",
+    re.UNICODE,
+)
 _STOPS = frozenset(".!?;:()[]\"“”«»—–-…'’‘")
 
 

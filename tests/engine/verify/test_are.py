@@ -14,6 +14,7 @@ from engine.progress import Watch
 from engine.settings import Settings, Verification
 from engine.types import Answer, Case, Passage, Stamp
 from engine.verify.are import check_answer
+from engine.verify.backtrack import revised
 from engine.verify.evidence import Sources
 from engine.verify.on_case import facts_of, record_of
 from engine.verify.report import measures
@@ -46,12 +47,34 @@ def test_the_papers_figure_supportive_edited_and_nothing_found():
         ("Whales sing loudly", "unsettled"),
     ]
     assert record.revised == "The bridge opened in 1934 and it cost 5 million. Whales sing loudly."
-    assert [(e.old, e.new, e.evidence.number) for e in record.edits] == [("1932", "1934", 1)]
+    assert [(e.old, e.new, e.status, e.evidence.number) for e in record.edits] == [
+        ("1932", "1934", "placed", 1),
+        ("Whales sing loudly.", "", "suggestion", 1),
+    ]
     assert record.facts[0].edit.ruling.verdict == "supportive"
     assert record.facts[1].supported_by_case is True
     assert record.facts[1].supported_by_corpus is None
     assert [len(r.iterations) for r in record.facts] == [1, 1, 3]
     assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_deletion():
+    record = run()
+    mend, deletion = record.edits
+    assert "Whales" in record.revised
+    assert revised(ANSWER, record.edits, {deletion.id}) == "The bridge opened in 1932 and it cost 5 million."
+    assert revised(ANSWER, record.edits, {mend.id, deletion.id}) == "The bridge opened in 1934 and it cost 5 million."
+    half = run("The bridge cost 5 million and whales sing loudly.")
+    assert all(edit.new for edit in half.edits)
+
+
+def test_the_passage_that_a_clause_cites_is_checked_however_unlike_it_is():
+    texts = [*(f"The bridge cost {n} million, a lot." for n in range(12)), "Iron rusts."]
+    answer = "The bridge cost 40 million [13]."
+    looked = run(answer, texts, Verification(max_iterations=1)).facts[0].iterations[0].considered
+    assert len(looked) == 11
+    assert looked[-1].number == 13
+    assert len(run(answer, texts, Verification(anchored=False)).facts[0].iterations[0].considered) == 10
 
 
 def test_facts_shown_are_facts_extracted_and_every_round_is_kept():

@@ -119,4 +119,4 @@ def test_an_edit_that_makes_its_clause_fail_is_only_a_suggestion():
     ]  # fmt: skip
     edits = hold_clauses(found, records, proposals(answer, found, records), WordVerifier(), Watch())
     assert [e.status for e in edits] == ["suggestion"]
-    assert "disagrees more" in edits[0].why
+    assert "disagrees with its evidence" in edits[0].why

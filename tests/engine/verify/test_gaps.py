@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.verify.gaps import missing, with_gaps
+from engine.verify.gaps import missing
 from engine.verify.shared_words import shared_words
-from engine.verify.values import Ruling
-
-SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
 
 
 @pytest.mark.parametrize(
@@ -20,20 +17,14 @@ SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
         ("It was signed on 3 May", "It was signed on 3 June.", ("May",)),
         ("Ada Berg's house burned", "The house of Berg burned.", ("Ada",)),
         ("The gate is old", "A gate, old.", ()),
+        ("She came on 5 March", "Five of us came on 8 March.", ("5",)),
+        ("She came on 18 March", "From 18 January to 3 March.", ("18",)),
+        ("She came on 16 June", "From 14 until 16 June.", ()),
+        ("She came on 14 June", "From 14 until 16 June.", ()),
     ],
 )
 def test_what_the_evidence_lacks(fact, evidence, lacking):
     assert missing(fact, evidence) == lacking
-
-
-def test_only_a_supportive_ruling_is_turned_and_it_says_why():
-    turned = with_gaps(SUPPORTIVE, "It cost EUR 5,000", "They paid EUR 6,000.")
-    assert (turned.verdict, turned.lacking) == ("editing_required", ("5,000",))
-    assert "does not hold 5,000" in turned.note
-    assert with_gaps(SUPPORTIVE, "He is in Estonia", "He left.").verdict == "irrelevant"
-    assert with_gaps(SUPPORTIVE, "He left", "He left.") == SUPPORTIVE
-    irrelevant = Ruling(verdict="irrelevant", by="v", note="n")
-    assert with_gaps(irrelevant, "He is in Estonia", "He left.") == irrelevant
 
 
 def test_shared_words_do_not_overlap_and_stand_in_the_passage():

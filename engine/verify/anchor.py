@@ -1,0 +1,85 @@
+"""The sentence of the evidence that speaks of a fact: a reading aid beside the verifier, counted on words.
+
+A small entailment model sees that a passage and a fact differ, not well where. The sentence that holds most of the
+fact's content words, rare ones counting more, says what the passage has in place of a number or name; a passage none of
+whose sentences holds enough of them speaks of something else. A passage that the answer itself cites comes first where
+two hold alike. No paper's method: ARE leaves this to a large language model (A.3, A.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from engine.models.alignment import stem
+from engine.text import content_words, sentences
+from engine.verify.gaps import missing
+from engine.verify.values import Evidence
+
+AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
+GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
+CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Characters [start, end) of `considered[evidence]`, the sentence that holds most of a fact's words there.
+
+    `share` in [0, 1] of the content words, by weight, those of `lacking` counted at `GONE` of theirs; `lacking` are
+    numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage.
+    """
+
+    evidence: int
+    start: int
+    end: int
+    share: float
+    lacking: tuple[str, ...]
+    cited: bool
+
+    @property
+    def worth(self) -> float:
+        """What sentences are compared by."""
+        return self.share + CITED * self.cited
+
+
+def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = ()) -> list[Anchor]:
+    """The anchor of each passage, the best first; `cited` are numbers of case passages."""
+    held = Counter(word for one in considered for word in _stems(f"{one.title} {one.text}"))
+    weights = {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in _stems(fact)}
+    found = [_anchor(fact, place, one, weights, cited) for place, one in enumerate(considered)]
+    return sorted(found, key=lambda anchor: (-anchor.worth, anchor.evidence))
+
+
+def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
+    """The numbers and names that the anchor's passage lacks and no sentence that says as much of the fact has."""
+    others = [other for other in near if other is not anchor and other.worth > anchor.worth - AS_NEAR]
+    return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
+
+
+def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int]) -> Anchor:
+    lacking = missing(fact, f"{one.title}\n{one.text}")
+    gone = {word for name in lacking for word in _stems(name)}
+    asked = {word: weight for word, weight in weights.items() if word not in gone}
+    total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))
+    title = _stems(one.title)
+
+    def share(span: tuple[int, int]) -> float:
+        here = _stems(one.text[slice(*span)]) | title
+        return sum(weight for word, weight in asked.items() if word in here) / total if total else 0.0
+
+    spans = sentences(one.text) or [(0, len(one.text))]
+    best = max(spans, key=share)
+    return Anchor(
+        evidence=place,
+        start=best[0],
+        end=best[1],
+        share=share(best),
+        lacking=lacking,
+        cited=one.number is not None and one.number in cited,
+    )
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in content_words(text)}

@@ -1,0 +1,116 @@
+"""The smallest edit of a fact by the sentence that speaks of it (`anchor.py`): what the passage has in its place.
+
+Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
+and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
+stands where the verifier calls it supportive, or where nothing of it is missing, the sentence holds most of its words
+(`NEARLY`) and the verifier speaks for it more than for the fact as it was; which of the two is said on the ruling.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from engine.models.alignment import stem
+from engine.models.protocols import Entailment, Judged
+from engine.progress import Watch
+from engine.text import content_words
+from engine.verify.anchor import Anchor
+from engine.verify.differences import Replacement, apply, replacements
+from engine.verify.edit import CANDIDATES, KIND, changes
+from engine.verify.event_order import against, turned
+from engine.verify.gaps import missing
+from engine.verify.values import Change, Edit, Evidence, Ruling
+
+NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
+DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
+ENOUGH = 0.4  # p(supportive) from which a supportive verdict stands
+
+
+def anchored_edit(
+    fact: str,
+    evidence: Evidence,
+    anchor: Anchor,
+    lacking: frozenset[str],
+    verifier: Entailment,
+    watch: Watch | None = None,
+) -> Edit | None:
+    """The edited fact, what was changed and the ruling on it; None where nothing is good enough.
+
+    `lacking` are the numbers and names that may go: no other passage that speaks of the fact holds them.
+    """
+    sentence = evidence.text[anchor.start : anchor.end]
+    candidates = options(fact, sentence, evidence, anchor, lacking)
+    if not candidates:
+        return None
+    texts = [apply(fact, [change]) for change in candidates]
+    before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
+    worths = [_worth(one) + KIND * change.weight for one, change in zip(judged, candidates, strict=True)]
+    best = max(range(len(worths)), key=worths.__getitem__)
+    ruling = _checked(texts[best], judged[best], before, evidence, anchor, verifier)
+    if ruling is None:
+        return None
+    chosen = candidates[best]
+    whole = Change(start=chosen.start, end=chosen.end, old=fact[chosen.start : chosen.end], new=chosen.new)
+    return Edit(
+        before=fact,
+        after=texts[best],
+        changes=(whole,) if chosen.kind == "name" else changes(fact, texts[best]),
+        why=f"{chosen.kind} as the passage has it",
+        made_by=f"substitution checked by {verifier.name}",
+        ruling=ruling,
+    )
+
+
+def options(fact: str, sentence: str, evidence: Evidence, anchor: Anchor, lacking: frozenset[str]) -> list[Replacement]:
+    """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`."""
+    whole = f"{evidence.title}\n{evidence.text}"
+    found = [*_order(fact, sentence), *replacements(fact, sentence, anchored=True)]
+    return [change for change in found if _fits(fact, change, whole, lacking, anchor)][:CANDIDATES]
+
+
+def _order(fact: str, sentence: str) -> list[Replacement]:
+    """The word that states the opposite order of two events."""
+    order = against(fact, sentence)
+    new = turned(fact, order) if order else ""
+    return [Replacement(order.start, order.end, new, "order of events", 1.0)] if order and new else []
+
+
+def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], anchor: Anchor) -> bool:
+    left = set(missing(apply(fact, [change]), whole))
+    if change.kind == "negation":
+        return anchor.share >= DELETED and not left
+    if change.kind in ("order of events", "opposite"):
+        return not left
+    if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
+        return False
+    gone = set(anchor.lacking) - left
+    return left < set(anchor.lacking) and gone <= lacking
+
+
+def _lost(name: str, whole: str) -> set[str]:
+    """The words of a name that the passage does hold: another name must hold them, too."""
+    held = _words(whole)
+    return {word for word in _words(name) if word in held}
+
+
+def _words(text: str) -> set[str]:
+    return {stem(word) for word in content_words(text)}
+
+
+def _worth(judged: Judged) -> float:
+    return judged.scores["supportive"] - judged.scores["editing_required"] / 2
+
+
+def _checked(
+    text: str, judged: Judged, before: Judged, evidence: Evidence, anchor: Anchor, verifier: Entailment
+) -> Ruling | None:
+    """The ruling on the edited fact: the verifier's own, or that of words and verifier together; None for neither."""
+    ruling = Ruling.of(judged, verifier)
+    placed = (ruling.window[0] + anchor.start, ruling.window[1] + anchor.start)
+    if judged.verdict == "supportive" and judged.scores["supportive"] >= ENOUGH:
+        return replace(ruling, window=placed)
+    complete = not missing(text, f"{evidence.title}\n{evidence.text}")
+    if complete and anchor.worth >= NEARLY and judged.scores["supportive"] > before.scores["supportive"]:
+        note = f"supportive, because one sentence holds {anchor.share:.0%} of its words and all numbers and names"
+        return replace(ruling, verdict="supportive", window=placed, note=f"{note}; else {ruling.note}")
+    return None

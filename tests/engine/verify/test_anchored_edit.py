@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.verify.anchor import anchors, contested
+from engine.verify.anchored_edit import anchored_edit
+from engine.verify.gaps import missing
+from engine.verify.values import Evidence
+from tests.engine.verify.scripted import WordVerifier, judged
+
+
+class Doubtful(WordVerifier):
+    """Never supports, and finds a claim with the evidence's numbers a little better."""
+
+    def judge(self, pairs, watch=None):
+        found = super().judge(pairs, watch)
+        low = judged("irrelevant").scores
+        return [
+            type(one)("irrelevant", {**low, "supportive": 0.2 if one.verdict == "supportive" else 0.1}) for one in found
+        ]
+
+
+def edited(fact: str, *texts: str, verifier=None, cited=frozenset()):
+    found = [Evidence(text=text, source="case", number=n) for n, text in enumerate(texts, 1)]
+    near = anchors(fact, found, cited)
+    return anchored_edit(fact, found[near[0].evidence], near[0], contested(near[0], near), verifier or WordVerifier())
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "after"),
+    [
+        ("The harbour banked EUR 850 in March", "In March the harbour banked EUR 580.", "580"),
+        ("He came on 5 March", "Rain fell. He came on 8 March.", "8 March"),
+        ("It was moved to 14 until 16 June", "It was moved to Friday 24 until Sunday 26 May.", "24 until 26 May"),
+        ("The shares belong to Marek Dolin", "The shares belong to Elena Marcov.", "Elena Marcov"),
+        ("He left before the storm", "He left after the storm.", "after"),
+        ("The total is EUR 1,111 in all", "We paid EUR 471 and EUR 664: the total in all is EUR 1,135.", "1,135"),
+    ],
+)
+def test_what_the_sentence_has_in_its_place_is_put_in(fact, text, after):
+    found = edited(fact, text)
+    assert after in found.after
+    assert found.ruling.verdict == "supportive"
+    assert len(missing(found.after, text)) < len(missing(fact, text)) or "before" in fact
+
+
+def test_a_number_that_another_passage_on_the_fact_holds_is_left_alone():
+    fact = "The harbour banked EUR 850 in March"
+    wrong = "In March the harbour banked EUR 580."
+    assert edited(fact, wrong) is not None
+    assert edited(fact, wrong, "EUR 850 the harbour banked in March.") is None
+
+
+def test_a_name_is_not_replaced_by_one_that_lacks_the_words_the_passage_holds():
+    fact = "The payment was made by Kestrin Holdings"
+    assert edited(fact, "The payment was made by Limerick Freight, once Ann Holdings.").after.endswith("Ann Holdings")
+    assert edited(fact, "Holdings: the payment was made by Ann.") is None
+
+
+def test_words_and_verifier_together_confirm_an_edit_and_the_ruling_says_so():
+    found = edited("The harbour banked EUR 850 in March", "In March the harbour banked EUR 580.", verifier=Doubtful())
+    assert found.after == "The harbour banked EUR 580 in March"
+    assert found.ruling.verdict == "supportive"
+    assert found.ruling.note.startswith("supportive, because one sentence holds 86% of its words")
+
+
+def test_the_window_of_the_ruling_lies_in_the_passage():
+    text = "It rained. In March the harbour banked EUR 580."
+    found = edited("The harbour banked EUR 850 in March", text)
+    start, end = found.ruling.window
+    assert start >= 0 and end <= len(text)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from engine.settings import Verification
+from engine.verify.anchor import anchors, contested
+from engine.verify.event_order import against, orders, turned
+from engine.verify.guards import guarded
+from engine.verify.values import Evidence, Ruling
+
+ON = Verification()
+SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
+EDITING = replace(SUPPORTIVE, verdict="editing_required", note="editing required by v")
+IRRELEVANT = replace(SUPPORTIVE, verdict="irrelevant", note="irrelevant by v")
+
+
+def case(text: str, number: int = 1) -> Evidence:
+    return Evidence(text=text, source="case", number=number)
+
+
+def ruled(ruling: Ruling, fact: str, text: str, settings: Verification = ON) -> Ruling:
+    return guarded(ruling, fact, text, anchors(fact, [case(text)])[0], settings)
+
+
+def test_the_anchor_is_the_sentence_with_most_of_the_facts_words_and_rare_words_count_more():
+    fact = "The bank raised the alert in Cork"
+    passages = [case("The bank is old. The bank sells bread."), case("It rained. The alert came up in Cork.", 2)]
+    best, other = anchors(fact, passages)
+    assert passages[1].text[best.start : best.end] == "The alert came up in Cork."
+    assert (best.evidence, other.evidence) == (1, 0)
+    assert 0 < other.share < best.share < 1
+
+
+def test_of_two_passages_that_hold_alike_the_cited_one_comes_first():
+    passages = [case("The gate is old."), case("The gate is old.", 2)]
+    assert [a.evidence for a in anchors("The gate is old", passages)] == [0, 1]
+    assert [a.evidence for a in anchors("The gate is old", passages, {2})] == [1, 0]
+
+
+def test_a_number_that_another_passage_on_the_fact_holds_is_not_contested():
+    fact = "The harbour banked EUR 500 in March"
+    wrong, right = case("The harbour banked EUR 700 in March."), case("The harbour banked EUR 500 in March.", 2)
+    found = {a.evidence: a for a in anchors(fact, [wrong, right])}
+    assert found[0].lacking == ("500",)
+    assert contested(found[0], list(found.values())) == frozenset()
+    assert contested(found[0], [found[0]]) == {"500"}
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=60), max_size=4))
+def test_every_passage_has_one_anchor_with_a_share_between_0_and_1(fact, texts):
+    found = anchors(fact, [case(text, n) for n, text in enumerate(texts, 1)])
+    assert sorted(a.evidence for a in found) == list(range(len(texts)))
+    assert all(0 <= a.share <= 1 + 1e-9 for a in found)
+
+
+def test_a_lacking_number_turns_a_supportive_verdict_and_says_why():
+    turned_ruling = ruled(SUPPORTIVE, "The work cost EUR 5,000", "They paid. The work cost EUR 6,000.")
+    assert (turned_ruling.verdict, turned_ruling.lacking) == ("editing_required", ("5,000",))
+    assert "does not hold 5,000" in turned_ruling.note
+    assert ruled(SUPPORTIVE, "He is in Estonia", "He left.").verdict == "irrelevant"
+    assert ruled(SUPPORTIVE, "He left", "He left.") == SUPPORTIVE
+
+
+def test_another_number_in_a_sentence_on_the_fact_contradicts_it_whatever_the_verifier_says():
+    fact, text = "The court fined the firm EUR 810,000", "The court fined the firm EUR 180,000."
+    assert ruled(IRRELEVANT, fact, text).verdict == "editing_required"
+    assert ruled(IRRELEVANT, fact, "It rained for 5 days.") == IRRELEVANT
+    off = replace(ON, names_and_numbers=False)
+    assert ruled(IRRELEVANT, fact, text, off) == IRRELEVANT
+
+
+def test_a_passage_that_does_not_speak_of_the_fact_asks_for_no_edit():
+    fact, text = "The tenants complained about the sale of the shop", "The harbour has 160 berths."
+    assert ruled(EDITING, fact, text).verdict == "irrelevant"
+    assert ruled(EDITING, fact, text, replace(ON, anchored=False)) == EDITING
+    assert ruled(EDITING, fact, "The tenants praised the sale of the shop.") == EDITING
+
+
+@pytest.mark.parametrize(
+    ("fact", "sentence", "word", "instead"),
+    [
+        ("He left before the storm", "He left two days after the storm.", "before", "after"),
+        ("He left before the storm", "The storm came before he left.", "before", "after"),
+        ("The vote preceded the strike", "The vote followed the strike.", "preceded", "followed"),
+        ("The vote was followed by the strike", "The vote was preceded by the strike.", "followed by", "preceded by"),
+    ],
+)
+def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, instead):
+    order = against(fact, sentence)
+    assert fact[order.start : order.end] == word
+    assert turned(fact, order) == instead
+    assert ruled(SUPPORTIVE, fact, sentence).verdict == "editing_required"
+    assert ruled(SUPPORTIVE, fact, sentence, replace(ON, event_order=False)) == SUPPORTIVE
+
+
+@pytest.mark.parametrize(
+    ("fact", "sentence"),
+    [
+        ("He left before the storm", "He left before the storm."),
+        ("He left before the storm", "The storm came after he left."),
+        ("He left before the storm", "They ate after the match."),
+        ("He left on Monday", "He left after the storm."),
+    ],
+)
+def test_no_order_is_turned_where_none_is_stated_or_both_agree(fact, sentence):
+    assert against(fact, sentence) is None
+
+
+@given(st.text(alphabet="ab eforaft", max_size=60))
+def test_an_order_never_contradicts_its_own_sentence(text):
+    assert all(0 <= o.start < o.end <= len(text) for o in orders(text))
+    if len(orders(text)) == 1:
+        assert against(text, text) is None
