@@ -13,38 +13,29 @@ from pathlib import Path
 
 import msgspec
 
-from engine.answer.citations import annotate
 from engine.answer.context import Context, Steps, check_question, find_context
 from engine.answer.write import OnText, Write, Written, prompting, quoting
-from engine.attribute.attr_rag import attr_rag
-from engine.attribute.on_case import (
-    faithfulness_of,
-    method_of,
-    occlusion_of,
-    placebos_for,
-    token_map_of,
-    used_supports_of,
-)
+from engine.attribute.analyse import analyse
+from engine.attribute.attr_rag import Score, attr_rag, scored_by
+from engine.attribute.on_case import placebos_for
 from engine.attribute.regeneration import PLACEBOS
 from engine.cases.growing import Growing, OnCase
+from engine.cases.importers.imported import imported_case
 from engine.cases.store import CaseStore, new_case_id, now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
-from engine.errors import CorpusError
+from engine.errors import Cancelled, CorpusError
 from engine.home import home
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
-from engine.models.verifier import load_entailment
 from engine.progress import Watch
 from engine.records import AuditRecord
 from engine.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.settings import Chunking, Settings
-from engine.types import Analysis, Answer, Case, Passage, Stamp, inputs_hash
-from engine.versions import package_versions
+from engine.types import Analysis, Answer, Case, Passage, Stamp
 
-WHOLE = {"token map": token_map_of, "faithfulness": faithfulness_of}
 METHODS = ("reranked", "vanilla", "attr-rag")
 
 
@@ -171,13 +162,15 @@ class Workbench:
         all_passages = tuple(passage for chunk_set in context.sets for passage in chunk_set.passages)
         seen = msgspec.structs.replace(grow.case, passages=all_passages)
         seed = self.settings.occlusion.seed
+        placebos = placebos_for(seen, snapshot.passages, PLACEBOS, seed)
         result = attr_rag(
             grow.case.question,
             context.sets,
             written,
             embedder=self.embedder,
             lookup=lambda document, ordinal: at.get((document, ordinal)),
-            placebos=placebos_for(seen, snapshot.passages, PLACEBOS, seed),
+            placebos=placebos,
+            score=self._own_drops(grow.case, watch),
             settings=self.settings.selection,
             seed=seed,
             watch=watch,
@@ -185,7 +178,8 @@ class Workbench:
         )
         grow.change(passages=result.passages)
         case = grow.answer(last[0])
-        stamp = msgspec.structs.replace(case.stamp, settings={"selection": self.settings.selection.to_dict()})
+        own = {"selection": self.settings.selection.to_dict(), "seed": seed, "placebos": [p.id for p in placebos]}
+        stamp = msgspec.structs.replace(case.stamp, settings={**case.stamp.settings, **own})
         return grow.change(
             analyses=(*case.analyses, Analysis(id="attr-rag", kind="attr-rag", stamp=stamp, result=result.to_dict()))
         )
@@ -200,50 +194,29 @@ class Workbench:
         return scorer
 
     def attribute(self, case_id: str, method: str, model: str = "auto", watch: Watch | None = None) -> Case:
-        """Add an attribution to a case: `occlusion`, `occlusion of chunk sets`, `token map`, `faithfulness`, or a
-        registered method."""
+        """Add an attribution to a case (see `analyse`); of a stopped run, what no analysis of the case says yet."""
         case, scorer = self.cases.load(case_id), self.scorer(model)
-        if method in WHOLE:
-            return self.cases.add_analysis(case_id, WHOLE[method](case, scorer, self.settings, watch))
-        if method == "used x supports":
-            verifier, placebos = load_entailment(), self._placebos(case)
-            analysis = used_supports_of(case, scorer, verifier, self.settings, placebos=placebos, watch=watch)
-            return self.cases.add_analysis(case_id, analysis)
-        if method not in ("occlusion", "occlusion of chunk sets"):
-            return self.cases.add_analysis(case_id, method_of(case, method, scorer, self.settings, watch))
-        by_set = method == "occlusion of chunk sets"
-        analysis = occlusion_of(case, scorer, self.settings, by_set=by_set, placebos=self._placebos(case), watch=watch)
+        try:
+            analysis = analyse(case, method, scorer, self.settings, watch)
+        except Cancelled as stopped:
+            partial = stopped.partial
+            if isinstance(partial, Analysis) and partial.id not in {known.id for known in case.analyses}:
+                self.cases.add_analysis(case_id, partial)
+            raise
         return self.cases.add_analysis(case_id, analysis)
 
-    def _placebos(self, case: Case) -> tuple[Passage, ...]:
-        """Unrelated passages of the case's corpus; none where the corpus is gone or the case was imported."""
-        if case.corpus is None or case.corpus not in {corpus.name for corpus in list_corpora()}:
-            return ()
-        passages = self.collection(case.corpus).snapshot().passages
-        return placebos_for(case, passages, self.settings.occlusion.placebos, self.settings.occlusion.seed)
+    def _own_drops(self, case: Case, watch: Watch) -> Score | None:
+        """How to score Attr-RAG's sets under the model that writes; None where it has no probabilities."""
+        name = case.stamp.model
+        if name in ("auto", "reader") or not load_writer(name).can.score:
+            return None
+        scorer = self.scorer(name)
+        return scored_by(scorer, scorer.name, self.settings.prompting, corpus=case.corpus, watch=watch)
 
     # Answers from elsewhere
 
     def audit(self, record: AuditRecord, watch: Watch | None = None) -> Case:
         """Save an answer from elsewhere as a case, with the passages that it was given."""
-        passages = record.as_passages()
-        answer = annotate(Answer(text=record.answer), len(passages), self.settings.prompting.citations)
-        question = check_question(record.question)
-        stamp = Stamp(
-            model=record.model or "imported",
-            inputs=inputs_hash(question, passages),
-            versions=package_versions(),
-            created=now(),
-        )
-        case = Case(
-            id=new_case_id(),
-            title=record.id,
-            question=question,
-            passages=passages,
-            answer=answer,
-            stamp=stamp,
-            created=now(),
-            origin="imported",
-        )
+        case = imported_case(record)
         self.cases.save(case)
         return case

@@ -128,11 +128,15 @@ def _score(
 
 
 def floors_of(model: LanguageModel, asked: Asked, rows: Rows) -> tuple[Floats, Floats | None]:
-    """Numerical floor and placebo floor of each span, nats; None where no placebo was scored."""
+    """Numerical floor and placebo floor of each span and then of each token, nats, shape (spans + tokens,).
+
+    None where no placebo was scored.
+    """
+    masks = np.vstack([asked.masks, np.eye(len(asked.ids), dtype=bool)])
     kept = np.isfinite(rows.without).all(axis=1)
     prompts = [asked.prompt, *(asked.without(int(j)) for j in np.flatnonzero(kept))]
-    numerical = numerical_floor(model, prompts, np.vstack([rows.full, rows.without[kept]]), asked.ids, asked.masks)
-    return numerical, largest_change(rows.placebos, rows.full, asked.masks) if len(rows.placebos) else None
+    numerical = numerical_floor(model, prompts, np.vstack([rows.full, rows.without[kept]]), asked.ids, masks)
+    return numerical, largest_change(rows.placebos, rows.full, masks) if len(rows.placebos) else None
 
 
 def attribution_of(
@@ -141,7 +145,7 @@ def attribution_of(
     """Differences of rows as a value; sources whose row is missing or not finite are left out and named."""
     kept = [j for j, row in enumerate(rows.without) if np.isfinite(row).all()]
     drops = rows.full - rows.without[kept]  # (kept, tokens)
-    numerical, placebo = floors
+    numerical, placebo = (None if floor is None else float(floor[: len(asked.spans)].max()) for floor in floors)
     return Attribution(
         method=method,
         model=model,
@@ -150,8 +154,8 @@ def attribution_of(
         sources=tuple(asked.groups[j] for j in kept),
         scores=as_tuples(asked.masks @ drops.T),
         per_token=as_tuples(drops.T),
-        numerical_floor=None if numerical is None else float(numerical.max()),
-        placebo_floor=None if placebo is None else float(placebo.max()),
+        numerical_floor=numerical,
+        placebo_floor=placebo,
         notes=(*rows.notes, *_missing(asked, kept, rows.stopped)),
         details=_details(asked, rows, kept, drops, floors),
     )
@@ -169,8 +173,12 @@ def _details(
     wanted = [0, *(j + 1 for j in kept)]
     if len(rows.alone) and np.isfinite(rows.alone[wanted]).all():
         details["alone"] = (asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T).tolist()
-    names = ("numerical_floor_by_span", "placebo_floor_by_span")
-    return details | {name: floor.tolist() for name, floor in zip(names, floors, strict=True) if floor is not None}
+    for name, floor in zip(("numerical", "placebo"), floors, strict=True):
+        if floor is not None:
+            details[f"{name}_floor_by_span"] = floor[: len(asked.spans)].tolist()
+    if floors[1] is not None:
+        details["placebo_floor_by_token"] = floors[1][len(asked.spans) :].tolist()
+    return details
 
 
 def _missing(asked: Asked, kept: list[int], stopped: Cancelled | None) -> tuple[str, ...]:

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from engine.attribute import registry
 from engine.attribute.faithfulness_report import FaithfulnessReport, faithfulness, faithfulness_of
+from engine.attribute.floors import passage_body
 from engine.attribute.occlusion import occlusion
 from engine.attribute.sentence_occlusion import sentence_occlusion, top_passages
-from engine.attribute.spans import answer_spans
+from engine.attribute.spans import answer_spans, content_mask
 from engine.attribute.subject import analysis_of, kept, subject
 from engine.attribute.token_map import TokenMap, token_map_of
 from engine.attribute.used_supports import used_supports
@@ -23,9 +24,10 @@ from engine.errors import Cancelled
 from engine.models.protocols import Entailment, LanguageModel
 from engine.progress import Watch
 from engine.settings import Settings
-from engine.types import Analysis, Attribution, Case, Passage
+from engine.types import Analysis, Answer, Attribution, Case, Passage
 
 __all__ = [
+    "SENTENCES",
     "FaithfulnessReport",
     "TokenMap",
     "faithfulness",
@@ -75,7 +77,7 @@ def occlusion_of(
 
     def keep(found: Attribution) -> Analysis:
         extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos]}
-        return analysis_of(case, model, settings, kind, _with_notes(found, notes), extra)
+        return analysis_of(case, model, settings, kind, _drawable(found, answer, notes), extra)
 
     try:
         return keep(
@@ -121,7 +123,10 @@ def sentence_occlusion_of(
 
     def keep(found: Attribution) -> Analysis:
         extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos], "of": list(chosen)}
-        return analysis_of(case, model, settings, SENTENCES, _with_notes(found, notes), extra)
+        starts = {s.number: s.text.index(passage_body(s)) for s in prompt.segments if s.kind == "passage"}
+        spans = [[n, start - starts[n], end - starts[n]] for n, start, end in found.details["source_spans"]]
+        found = replace(found, details={**found.details, "text_spans": spans})
+        return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes), extra)
 
     try:
         return keep(
@@ -135,6 +140,13 @@ def sentence_occlusion_of(
 
 def _with_notes(found: Attribution, notes: tuple[str, ...]) -> dict[str, Any]:
     return replace(found, notes=(*notes, *found.notes)).to_dict()
+
+
+def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...]) -> dict[str, Any]:
+    """With where the tokens of `per_token` stand: `details["tokens"]` [start, end) and `details["content"]`."""
+    tokens = [[token.start, token.end] for token in answer.tokens]
+    details = {**found.details, "tokens": tokens, "content": content_mask(answer).tolist()}
+    return _with_notes(replace(found, details=details), notes)
 
 
 def method_of(

@@ -14,6 +14,7 @@ from engine.progress import Watch
 from engine.types import Answer, Passage, Value
 
 DEPTHS = (10, 20, 30)  # Attr-RAG, Table I
+METHODS = ("vanilla", "re-ranked")
 
 
 class Baseline(Value, frozen=True):
@@ -32,11 +33,14 @@ def rag_baselines(
     write: Write,
     depths: Sequence[int] = DEPTHS,
     watch: Watch | None = None,
+    methods: Sequence[str] = METHODS,
 ) -> tuple[Baseline, ...]:
     """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (50 in METHODS)."""
-    scores = reranker.rank_scores(question, [passage.text for passage in retrieved])
-    order = sorted(range(len(retrieved)), key=lambda i: -float(scores[i]))
-    rankings = {"vanilla": list(retrieved), "re-ranked": [retrieved[i] for i in order]}
+    rankings = {"vanilla": list(retrieved)} if "vanilla" in methods else {}
+    if "re-ranked" in methods:
+        scores = reranker.rank_scores(question, [passage.text for passage in retrieved])
+        order = sorted(range(len(retrieved)), key=lambda i: -float(scores[i]))
+        rankings["re-ranked"] = [retrieved[i] for i in order]
     runs = [(method, k, tuple(ranking[:k])) for method, ranking in rankings.items() for k in depths]
     rows: list[Baseline] = []
     for method, k, passages in runs:

@@ -10,6 +10,7 @@ from engine.attribute.occlusion import Options, occlude
 from engine.attribute.positions import sentence_sources
 from engine.attribute.removal import passage_numbers
 from engine.attribute.spans import Span
+from engine.errors import Cancelled
 from engine.models.protocols import LanguageModel, require
 from engine.progress import Watch
 from engine.settings import Occlusion
@@ -43,9 +44,17 @@ def sentence_occlusion(
     groups = [(source.number,) for source in found]
     removed = [source.positions for source in found]
     options = Options(placebos, alone, floors, settings or Occlusion(), watch)
-    result = occlude("occlusion of sentences", model, prompt, answer, coded, groups, removed, spans, options)
     where = [[source.number, source.start, source.end] for source in found]
-    return replace(result, details={**result.details, "source_spans": [where[j] for j in result.details["kept"]]})
+
+    def placed(result: Attribution) -> Attribution:
+        return replace(result, details={**result.details, "source_spans": [where[j] for j in result.details["kept"]]})
+
+    try:
+        return placed(occlude("occlusion of sentences", model, prompt, answer, coded, groups, removed, spans, options))
+    except Cancelled as stopped:
+        if not isinstance(stopped.partial, Attribution):
+            raise
+        raise Cancelled(str(stopped), placed(stopped.partial)) from stopped
 
 
 def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from engine.answer.citations import annotate
-from engine.attribute.attr_rag import answers_needed, attr_rag, keeping_numbers, scored_by
+from engine.attribute.attr_rag import answers_needed, attr_rag, keeping_numbers, scored_by, with_drops
 from engine.attribute.rag_baselines import against_reference, rag_baselines, winners
 from engine.attribute.regeneration import alphas, regenerate
 from engine.attribute.scorer import answer_for, banner
@@ -176,6 +176,8 @@ def test_the_teacher_forced_drop_is_a_column_and_does_not_vote():
     assert with_score.drops.notes[0] == banner("quoting reader", "judge")
     assert with_score.selection == without.selection
     assert without.drops is None
+    afterwards = with_drops(without, scored_by(scorer, writer="quoting reader")).drops
+    assert (afterwards.scores, afterwards.sources) == (with_score.drops.scores, with_score.drops.sources)
 
 
 def test_an_answer_is_tokenised_again_only_for_another_scorer():

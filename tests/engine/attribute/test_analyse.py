@@ -1,0 +1,68 @@
+"""Analyses of a saved case by name, through the workbench: what is added, and what a stopped run leaves."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from engine.attribute.analyse import ANALYSES
+from engine.errors import AttributionError, Cancelled, InputError
+from engine.home import home
+from engine.progress import Watch
+from engine.records import AuditRecord
+from engine.workbench import Workbench
+from tests.tiny import tiny_model
+
+PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds forty litres.", "Ostrel lies north.")
+
+
+@pytest.fixture
+def bench():
+    model = tiny_model("llama")
+    model.module.save_pretrained(home() / "models" / "scorer")
+    model.tokenizer.save_pretrained(home() / "models" / "scorer")
+    return Workbench()
+
+
+def audited(bench):
+    record = AuditRecord(question="What colour is the kiln?", passages=PASSAGES, answer="Green. [cite_1] It is old.")
+    return bench.audit(record).id
+
+
+def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
+    case_id = audited(bench)
+    for method in ("occlusion", "occlusion of chunk sets", "occlusion of sentences"):
+        case = bench.attribute(case_id, method, "scorer")
+    counts = {analysis.kind: len(analysis.result["sources"]) for analysis in case.analyses}
+    assert counts == {"occlusion": 3, "occlusion of chunk sets": 3, "occlusion of sentences": 4}
+
+
+def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):
+    case_id = audited(bench)
+    cancel = threading.Event()
+
+    def report(stage, done, total):
+        if stage == "backward passes" and done == 5:
+            cancel.set()
+
+    with pytest.raises(Cancelled):
+        bench.attribute(case_id, "token map", "scorer", Watch(report=report, cancel=cancel))
+    (partial,) = bench.cases.load(case_id).analyses
+    assert any("have rows of their own" in note for note in partial.result["notes"])
+    (whole,) = bench.attribute(case_id, "token map", "scorer").analyses
+    assert len(whole.result["rows"]) > len(partial.result["rows"])
+    cancel.clear()
+    with pytest.raises(Cancelled):
+        bench.attribute(case_id, "token map", "scorer", Watch(report=report, cancel=cancel))
+    (still,) = bench.cases.load(case_id).analyses
+    assert len(still.result["rows"]) == len(whole.result["rows"])
+
+
+def test_what_cannot_be_done_is_said(bench):
+    case_id = audited(bench)
+    with pytest.raises(AttributionError, match="no Attr-RAG run"):
+        bench.attribute(case_id, "attr-rag drops", "scorer")
+    with pytest.raises(InputError, match="no attribution method 'tea leaves'"):
+        bench.attribute(case_id, "tea leaves", "scorer")
+    assert "occlusion of sentences" in ANALYSES
