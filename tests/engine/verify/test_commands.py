@@ -5,13 +5,14 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from engine.commands import main, verify
+from engine.commands import facts, main, verify
 from tests.engine.verify.scripted import WordVerifier
 
 
 @pytest.fixture(autouse=True)
 def words(monkeypatch):
-    monkeypatch.setattr(verify, "load_entailment", lambda name: WordVerifier())
+    for module in (verify, facts):
+        monkeypatch.setattr(module, "load_entailment", lambda name: WordVerifier())
 
 
 def lines(command, records, *options):
@@ -65,3 +66,49 @@ def test_facts_gives_the_whole_record(monkeypatch):
     assert {"attr_r", "attr_p", "pres", "facts", "edits", "decomposition", "report"} <= found[0].keys()
     assert found[0]["outcomes"] == {"edited": 1}
     assert found[1]["error"]["type"] == "RecordError"
+
+
+def answer_lines(monkeypatch, *options):
+    from engine.models.embedder import ScriptedEmbedder
+    from engine.workbench import Workbench
+
+    monkeypatch.setattr(Workbench, "embedder", ScriptedEmbedder(256))
+    record = {
+        "id": "a",
+        "question": "When?",
+        "answer": "The gate opened in 1932.",
+        "passages": ["The gate opened in 1934."],
+    }
+    return lines("facts", [record], *options)
+
+
+@pytest.mark.parametrize("method", ["drqa", "rarr", "ccver", "efec-style"])
+def test_facts_runs_the_methods_that_are_is_compared_with(monkeypatch, method):
+    code, found = answer_lines(monkeypatch, "--method", method)
+    assert code == 0
+    assert (found[0]["method"], found[0]["name"]) == (method, method)
+    assert found[0]["revised"] == ("The gate opened in 1932." if method == "drqa" else "The gate opened in 1934.")
+    assert found[0]["attr_r"] == found[0]["measures"]["attr_r"]
+
+
+def test_an_ablation_is_a_setting(monkeypatch):
+    code, found = answer_lines(monkeypatch, "--set", "verification.edit=false")
+    assert (code, found[0]["edits"], found[0]["facts"][0]["outcome"]) == (0, [], "contradicted")
+
+
+def test_a_language_models_verdict_stands_beside_and_the_verifier_decides(monkeypatch):
+    from engine.models.scripted import ScriptedWriter
+
+    monkeypatch.setattr(facts, "load_writer", lambda name: ScriptedWriter(["It fits.\nagrees"] * 9))
+    code, found = answer_lines(monkeypatch, "--judge", "some-model")
+    check = found[0]["facts"][0]["iterations"][0]["checks"][0]
+    assert code == 0
+    assert (check["ruling"]["verdict"], check["second"]["verdict"]) == ("editing_required", "supportive")
+    assert found[0]["facts"][0]["outcome"] == "edited"
+
+
+def test_gold_facts_give_a_summary_of_the_decomposer():
+    code, found = lines("decompose", [{"id": "a", "text": "Ann won and lost.", "gold": ["Ann won", "Ann lost"]},
+                                      {"id": "b", "text": "Ann won and lost.", "gold": ["Ann won"]}])  # fmt: skip
+    assert code == 0
+    assert found[-1]["summary"] == {"n_c": 0.5, "d_correct": 0.75, "n": 2, "by": "word table"}

@@ -1,0 +1,136 @@
+"""facts: an answer checked fact by fact and mended (ARE), or by one of the methods that ARE is compared with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, TextIO
+
+import click
+
+from engine.answer.context import check_question
+from engine.commands.shared import file_argument, progress, run_records, set_option
+from engine.commands.shared import workbench as open_workbench
+from engine.commands.verify import decomposer_option, language_model, verifier_option
+from engine.errors import RecordError
+from engine.models.protocols import LanguageModel, Writer, require
+from engine.models.registry import load_writer
+from engine.models.verifier import EMBEDDED, load_entailment
+from engine.progress import Watch
+from engine.records import AuditRecord, GivenPassage
+from engine.types import Value
+from engine.verify.are import check_answer
+from engine.verify.baselines import NAMES, run_baseline
+from engine.verify.entropy import entropy
+from engine.verify.evidence import Sources
+from engine.verify.task import Tools
+from engine.verify.values import AreRecord
+
+ARE = "are"
+
+
+class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
+    """A question and an answer to check, with the passages that it was given, if any."""
+
+    question: str
+    answer: str
+    id: str = ""
+    passages: tuple[str | GivenPassage, ...] = ()
+
+    def checked(self) -> AnswerRecord:
+        """The record; raise `QuestionError` or `RecordError` without a question or an answer."""
+        check_question(self.question)
+        if not self.answer.strip():
+            raise RecordError("The record has no answer. Give the text to check as `answer`.")
+        return self
+
+
+@click.command()
+@file_argument
+@click.option("--corpus", default=None, metavar="NAME", help="The collection to look for evidence in.")
+@click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
+@click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
+@verifier_option
+@click.option("--judge", default=None, metavar="MODEL", help="A language model whose verdicts stand beside.")
+@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="Entropy of facts and sub-questions under it.")
+@decomposer_option
+@set_option
+def facts(
+    file: TextIO,
+    corpus: str | None,
+    evidence_from: str | None,
+    method: str,
+    verifier: str,
+    judge: str | None,
+    scorer: str | None,
+    decomposer: str,
+    assignments: tuple[str, ...],
+) -> None:
+    """Check an answer fact by fact, edit what the evidence contradicts, and report what each clause rests on.
+
+    ARE's ablations: --set verification.edit=false, .atomic=false, .molecular=false, .re_retrieval=false.
+
+    Example: python -m engine facts answers.jsonl --corpus bank-investigation
+    """
+    wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
+    bench = open_workbench((*wanted, *assignments))
+    collection = bench.collection(corpus) if corpus else None
+    tools, settings, watch = tools_for(verifier, decomposer, judge), bench.settings.verification, progress()
+    model = load_writer(scorer) if scorer else None
+
+    def work(record: AnswerRecord) -> list[dict[str, Any]]:
+        question, answer = record.checked().question, record.answer
+        given = AuditRecord(question=question, passages=record.passages).as_passages()
+        sources = Sources(embedder=bench.embedder, case=given, collection=collection)
+        if method != ARE:
+            other = run_baseline(method, question, answer, sources, tools.verifier, settings, tools.judge, watch)
+            reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}
+            return [{"id": record.id, "method": method, **reached, **other.to_dict()}]
+        found = check_answer(question, answer, sources, tools, settings, watch)
+        extra = {"entropy": entropies(found, model, watch)} if model is not None else {}
+        return [{"id": record.id, "method": method, **summary(found), **extra, **found.to_dict()}]
+
+    run_records(file, AnswerRecord, work)
+
+
+def tools_for(verifier: str, decomposer: str = "rules", judge: str | None = None) -> Tools:
+    """Who decides: `lm:MODEL` judges, edits and expands by prompt; the measures stay with the embedded verifier.
+
+    `judge` gives verdicts beside the verifier's, which go on deciding.
+    """
+    writer = language_model(verifier)
+    splitter = None if decomposer == "rules" else load_writer(decomposer)
+    entailment = load_entailment(EMBEDDED if writer else verifier)
+    beside = load_writer(judge) if judge and writer is None else None
+    return Tools(
+        verifier=entailment,
+        decomposer=splitter,
+        judge=writer or beside,
+        editor=writer,
+        expander=writer,
+        both=beside is not None,
+    )
+
+
+def entropies(record: AreRecord, model: Writer, watch: Watch) -> dict[str, Any]:
+    """Entropy of the facts, and of the yes/no questions that CCVER would ask of them (ARE, 5.5).
+
+    Raise `CannotDo` for a model that gives no probabilities.
+    """
+    require(model, "score")
+    assert isinstance(model, LanguageModel)
+    texts = [fact.fact.text for fact in record.facts]
+    questions = [f"Is it true that {text}?" for text in texts]
+    return {
+        "facts": entropy(texts, model, watch).to_dict(),
+        "sub_questions": entropy(questions, model, watch).to_dict(),
+    }
+
+
+def summary(record: AreRecord) -> dict[str, Any]:
+    """The measures after editing at the top of a line, and how many facts came to what."""
+    after = record.report.after if record.report else None
+    reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}
+    return {**reached, "outcomes": dict(Counter(fact.outcome for fact in record.facts))}
+
+
+COMMANDS = (facts,)
