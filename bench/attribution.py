@@ -1,36 +1,29 @@
 """Attribution side by side with Captum, inseq and ContextCite: `make bench-attribution`.
 
-    python -m bench.attribution [--large | --small] [--long] [--peers FOLDER | --no-peers] [--no-captum]
+    python -m bench.attribution [--large | --small] [--long] [--no-peers] [--no-captum]
 
 One run, one random-weight model, one prompt, one answer; one thread, processor seconds, least of a few repeats;
 rows counted by a hook on the model's forward. Unit: a plain forward over prompt + answer with all logits, measured
-in the same process. inseq and ContextCite run in an environment of their own (made here in a temporary folder, or
-named with --peers); where they cannot be installed a sentence says so. `--large`: half a billion parameters in
-bfloat16; `--small`: three million; `--long`: with a prompt of 4,000 tokens, and the peak of memory. The section goes
-to bench/RESULTS.md.
+in the same process. inseq and ContextCite run in an environment of their own (peer_environment.py); where they cannot
+be installed a sentence says so. `--large`: half a billion parameters in bfloat16; `--small`: two million; `--long`:
+a prompt of 4,000 tokens, and the peak of memory. The section goes to bench/RESULTS.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
-import subprocess
 import sys
 import tempfile
-import venv
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from bench.attribution_case import (
     LARGE,
     SMALL,
-    Counter,
     Shape,
     TextCase,
     cpu_seconds,
@@ -40,25 +33,13 @@ from bench.attribution_case import (
     plain_forward,
     save,
 )
+from bench.attribution_rows import Row, captum_rows, exact_tops, ours, prompt_of
+from bench.peer_environment import peer_python, peer_rows
 from bench.results import conditions, write_section
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scoring import score_rows
-from engine.types import Answer, Prompt, Segment
-
-PEERS = ("inseq", "context-cite")
-FEW_TOKENS = 6  # answer tokens on which captum's default is measured
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what ran, processor seconds, plain forwards it equals, rows through the model."""
-
-    name: str
-    seconds: float
-    plain: float
-    rows: float
 
 
 @dataclass(frozen=True)
@@ -68,144 +49,6 @@ class Setup:
     shape: Shape
     parameters: int
     length: int
-
-
-def prompt_of(case: TextCase) -> Prompt:
-    passages = [Segment(kind="passage", text=text, number=n) for n, text in enumerate(case.passages, start=1)]
-    return Prompt(
-        segments=(
-            Segment(kind="instruction", text=case.before),
-            *passages,
-            Segment(kind="question", text=case.after),
-        )
-    )
-
-
-def measured(name: str, module: Any, plain: float, work: Callable[[], object], repeats: int = 3) -> Row:
-    counter = Counter(module)
-    seconds = cpu_seconds(work, repeats)
-    counter.stop()
-    return Row(name, seconds, seconds / plain, counter.rows / repeats)
-
-
-def ours(model: HuggingFaceModel, case: TextCase, plain: float, repeats: int) -> list[Row]:
-    prompt = prompt_of(case)
-    answer = model.encode_answer(case.answer)
-    answer = Answer(text=answer.text, tokens=answer.tokens)
-    coded = model.encode(prompt)
-    rows = [coded.ids, *(coded.without({n}).ids for n in prompt.numbers)]
-    ids = [token.id for token in answer.tokens]
-    module = model.module
-
-    def plain_rows() -> object:
-        return score_rows(module, rows, ids)
-
-    whole = ((0, len(answer.text)),)
-    return [
-        measured(
-            "input x gradient, whole answer", module, plain, lambda: input_x_gradient(model, prompt, answer), repeats
-        ),
-        measured(
-            "leave-one-out", module, plain, lambda: occlusion(model, prompt, answer, spans=whole, floors=False), repeats
-        ),
-        measured("leave-one-out without prefix reuse", module, plain, plain_rows, repeats),
-    ]
-
-
-def exact_tops(model: HuggingFaceModel, cases: list[TextCase]) -> list[int]:
-    tops = []
-    for case in cases:
-        result = occlusion(model, prompt_of(case), model.encode_answer(case.answer), floors=False)
-        tops.append(int(np.argmax(result.scores[0])))
-    return tops
-
-
-def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float) -> tuple[list[Row], list[str]]:
-    from captum.attr import (
-        FeatureAblation,
-        LayerGradientXActivation,
-        LLMAttribution,
-        LLMGradientAttribution,
-        TextTemplateInput,
-        TextTokenInput,
-    )
-
-    count = len(case.passages)
-    template = TextTemplateInput(case.before + "{}" * count + case.after, list(case.passages), [""] * count)
-    one = TextTemplateInput("{}" + "".join((*case.passages[1:], case.after)), [case.passages[0]], [""])
-    ablation = LLMAttribution(FeatureAblation(module), tokenizer)
-    embedding = module.get_input_embeddings()
-    gradient = LLMGradientAttribution(LayerGradientXActivation(module, embedding), tokenizer)
-    answer = tokenizer(case.answer, return_tensors="pt")["input_ids"][0]
-    # By default the prompt goes through the model again for every answer token, beside a cache that grows each time:
-    # a few tokens and one passage are measured and scaled linearly, which is a lower bound.
-    scale = (count + 1) / 2 * len(answer) / FEW_TOKENS
-    works: tuple[tuple[str, float, Callable[[], object]], ...] = (
-        (
-            "captum LLMAttribution, forward_in_tokens=False",
-            1.0,
-            lambda: ablation.attribute(template, target=answer, forward_in_tokens=False),
-        ),
-        ("captum LLMAttribution, default", scale, lambda: ablation.attribute(one, target=answer[:FEW_TOKENS])),
-        (
-            "captum LLMGradientAttribution",
-            1.0,
-            lambda: gradient.attribute(TextTokenInput(case.prompt, tokenizer), target=answer),
-        ),
-    )
-    rows, notes = [], []
-    for name, factor, work in works:
-        embedding.requires_grad_("Gradient" in name)
-        try:
-            row = measured(name, module, plain, work, 1)
-            rows.append(Row(name, row.seconds * factor, row.plain * factor, row.rows * factor))
-        except Exception as error:  # a peer that fails is a row of the table, not the end of the run
-            notes.append(f"{name} failed: {type(error).__name__}: {str(error)[:200]}.")
-        embedding.requires_grad_(False)
-        print(rows[-1:], flush=True)
-    notes.append(
-        f"captum LLMAttribution by default was measured on {FEW_TOKENS} of {len(answer)} tokens and 2 of {count + 1} "
-        "evaluations and scaled linearly; its cost grows faster, so its row is a lower bound. Under transformers 5 its "
-        "values are wrong as well (the cached prompt is repeated); forward_in_tokens=False is exact."
-    )
-    return rows, notes
-
-
-def peer_python(folder: Path | None) -> tuple[Path | None, str]:
-    """The peers' interpreter, and why there is none."""
-    if folder is not None:
-        return folder / "bin" / "python", ""
-    target = Path(tempfile.mkdtemp(prefix="groundwork-peers-"))
-    venv.create(target, with_pip=True)
-    python = target / "bin" / "python"
-    wanted = [f"torch=={torch.__version__.split('+')[0]}", *PEERS]
-    done = subprocess.run([python, "-m", "pip", "install", "-q", *wanted], capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
-        return None, f"inseq and context-cite could not be installed here and were left out: {last[0][:200]}."
-    return python, ""
-
-
-def peer_rows(python: Path, folder: Path, exact: list[int]) -> tuple[list[Row], list[str]]:
-    script = Path(__file__).with_name("attribution_peers.py")
-    done = subprocess.run([python, str(script), str(folder)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return [], [f"The peers' process failed: {done.stderr.strip()[-300:]}."]
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    rows, notes = [], []
-    for name in PEERS:
-        result = found[name]
-        if "error" in result:
-            notes.append(f"{name} failed: {result['error']}.")
-            continue
-        rows.append(Row(name, result["seconds"], result["seconds"] / found["plain"], result["rows"]))
-        if "top" in result:
-            same = sum(a == b for a, b in zip(result["top"], exact, strict=True))
-            notes.append(
-                f"ContextCite's first passage is that of exact removal in {same} of {len(exact)} prompts; "
-                "leave-one-out is exact removal."
-            )
-    return rows, notes
 
 
 def table(rows: list[Row]) -> str:
@@ -246,17 +89,18 @@ def long_prompt(shape: Shape, tokenizer: Any, model: HuggingFaceModel, before: f
     """Time and peak memory with a prompt of about 4,000 tokens."""
     case = make_case(tokenizer, replace(shape, passages=10, passage_tokens=395))
     prompt, answer = prompt_of(case), model.encode_answer(case.answer)
-    length = len(model.encode(prompt).ids)
-    plain = cpu_seconds(lambda: score_rows(model.module, [model.encode(prompt).ids], [t.id for t in answer.tokens]), 1)
+    ids = model.encode(prompt).ids
+    plain = cpu_seconds(lambda: score_rows(model.module, [ids], [t.id for t in answer.tokens]), 1)
     one = peak_gigabytes()
     removal = cpu_seconds(lambda: occlusion(model, prompt, answer, floors=False), 1)
     both = peak_gigabytes()
     gradient = cpu_seconds(lambda: input_x_gradient(model, prompt, answer), 1)
     return [
-        f"prompt of {length} tokens: one scoring forward {plain:.1f} s, leave-one-out {removal:.1f} s, "
+        f"prompt of {len(ids)} tokens: one scoring forward {plain:.1f} s, leave-one-out {removal:.1f} s, "
         f"input x gradient {gradient:.1f} s",
-        f"peak memory of the process: {before:.1f} GB with the model loaded, {one:.1f} GB after one scoring forward, "
-        f"{both:.1f} GB after leave-one-out, {peak_gigabytes():.1f} GB after input x gradient (limit 24 GB)",
+        f"peak memory of the process: {before:.2f} GB with the model loaded, {one:.2f} GB after one scoring forward, "
+        f"{both:.2f} GB after leave-one-out, which is {both / one:.2f} of that (aim: at most 1.5), "
+        f"{peak_gigabytes():.2f} GB after input x gradient (limit 24 GB)",
     ]
 
 
@@ -295,7 +139,7 @@ def main(arguments: argparse.Namespace) -> None:
         notes += long_prompt(shape, tokenizer, model, peak_gigabytes())
         report(setup, rows, notes)
     if not arguments.no_peers:
-        found, said = with_peers(arguments.peers, model, tokenizer, cases)
+        found, said = with_peers(model, tokenizer, cases)
         rows, notes = rows + found, notes + said
         report(setup, rows, notes)
     if not arguments.no_captum:
@@ -303,11 +147,9 @@ def main(arguments: argparse.Namespace) -> None:
         report(setup, rows + found, notes + said)
 
 
-def with_peers(
-    folder: Path | None, model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase]
-) -> tuple[list[Row], list[str]]:
+def with_peers(model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase]) -> tuple[list[Row], list[str]]:
     """inseq and ContextCite on the same model and cases, from a folder that both sides read."""
-    python, why = peer_python(folder)
+    python, why = peer_python()
     if python is None:
         return [], [why]
     with tempfile.TemporaryDirectory() as saved:
@@ -318,9 +160,8 @@ def with_peers(
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench.attribution")
     parser.add_argument("--large", action="store_true", help="half a billion parameters, bfloat16")
-    parser.add_argument("--small", action="store_true", help="three million parameters: all parties in a minute")
+    parser.add_argument("--small", action="store_true", help="two million parameters: all parties in a few minutes")
     parser.add_argument("--long", action="store_true", help="also a prompt of 4,000 tokens, with peak memory")
-    parser.add_argument("--peers", type=Path, help="an environment that has inseq and context-cite")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-captum", action="store_true")
     parser.add_argument("--cases", type=int, default=3, help="prompts on which first passages are compared")
