@@ -6,19 +6,15 @@ Attributions are put on one scale: each case's scores of the same method as shar
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
-from engine.cases.places import verdicts
-from engine.cases.report.analyses import leaves
+from engine.cases.places import leaves, verdicts
 from engine.cases.report.attribution import attributions_of
 from engine.cases.review import Review
+from engine.cases.words import Word, word_diff
 from engine.types import Analysis, Attribution, Case, Passage, Stamp, Value
 
-Change = Literal["same", "removed", "added"]
-_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")
 
@@ -43,13 +39,6 @@ class Aligned(Value, frozen=True):
     match: str
     cited: tuple[int, int] = (0, 0)
     attribution: dict[str, tuple[float | None, float | None]] = {}
-
-
-class Word(Value, frozen=True):
-    """A run of text that is the same in both answers, or in one alone."""
-
-    text: str
-    change: Change
 
 
 class Comparison(Value, frozen=True):
@@ -105,25 +94,6 @@ def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
 
 def _told(value: Any) -> str:
     return "" if value is None else str(value)
-
-
-def word_diff(left: str, right: str) -> tuple[Word, ...]:
-    """The two texts word by word; the runs marked same and removed spell the left, same and added the right.
-
-    >>> [(w.text, w.change) for w in word_diff("Hot water.", "Cold water.")]
-    [('Hot', 'removed'), ('Cold', 'added'), (' water.', 'same')]
-    """
-    a, b = _PIECE.findall(left), _PIECE.findall(right)
-    found: list[Word] = []
-    for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found.append(Word(text="".join(a[i:j]), change="same"))
-            continue
-        if j > i:
-            found.append(Word(text="".join(a[i:j]), change="removed"))
-        if m > k:
-            found.append(Word(text="".join(b[k:m]), change="added"))
-    return tuple(found)
 
 
 def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int | None, int | None, str]]:
@@ -211,4 +181,6 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
 
 
 def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:
-    return {place.label: place.machine for analysis in analyses for place in verdicts(analysis)}
+    """By label, so that the same fact is found in both; a proposed edit is no verdict."""
+    found = (place for analysis in analyses for place in verdicts(analysis))
+    return {place.label: place.machine for place in found if not place.target.startswith("edit:")}

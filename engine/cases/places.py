@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from engine.cases.review import Review
+from engine.errors import RecordError
 from engine.types import Analysis, Case, Value
+from engine.verify.export import Decision, proposed
+from engine.verify.values import AreRecord, FactRecord
 
 
 class Place(Value, frozen=True):
@@ -28,8 +32,64 @@ def places(case: Case) -> list[Place]:
 
 
 def verdicts(analysis: Analysis) -> Iterator[Place]:
-    """Every `verdict` in an analysis, labelled by the claim or fact beside it; edits too, by what they change."""
-    return _walk(analysis.result, f"analysis:{analysis.id}")
+    """Every verdict in an analysis, labelled by the claim or fact that it is about; proposed edits too."""
+    record = _record(analysis)
+    if record is None:
+        yield from _walk(analysis.result, f"analysis:{analysis.id}")
+        return
+    for name, fact in numbered(record).items():
+        yield Place(target=f"fact:{name}", label=fact.fact.text, machine=verdict_of(fact))
+    for edit in record.edits:
+        label = f'Edit {edit.id}: "{edit.old}" becomes "{edit.new}"'
+        yield Place(target=f"edit:{edit.id}", label=label, machine=proposed(edit))
+
+
+def numbered(record: AreRecord) -> dict[str, FactRecord]:
+    """The facts by the numbers that people read: "2.1" is the first fact of the second clause."""
+    found: dict[str, FactRecord] = {}
+    counts: dict[int, int] = {}
+    for fact in record.facts:
+        counts[fact.clause] = counts.get(fact.clause, 0) + 1
+        found[f"{fact.clause + 1}.{counts[fact.clause]}"] = fact
+    return found
+
+
+def verdict_of(fact: FactRecord) -> str:
+    """The machine's verdict on a fact as it stands in the answer; where there is none, what came of it."""
+    return fact.ruling.verdict if fact.ruling else fact.outcome
+
+
+def decisions(record: AreRecord, review: Review) -> dict[str, Decision]:
+    """The last decision on each edit of this check; one on another check's edit does not count."""
+    found: dict[str, Decision] = {}
+    for edit in record.edits:
+        mark = review.overrides.get(f"edit:{edit.id}")
+        if mark is not None and mark.machine == proposed(edit) and mark.value in ("accepted", "rejected"):
+            found[edit.id] = "accepted" if mark.value == "accepted" else "rejected"
+    return found
+
+
+def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
+    """Every plain value in a JSON value with its path.
+
+    >>> leaves({"a": [1, {"b": None}]})
+    [('a[0]', 1), ('a[1].b', None)]
+    """
+    if isinstance(value, dict):
+        return [leaf for key, part in value.items() for leaf in leaves(part, f"{path}.{key}" if path else str(key))]
+    if isinstance(value, list | tuple):
+        return [leaf for index, part in enumerate(value) for leaf in leaves(part, f"{path}[{index}]")]
+    return [(path, value)]
+
+
+def _record(analysis: Analysis) -> AreRecord | None:
+    """The check of an answer that an analysis holds, if it is one that can be read."""
+    if analysis.kind != "facts":
+        return None
+    try:
+        return AreRecord.from_dict(analysis.result)
+    except RecordError:
+        return None
 
 
 def _walk(value: Any, path: str) -> Iterator[Place]:

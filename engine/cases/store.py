@@ -1,26 +1,25 @@
-"""The case library: one SQLite file (WAL), schema-versioned, safe for several writers.
+"""The case library: one SQLite file, schema-versioned, safe for several writers, threads and processes.
 
-Each call opens its own connection, so a store can be shared by threads and processes. A case is one row of JSON
+A case is one row of JSON
 beside the columns that the library is searched by; what several people add at once (analyses, marks) is added
 inside one transaction, so nobody's work is lost. A signed-off case is frozen here, whoever writes.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import secrets
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from engine.cases import rows
+from engine.cases.database import Database
 from engine.cases.query import CaseRow, Query, select, where
 from engine.cases.review import Draft, Mark, append, review_of
-from engine.cases.schema import migrate
 from engine.cases.signing import signing_key
-from engine.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
+from engine.errors import CaseError
 from engine.types import Analysis, Case
 
 
@@ -39,36 +38,35 @@ class CaseStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._connection() as connection:
-            migrate(connection)
+        self._file = Database(path)
 
     # Cases
 
     def save(self, case: Case) -> None:
         """Write the case, replacing an earlier state of it; raise `CaseFrozen` for a signed-off one."""
-        with self._transaction() as connection:
-            _write(connection, case)
+        with self._file.writing() as connection:
+            rows.write(connection, case, now())
 
     def load(self, case_id: str) -> Case:
         """Read a case; raise `CaseNotFound`."""
-        with self._connection() as connection:
-            return _read(connection, case_id)
+        with self._file.reading() as connection:
+            return rows.read(connection, case_id)
 
     def load_whole(self, case_id: str) -> tuple[Case, tuple[Mark, ...]]:
         """A case and its history as they stood at one moment."""
-        with self._transaction() as connection:
-            return _read(connection, case_id), _marks(connection, case_id)
+        with self._file.writing() as connection:
+            return rows.read(connection, case_id), rows.marks(connection, case_id)
 
     def has(self, case_id: str) -> bool:
         """Whether there is a case of that id."""
-        with self._connection() as connection:
+        with self._file.reading() as connection:
             return connection.execute("SELECT 1 FROM cases WHERE id = ?", (case_id,)).fetchone() is not None
 
     def update(self, case_id: str, change: Callable[[Case], Case]) -> Case:
         """Read, change and write a case in one transaction; return the new state."""
-        with self._transaction() as connection:
-            case = change(_read(connection, case_id))
-            _write(connection, case)
+        with self._file.writing() as connection:
+            case = change(rows.read(connection, case_id))
+            rows.write(connection, case, now())
         return case
 
     def add_analysis(self, case_id: str, analysis: Analysis) -> Case:
@@ -87,39 +85,39 @@ class CaseStore:
 
     def put(self, case: Case, history: Sequence[Mark], *, replace: bool = False) -> None:
         """Write a case with its whole history, as an import does; raise `CaseError` where another one has its id."""
-        with self._transaction() as connection:
+        with self._file.writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
-            if known and (_read(connection, case.id), _marks(connection, case.id)) == (case, tuple(history)):
+            if known and (rows.read(connection, case.id), rows.marks(connection, case.id)) == (case, tuple(history)):
                 return
             if known and not replace:
                 raise CaseError(
                     f"The library has another case {case.id!r}. Import it as a copy, or replace the one that is there."
                 )
-            _forget(connection, case.id)
-            _write(connection, case)
+            rows.forget(connection, case.id)
+            rows.write(connection, case, now())
             for mark in history:
-                _add_mark(connection, mark)
-            _note_status(connection, case.id, history)
+                rows.add_mark(connection, mark)
+            rows.note_status(connection, case.id, history, now())
 
     # The library
 
     def rows(self, search: str | Query = "", limit: int = 200) -> list[CaseRow]:
         """The library, last changed first, or as a `Query` says."""
         query = search if isinstance(search, Query) else Query(text=search, limit=limit)
-        with self._connection() as connection:
+        with self._file.reading() as connection:
             found = connection.execute(*select(query)).fetchall()
         return [CaseRow(**{**row, "tags": tuple(row["tags"].split("\n")[1:-1])}) for row in map(dict, found)]
 
     def count(self, query: Query) -> int:
         """How many cases a query finds, whatever its limit."""
         condition, values = where(query)
-        with self._connection() as connection:
+        with self._file.reading() as connection:
             (number,) = connection.execute(f"SELECT count(*) FROM cases WHERE {condition}", values).fetchone()
         return int(number)
 
     def facets(self) -> dict[str, list[str]]:
         """What there is to choose from: models, corpora and tags in use."""
-        with self._connection() as connection:
+        with self._file.reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT model, corpus, tags FROM cases WHERE deleted IS NULL"
             ).fetchall()
@@ -132,23 +130,23 @@ class CaseStore:
 
     def delete(self, case_id: str) -> Case:
         """Take a case out of the library and return it; `restore` brings it back with its history."""
-        with self._transaction() as connection:
-            case = _read(connection, case_id)
+        with self._file.writing() as connection:
+            case = rows.read(connection, case_id)
             connection.execute("UPDATE cases SET deleted = ? WHERE id = ?", (now(), case_id))
         return case
 
     def restore(self, case_id: str) -> Case:
         """Undo `delete`; raise `CaseNotFound` where it was emptied away."""
-        with self._transaction() as connection:
+        with self._file.writing() as connection:
             connection.execute("UPDATE cases SET deleted = NULL WHERE id = ?", (case_id,))
-            return _read(connection, case_id)
+            return rows.read(connection, case_id)
 
     def empty_bin(self) -> int:
         """Remove the deleted cases for good, with their histories; return how many."""
-        with self._transaction() as connection:
+        with self._file.writing() as connection:
             gone = [row["id"] for row in connection.execute("SELECT id FROM cases WHERE deleted IS NOT NULL")]
             for case_id in gone:
-                _forget(connection, case_id)
+                rows.forget(connection, case_id)
         return len(gone)
 
     # Review
@@ -164,137 +162,35 @@ class CaseStore:
         nothing is written. Raises `CaseFrozen` for a signed-off case.
         """
         key = signing_key()
-        with self._transaction() as connection:
-            case = _read(connection, case_id)
-            _check_open(connection, case_id)
-            history = _marks(connection, case_id)
+        with self._file.writing() as connection:
+            case = rows.read(connection, case_id)
+            rows.check_open(connection, case_id)
+            history = rows.marks(connection, case_id)
             if seen is not None and history and history[-1].hash != seen:
                 raise CaseError(
                     f"{history[-1].author} has added to this case since you looked. Read entry {history[-1].number},"
                     " then try again."
                 )
             mark = append(case, history, draft, now(), key)
-            _add_mark(connection, mark)
-            _note_status(connection, case_id, (*history, mark))
+            rows.add_mark(connection, mark)
+            rows.note_status(connection, case_id, (*history, mark), now())
         return mark
 
     def new_version(self, case_id: str, author: str) -> Case:
         """A copy of a case under a new id, open again, that names the case it came from; standing marks come along."""
         key = signing_key()
-        with self._transaction() as connection:
-            old, marks = _read(connection, case_id), _marks(connection, case_id)
+        with self._file.writing() as connection:
+            old, marks = rows.read(connection, case_id), rows.marks(connection, case_id)
             case = msgspec.structs.replace(old, id=new_case_id(), parent=old.id, created=now())
-            _write(connection, case)
+            rows.write(connection, case, now())
             review = review_of(marks)
             history: list[Mark] = []
             origin = Draft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
             standing = (*review.notes, *review.labels.values(), *review.overrides.values())
             for draft in (origin, *(_copied(mark) for mark in sorted(standing, key=lambda mark: mark.number))):
                 history.append(append(case, history, draft, now(), key))
-                _add_mark(connection, history[-1])
+                rows.add_mark(connection, history[-1])
         return case
-
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
-            try:
-                connection.row_factory = sqlite3.Row
-                connection.execute("PRAGMA journal_mode=WAL")
-                yield connection
-            finally:
-                connection.close()
-        except sqlite3.OperationalError as error:
-            raise StorageError(
-                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space or"
-                " close the other program that holds it, then try again; nothing saved was lost."
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise StorageError(
-                f"The case library {self.path.name} is damaged ({error}). Move the file away and import your exports."
-            ) from error
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
-
-
-def _read(connection: sqlite3.Connection, case_id: str) -> Case:
-    row = connection.execute(
-        "SELECT body FROM bodies JOIN cases USING (id) WHERE id = ? AND deleted IS NULL", (case_id,)
-    ).fetchone()
-    if row is None:
-        raise CaseNotFound(f"There is no case {case_id!r} in the library. Open the Cases page to see what is there.")
-    return Case.from_dict(msgspec.json.decode(row["body"]))
-
-
-def _write(connection: sqlite3.Connection, case: Case) -> None:
-    _check_open(connection, case.id)
-    tags = "\n".join(("", *case.tags, ""))
-    searched = (case.id, case.title, case.question, case.answer.text, case.corpus or "", case.stamp.model, *case.tags)
-    row = {
-        "id": case.id,
-        "title": case.title,
-        "question": case.question,
-        "answer": case.answer.text,
-        "corpus": case.corpus,
-        "model": case.stamp.model,
-        "origin": case.origin,
-        "parent": case.parent,
-        "created": case.created or now(),
-        "updated": now(),
-        "tags": tags,
-        "haystack": "\n".join(searched).casefold(),
-        "deleted": None,
-    }
-    replaced = ", ".join(f"{name} = excluded.{name}" for name in row if name not in ("id", "created"))
-    connection.execute(
-        f"INSERT INTO cases ({', '.join(row)}) VALUES ({', '.join(':' + name for name in row)})"
-        f" ON CONFLICT (id) DO UPDATE SET {replaced}",
-        row,
-    )
-    connection.execute("INSERT OR REPLACE INTO bodies (id, body) VALUES (?, ?)", (case.id, msgspec.json.encode(case)))
-
-
-def _check_open(connection: sqlite3.Connection, case_id: str) -> None:
-    row = connection.execute("SELECT status, reviewer, deleted FROM cases WHERE id = ?", (case_id,)).fetchone()
-    if row is not None and row["status"] == "signed off" and row["deleted"] is None:
-        raise CaseFrozen(
-            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version of it to"
-            " change or to add something."
-        )
-
-
-def _forget(connection: sqlite3.Connection, case_id: str) -> None:
-    for table, column in (("cases", "id"), ("bodies", "id"), ("marks", "case_id")):
-        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (case_id,))
-
-
-def _marks(connection: sqlite3.Connection, case_id: str) -> tuple[Mark, ...]:
-    found = connection.execute("SELECT body FROM marks WHERE case_id = ? ORDER BY number", (case_id,)).fetchall()
-    return tuple(Mark.from_dict(msgspec.json.decode(row["body"])) for row in found)
-
-
-def _add_mark(connection: sqlite3.Connection, mark: Mark) -> None:
-    connection.execute(
-        "INSERT INTO marks (case_id, number, body) VALUES (?, ?, ?)",
-        (mark.case, mark.number, msgspec.json.encode(mark)),
-    )
-
-
-def _note_status(connection: sqlite3.Connection, case_id: str, history: Sequence[Mark]) -> None:
-    review = review_of(history)
-    connection.execute(
-        "UPDATE cases SET status = ?, reviewer = ?, updated = ? WHERE id = ?",
-        (review.status, review.reviewer, now(), case_id),
-    )
 
 
 def _copied(mark: Mark) -> Draft:

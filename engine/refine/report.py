@@ -27,13 +27,15 @@ KIND = "refinement"
 class Report(Value, frozen=True):
     """`entailments`: probability by the hash of (claim, evidence), as `verifier` gave it.
 
-    `facts`: the atomic facts of A with their verdicts, where A was taken apart.
+    `facts`: the atomic facts of A with their verdicts, where A was taken apart. `labels`: relevance by the passage's
+    number as the triggers saw it, for those that had one.
     """
 
     refinement: Refinement
     verifier: str = ""
     entailments: dict[str, float] = {}
     facts: tuple[tuple[str, str], ...] = ()
+    labels: dict[str, bool] = {}
 
 
 def request_for(
@@ -118,7 +120,8 @@ def assessed(
     for answer in _answers(refinement).values():
         scores_of(answer, passages, entails)
         facts_kept(facts, answer.text, entails)
-    return Report(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts)
+    labels = known.labels if known is not None else {}
+    return Report(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
 
 
 def report_facts(report: Report) -> dict[str, tuple[FactKept, ...]]:
@@ -167,7 +170,8 @@ def refine_case(
     `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refine`
     raises; what was saved stays.
     """
-    report = replace(earlier or Report(refinement=_nothing(request)), facts=facts)
+    labels = {str(number): label for number, label in request.labels.items() if label is not None}
+    report = replace(earlier or Report(refinement=_nothing(request)), facts=facts, labels=labels)
 
     def keep(value: Refinement) -> None:
         nonlocal report

@@ -59,33 +59,35 @@ def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
     if outcome.values is None:
         return [Number(place=place, status="cannot", why=outcome.why or "nothing was computed")]
     found: list[Number] = []
-    _walk(place, stored, outcome.values, outcome, found)
+    _walk(place, stored, outcome.values, outcome, outcome.floor, found)
     return found
 
 
-def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, found: list[Number]) -> None:
+def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float, found: list[Number]) -> None:
     if isinstance(stored, dict) and isinstance(replayed, dict):
         for key in [*stored, *(k for k in replayed if k not in stored)]:
-            _walk(f"{place}.{key}", stored.get(key, _ABSENT), replayed.get(key, _ABSENT), outcome, found)
-    elif isinstance(stored, list) and isinstance(replayed, list) and len(stored) == len(replayed):
-        for index, (one, other) in enumerate(zip(stored, replayed, strict=True)):
-            _walk(f"{place}[{index}]", one, other, outcome, found)
+            own = outcome.floors.get(key, floor)
+            _walk(f"{place}.{key}", stored.get(key, _ABSENT), replayed.get(key, _ABSENT), outcome, own, found)
+    elif isinstance(stored, list) and isinstance(replayed, list):
+        if len(stored) != len(replayed):
+            said = f"it has {len(replayed)} entries now, {len(stored)} were stored"
+            found.append(Number(place=place, status="drifted", why=said))
+        for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
+            _walk(f"{place}[{index}]", one, other, outcome, floor, found)
     elif stored is not _ABSENT:
-        found.append(_number(place, stored, replayed, outcome))
+        found.append(_number(place, stored, replayed, outcome, floor))
     elif replayed not in (None, "", 0, [], {}):
         found.append(Number(place=place, status="drifted", replayed=replayed, why="it was not stored"))
 
 
-def _number(place: str, stored: Any, replayed: Any, outcome: Outcome) -> Number:
+def _number(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float) -> Number:
     if replayed is _ABSENT:
         # What a later version no longer computes is named, not passed over.
         return Number(place=place, status="cannot", stored=stored, why=outcome.why or "it is not computed any more")
     if _is_number(stored) and _is_number(replayed):
         difference = abs(replayed - stored)
-        status: Status = "reproduced" if difference <= outcome.floor else "drifted"
-        return Number(
-            place=place, status=status, stored=stored, replayed=replayed, difference=difference, floor=outcome.floor
-        )
+        status: Status = "reproduced" if difference <= floor else "drifted"
+        return Number(place=place, status=status, stored=stored, replayed=replayed, difference=difference, floor=floor)
     status = "reproduced" if stored == replayed else "drifted"
     why = "" if status == "reproduced" else "it is another value"
     return Number(place=place, status=status, stored=stored, replayed=replayed, why=why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +11,30 @@ import msgspec
 from engine.cases.canonical import canonical
 from engine.corpus.collection import Collection
 from engine.models.embedder import load_embedder
-from engine.models.protocols import Embedder, Reranker, Writer
+from engine.models.protocols import Embedder, Entailment, Reranker, Writer
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
-from engine.types import Analysis, Answer, Case, Value
+from engine.models.verifier import load_entailment
+from engine.types import Analysis, Case, Value
+
+Json = dict[str, Any]
+# What a run costs, what it says in words, and how large its rounding was are no results.
+COSTS = frozenset({"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span"})
+
+AS_IT_CAME = frozenset({"id", "start", "end"})  # of a token that a language model wrote
 
 
 class Outcome(Value, frozen=True):
     """A part computed again: `values` in the shape of the stored ones, or `why` it could not be.
 
-    `floor` is how far a number may move by rounding alone, in the part's own unit.
+    `floor` is how far a number may move by rounding alone, in the part's own unit; `floors` are those of the numbers
+    under a name, where they have another unit than the rest.
     """
 
     values: Any = None
     floor: float = 0.0
     why: str = ""
+    floors: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -36,37 +45,34 @@ class Tools:
     reranker: Callable[[], Reranker] = load_reranker
     writer: Callable[[str], Writer] = load_writer
     collection: Callable[[str], Collection] = Collection.open
-
-
-def stripped(case: Case) -> Case:
-    """The case with its results taken out: scores, token probabilities, analyses, an answer that can be made again.
-
-    What stays is what was asked: question, passages, prompt, stamps, and the text that was scored.
-    """
-    if case.stamp.model == "reader" and not _scored(case):
-        answer = Answer(text="")
-    else:
-        tokens = tuple(msgspec.structs.replace(token, logprob=None) for token in case.answer.tokens)
-        answer = msgspec.structs.replace(case.answer, tokens=tokens)
-    return msgspec.structs.replace(
-        case,
-        answer=answer,
-        hits=tuple(msgspec.structs.replace(hit, score=0.0, parts={}) for hit in case.hits),
-        chunk_sets=tuple(msgspec.structs.replace(s, score=0.0) for s in case.chunk_sets),
-        analyses=tuple(_stripped(analysis) for analysis in case.analyses),
-        steps=(),
-    )
-
-
-def _scored(case: Case) -> bool:
-    """Whether a model scored this answer's text, so that the text is an input of the replay."""
-    return any(analysis.kind not in ("reading", "attr-rag", "labels") for analysis in case.analyses)
-
-
-def _stripped(analysis: Analysis) -> Analysis:
-    return Analysis(id=analysis.id, kind=analysis.kind, stamp=analysis.stamp, result={})
+    verifier: Callable[[str], Entailment] = load_entailment
 
 
 def plain(value: Any) -> Any:
     """A value as the library stores it: plain JSON, what is not finite as null."""
     return msgspec.json.decode(canonical(value))
+
+
+def less(result: Any, but: Container[str] = COSTS) -> Any:
+    """A stored result less what is no result, at any depth: by default what it cost, and words about it."""
+    if isinstance(result, dict):
+        return {key: less(value, but) for key, value in plain(result).items() if key not in but}
+    return [less(value, but) for value in result] if isinstance(result, list) else result
+
+
+def nothing(result: Json) -> Json:
+    """Of most results nothing is an input of their replay."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How analyses of one kind are computed again.
+
+    `given` is what of a stored result is an input: texts that a language model wrote. The copy that is replayed holds
+    that and nothing else. `compared` is what of it is held against the outcome of `again`, in the same shape.
+    """
+
+    again: Callable[[Case, Analysis, Tools], Outcome]
+    given: Callable[[Json], Json] = nothing
+    compared: Callable[[Json], Any] = less

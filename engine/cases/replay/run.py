@@ -11,16 +11,20 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from engine.cases.canonical import canonical
-from engine.cases.replay import parts
 from engine.cases.replay.compare import Number, Replay, compare, differing_versions
-from engine.cases.replay.outcome import Outcome, Tools, stripped
+from engine.cases.replay.kinds import kind_of, stripped, unreplayable
+from engine.cases.replay.outcome import Outcome, Tools
+from engine.cases.replay.reading import READER, answer_again, stored_answer
+from engine.cases.replay.retrieval import hits_again, inputs_again, sets_again, stored_hits, stored_inputs, stored_sets
+from engine.cases.replay.written import scored_again, stored_text
 from engine.errors import CaseError, GroundworkError
 from engine.progress import Watch
-from engine.types import Case
+from engine.types import Analysis, Case
 
 ROOT = Path(__file__).resolve().parents[3]
 Outcomes = dict[str, Outcome]
@@ -38,27 +42,30 @@ def replay_here(case: Case, tools: Tools | None = None) -> Replay:
 
 def recompute(case: Case, tools: Tools) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
-    outcomes = {"stamp.inputs": _tried(lambda: parts.inputs_again(case, tools))}
+    outcomes = {"stamp.inputs": _tried(lambda: inputs_again(case, tools))}
     if case.hits:
-        outcomes["hits"] = _tried(lambda: parts.hits_again(case, tools))
+        outcomes["hits"] = _tried(lambda: hits_again(case, tools))
     if case.chunk_sets:
-        outcomes["chunk_sets"] = _tried(lambda: parts.sets_again(case, tools))
+        outcomes["chunk_sets"] = _tried(lambda: sets_again(case, tools))
     outcomes["answer"] = _answer(case, tools)
     for analysis in case.analyses:
-        again = parts.replayer_of(analysis)
-        if again is None:
-            outcomes[f"analyses[{analysis.id}]"] = Outcome(why=parts.unreplayable(analysis))
-        else:
-            outcomes[f"analyses[{analysis.id}]"] = _tried(lambda a=analysis, r=again: r(case, a, tools))  # type: ignore[misc]
+        outcomes[f"analyses[{analysis.id}]"] = _tried(lambda a=analysis: _analysis(case, a, tools))  # type: ignore[misc]
     return outcomes
 
 
+def _analysis(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    kind = kind_of(analysis)
+    return kind.again(case, analysis, tools) if kind else Outcome(why=unreplayable(analysis))
+
+
+def _stored(analysis: Analysis) -> Any:
+    kind = kind_of(analysis)
+    return kind.compared(analysis.result) if kind else analysis.result
+
+
 def _answer(case: Case, tools: Tools) -> Outcome:
-    if case.stamp.model == "reader":
-        return _tried(lambda: parts.answer_again(case, tools))
-    if case.origin == "imported":
-        return Outcome(why="the answer was imported; nothing here writes it")
-    return Outcome(why=f"the answer of {case.stamp.model} is an input of the replay, not written again")
+    again = answer_again if case.stamp.model == READER else scored_again
+    return _tried(lambda: again(case, tools))
 
 
 def _tried(work: Callable[[], Outcome]) -> Outcome:
@@ -71,11 +78,11 @@ def _tried(work: Callable[[], Outcome]) -> Outcome:
 def compared(case: Case, outcomes: Outcomes) -> Replay:
     """The stored values of a case against the outcomes of its replay."""
     stored = {
-        "stamp.inputs": parts.stored_inputs(case),
-        "hits": parts.stored_hits(case),
-        "chunk_sets": parts.stored_sets(case),
-        "answer": parts.stored_answer(case),
-        **{f"analyses[{a.id}]": parts.comparable(a.result) for a in case.analyses},
+        "stamp.inputs": stored_inputs(case),
+        "hits": stored_hits(case),
+        "chunk_sets": stored_sets(case),
+        "answer": stored_answer(case) if case.stamp.model == READER else stored_text(case),
+        **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},
     }
     numbers: list[Number] = []
     for place, values in stored.items():

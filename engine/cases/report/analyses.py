@@ -7,25 +7,43 @@ from typing import Any
 
 import msgspec
 
+from engine.cases.places import leaves
 from engine.cases.report.attribution import attribution_section, attributions_of
-from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Section, Table, cells, plain
+from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, plain
+from engine.cases.report.facts import facts_section
+from engine.cases.report.faithfulness import faithfulness_section
+from engine.cases.report.refinement import refinement_section
 from engine.cases.report.review import when
 from engine.cases.report.selection import attr_rag_section
+from engine.cases.report.steps import steps_section
 from engine.cases.report.text import name_of, short
 from engine.cases.report.token_map import token_map_section
+from engine.cases.report.used_supports import used_supports_section
+from engine.cases.review import Review
+from engine.errors import RecordError
 from engine.types import Analysis, Case
 
 Draw = Callable[[Case, Analysis], list[Block]]
 LONGEST = 200_000  # characters of stored JSON that are printed; the case file has the rest
 
 
-def analysis_section(case: Case, analysis: Analysis, number: int) -> Section:
+def analysis_section(case: Case, analysis: Analysis, number: int, review: Review) -> Section:
     """One analysis, headed by its name, with the stamp that tells it from others of its kind."""
-    draw = DRAW.get(analysis.kind) or (attribution_section if attributions_of(analysis) else stored_section)
     stamp = analysis.stamp
     foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
-    blocks = (*draw(case, analysis), plain(foot, "note"))
+    blocks = (*_drawn(case, analysis, review), plain(foot, "note"))
     return Section(NAMES.get(analysis.kind, analysis.kind), blocks, id=f"analysis-{number}", level=3)
+
+
+def _drawn(case: Case, analysis: Analysis, review: Review) -> list[Block]:
+    try:
+        if analysis.kind == "facts":
+            return facts_section(case, analysis, review)
+        draw = DRAW.get(analysis.kind) or (attribution_section if attributions_of(analysis) else stored_section)
+        return draw(case, analysis)
+    except RecordError as error:
+        # What another version stored in another shape is shown as it is.
+        return [Notice(str(error)), *stored_section(case, analysis)]
 
 
 def reading_section(case: Case, analysis: Analysis) -> list[Block]:
@@ -91,24 +109,15 @@ def stored_section(case: Case, analysis: Analysis) -> list[Block]:
     return [Fold("What was stored", (table, Code(shown, "Stored JSON")))]
 
 
-def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
-    """Every plain value in a JSON value with its path.
-
-    >>> leaves({"a": [1, {"b": None}]})
-    [('a[0]', 1), ('a[1].b', None)]
-    """
-    if isinstance(value, dict):
-        return [leaf for key, part in value.items() for leaf in leaves(part, f"{path}.{key}" if path else str(key))]
-    if isinstance(value, list | tuple):
-        return [leaf for index, part in enumerate(value) for leaf in leaves(part, f"{path}[{index}]")]
-    return [(path, value)]
-
-
 DRAW: dict[str, Draw] = {
     "reading": reading_section,
     "labels": labels_section,
     "attr-rag": attr_rag_section,
     "token map": token_map_section,
+    "refinement": refinement_section,
+    "steps": steps_section,
+    "faithfulness": faithfulness_section,
+    "used x supports": used_supports_section,
 }
 NAMES = {
     "reading": "How the quoting reader chose",
@@ -119,6 +128,8 @@ NAMES = {
     "integrated gradients": "Integrated gradients",
     "value-weighted attention": "Value-weighted attention",
     "token map": "Token map: input x gradient of the passages' tokens",
+    "faithfulness": "Faithfulness of the attributions",
+    "used x supports": "Used x supports",
     "attr-rag": "Context selection (Attr-RAG)",
     "refinement": "Refinement",
     "facts": "Atomic facts (ARE)",

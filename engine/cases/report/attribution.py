@@ -165,8 +165,11 @@ def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:
         return [(int(start), int(end)) for start, end in stored]
     tokens = [(token.start, token.end) for token in case.answer.tokens]
     chosen = attribution.details.get("tokens")
-    if isinstance(chosen, list) and chosen and len(chosen) == len(attribution.per_token) and max(chosen) < len(tokens):
-        return [tokens[t] for t in chosen]
+    if isinstance(chosen, list) and chosen and len(chosen) == len(attribution.per_token):
+        if all(isinstance(span, list) for span in chosen):
+            return [(int(start), int(end)) for start, end in chosen]
+        if max(chosen) < len(tokens):
+            return [tokens[t] for t in chosen]
     # The tokens of another model's answer are not those of the scorer.
     same = attribution.model == case.stamp.model and len(tokens) == len(attribution.per_token)
     return tokens if same else []

@@ -47,7 +47,8 @@ def markdown_report(case: Case, history: Sequence[Mark] = (), key: bytes | None 
 def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> Document:
     """The report as blocks."""
     chain = check_chain(history, case.id, key)
-    analyses = tuple(analysis_section(case, a, number) for number, a in enumerate(case.analyses, start=1))
+    review = review_of(history)
+    analyses = tuple(analysis_section(case, a, number, review) for number, a in enumerate(case.analyses, start=1))
     tests = self_test_blocks(case)
     sections = (
         Section("Answer", _answer(case), id="answer"),

@@ -69,6 +69,68 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
         " metrics are correlated: three that agree are not three witnesses. An alpha at or under its floor shows"
         " nothing.",
     ),
+    "votes": (
+        "Context selection (Attr-RAG)",
+        "Each metric votes for the set whose absence changes the answer most; sets that follow it in small steps join"
+        " where enough metrics take them, up to a share of all sets. What is left out was not found wrong: the answer"
+        " changed little without it. Gaps between chosen chunks of a document are filled.",
+    ),
+    "faithfulness": (
+        "Faithfulness (MoRF, LeRF, ABPC)",
+        "The answer's mean probability while sources are removed, most relevant first (MoRF) and least relevant first"
+        " (LeRF); ABPC is the area between the two curves. It says whether a ranking follows what the model does, and"
+        " only beside the ABPC of random rankings.",
+    ),
+    "used": (
+        "Used x supports",
+        "Used: the occlusion score of a passage for a sentence exceeds the floor. Supports: the verifier's probability"
+        " that the passage entails the sentence exceeds one half. A model can use what does not support, and leave"
+        " unused what does.",
+    ),
+    "signals": (
+        "Signals S1, S2, S3",
+        "S1: ROUGE-L of the answers with and without passages; low is grounded. S2: mean gain in log-probability that"
+        " the passages give to the answer's tokens, nats; high is grounded. S3: share of the answer's content words"
+        " that a passage has; string matching, which cannot see a detail made up inside a well-cited sentence.",
+    ),
+    "conditions": (
+        "Refinement conditions",
+        "A is the baseline, B the answer without passages, C1 another seed, C2 a generic revision, D a revision where"
+        " S3 is low, E Self-Refine, v2a to v2c revisions that name flagged passages or start on them. A condition that"
+        " was not started is A, word for word. One answer a condition: its difference to A is no average.",
+    ),
+    "citation scores": (
+        "Citation scores",
+        "Share of citations whose passage entails the sentence that cites it, by the verifier that is named; RFCP asks"
+        " that the passage be labelled relevant, too. The verifier errs, as its own measured precision says.",
+    ),
+    "facts": (
+        "Atomic facts",
+        "The answer is cut into clauses, each clause into facts; each fact is held against evidence: supportive,"
+        " editing required, irrelevant, or unparsed. Irrelevant says that nothing found settles the fact, not that it"
+        " is wrong. p is the verifier's probability of the verdict that it gave.",
+    ),
+    "edits": (
+        "Edits",
+        "The smallest change that makes a fact agree with the passage it was edited from, put back where the fact"
+        " stands in the answer. That the passage is right is not known to the machine: a reviewer decides.",
+    ),
+    "report": (
+        "Attr_r, Attr_p, Pres",
+        "Attr_r: mean over clauses of the highest probability of entailment by any evidence. Attr_p: share of clauses"
+        " that their own evidence entails. Pres: share of characters kept by editing. By the verifier, on the evidence"
+        " that was found.",
+    ),
+    "raise": (
+        "Step by step (RAISE and baselines)",
+        "A question is taken apart into sub-questions; for each a text is searched, for RAISE a logical query, and the"
+        " final answer is composed of the sub-answers. The steps are what the model was made to write.",
+    ),
+    "threshold": (
+        "T",
+        "A passage whose cosine with the text searched is under T is dropped. T belongs to an embedder; a dropped"
+        " passage can hold the answer.",
+    ),
     "labels": (
         "Imported labels",
         "Labels of spans, relevance and citations that came with the file. They are shown as they were given.",
@@ -103,7 +165,18 @@ def used(case: Case, reviewed: bool) -> list[str]:
         "markers": bool(methods),
         "numerical": any(a.numerical_floor is not None for a in found),
         "placebo": any(a.placebo_floor is not None for a in found),
-        "regeneration": bool(kinds & {"attr-rag"}),
+        "regeneration": "attr-rag" in kinds,
+        "votes": "attr-rag" in kinds,
+        "faithfulness": "faithfulness" in kinds,
+        "used": "used x supports" in kinds,
+        "signals": "refinement" in kinds,
+        "conditions": "refinement" in kinds,
+        "citation scores": "refinement" in kinds,
+        "facts": "facts" in kinds,
+        "edits": "facts" in kinds,
+        "report": "facts" in kinds,
+        "raise": "steps" in kinds,
+        "threshold": "steps" in kinds,
         "labels": "labels" in kinds,
         "review": reviewed,
         "hashes": True,

@@ -38,6 +38,11 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def decided_by(mark: Mark | None) -> str:
+    """Who set a mark and why, as a note under it; empty without one."""
+    return f"by {mark.author}: {mark.reason}" if mark else ""
+
+
 def when(time: str) -> str:
     """A time as people read it: to the minute, UTC."""
     return f"{time[:16].replace('T', ' ')} UTC" if len(time) >= 16 else time

@@ -11,7 +11,8 @@ from engine.answer.quoting_reader import QuotingReader
 from engine.attribute.on_case import occlusion_of
 from engine.cases.replay import replay, replay_here
 from engine.cases.replay.compare import compare
-from engine.cases.replay.outcome import Outcome, Tools, stripped
+from engine.cases.replay.kinds import stripped
+from engine.cases.replay.outcome import Outcome, Tools
 from engine.corpus.collection import Collection
 from engine.errors import Cancelled, ModelNotFound
 from engine.models.embedder import ScriptedEmbedder

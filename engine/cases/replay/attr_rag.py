@@ -1,0 +1,130 @@
+"""Attr-RAG's second stage: re-ranking, alphas, floors, votes, gap filling and the last answer, from the same sets.
+
+The quoting reader reads again; what a language model wrote is an input, and its tokens are scored anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from engine.answer.write import Write, prompting, quoting
+from engine.attribute.attr_rag import AttrRag, attr_rag, scored_by
+from engine.attribute.gap_fill import Lookup
+from engine.attribute.on_case import placebos_for
+from engine.attribute.regeneration import PLACEBOS
+from engine.cases.replay.attribution import PLACEBOS_GONE, differs, placebos, settings_of
+from engine.cases.replay.floors import embedding_floor, token_floor
+from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Json, Kind, Outcome, Tools, less
+from engine.cases.replay.reading import READER
+from engine.cases.replay.replies import Repeating, Reply
+from engine.cases.replay.retrieval import reranked
+from engine.corpus.store import Snapshot
+from engine.errors import GroundworkError
+from engine.models.embedder import DEFAULT
+from engine.models.registry import SERVED
+from engine.settings import Occlusion, Reader, Selection
+from engine.types import Analysis, Case, Passage
+
+GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
+
+
+def given(result: Json) -> Json:
+    """Every reply in the order of writing, and who scored the teacher-forced drops."""
+    stored = AttrRag.from_dict(result)
+    written = stored.regeneration
+    answers = (written.full, *written.ablated, *written.repeats, stored.answer)
+    return {
+        "replies": [Reply.of(answer).to_dict() for answer in answers],
+        "scorer": stored.drops.model if stored.drops else "",
+    }
+
+
+def compared(result: Json) -> Any:
+    """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came."""
+    values = less(result, COSTS | {"steps"})
+    written = values.get("regeneration", {})
+    for answer in (written.get("full"), *written.get("ablated", ()), *written.get("repeats", ()), values.get("answer")):
+        if answer and answer.get("tokens"):
+            answer["tokens"] = less(answer["tokens"], AS_IT_CAME)
+            answer.pop("text", None)
+    return values
+
+
+def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    """The whole stage again."""
+    stamp = replace(case.stamp, settings={**case.stamp.settings, **analysis.stamp.settings})
+    case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
+    snapshot = _snapshot(case, tools)
+    embedder = tools.embedder(DEFAULT)
+    write, repeating, why = _writer(case, analysis, tools)
+    if why:
+        return Outcome(why=why)
+    found, missing = _placebos(case, analysis, tools, snapshot)
+    scorer = str(analysis.result.get("scorer", ""))
+    result = attr_rag(
+        case.question,
+        case.chunk_sets,
+        lambda question, passages: write(question, passages).answer,
+        embedder=embedder,
+        lookup=_lookup(snapshot),
+        placebos=found,
+        score=scored_by(tools.writer(scorer), stamp.model, settings_of(stamp).prompting) if scorer else None,  # type: ignore[arg-type]
+        settings=Selection.from_dict(stamp.settings.get("selection", {})),
+        seed=int(stamp.settings.get("seed", Occlusion().seed)),
+    )
+    values = compared(result.to_dict())
+    if snapshot is None:
+        missing = GONE
+        values = {name: value for name, value in values.items() if name not in ("filled", "passages", "answer")}
+    if missing:
+        values["regeneration"] = less(values["regeneration"], {"floors", "repeats"})
+    if repeating is not None and not repeating.can.score:
+        values = less(values, {"logprob"})
+    texts = [answer.text for answer in (result.regeneration.full, *result.regeneration.ablated)]
+    floors = {"score": embedding_floor(embedder, case.question, [s.text for s in case.chunk_sets])}
+    if repeating is not None and repeating.rows:
+        floors["logprob"] = token_floor(repeating, repeating.rows)
+    return Outcome(values=values, floor=embedding_floor(embedder, texts[0], texts), floors=floors, why=missing)
+
+
+def _snapshot(case: Case, tools: Tools) -> Snapshot | None:
+    try:
+        return tools.collection(case.corpus).snapshot() if case.corpus else None
+    except GroundworkError:
+        return None
+
+
+def _lookup(snapshot: Snapshot | None) -> Lookup | None:
+    if snapshot is None:
+        return None
+    at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
+    return lambda document, ordinal: at.get((document, ordinal))
+
+
+def _placebos(case: Case, analysis: Analysis, tools: Tools, snapshot: Snapshot | None) -> tuple[Sequence[Passage], str]:
+    if snapshot is None:
+        return (), PLACEBOS_GONE
+    if "placebos" in analysis.stamp.settings:
+        return placebos(case, analysis.stamp, tools)
+    # Before they were stamped they were drawn by the seed alone.
+    seen = replace(case, passages=tuple(p for chunk_set in case.chunk_sets for p in chunk_set.passages))
+    return placebos_for(seen, snapshot.passages, PLACEBOS, Occlusion().seed), ""
+
+
+def _writer(case: Case, analysis: Analysis, tools: Tools) -> tuple[Write, Repeating | None, str]:
+    """Who wrote, whether it only repeats, and why its tokens cannot be scored."""
+    stamp, settings = case.stamp, settings_of(case.stamp)
+    if stamp.model == READER:
+        reader = Reader.from_dict(stamp.settings.get("reader", {}))
+        return quoting(tools.embedder(stamp.revision), reader), None, ""
+    model = None if stamp.model.startswith(SERVED) else tools.writer(stamp.model)
+    replies = [Reply.from_dict(reply) for reply in analysis.result.get("replies", ())]
+    repeating = Repeating(replies, model, stamp.model)
+    write = prompting(repeating, settings.prompting, settings.decoding)
+    return write, repeating, "" if model is None else differs(stamp, model)
+
+
+KIND = Kind(again, given, compared)

@@ -1,0 +1,192 @@
+"""The report's sections of every kind of record: what each says, that it is safe, and a reviewer's word beside it."""
+
+from __future__ import annotations
+
+import re
+
+import html5lib
+import msgspec
+import pytest
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+
+from engine.cases.canonical import canonical
+from engine.cases.places import decisions, numbered, places
+from engine.cases.report import html_report, markdown_report
+from engine.cases.report.edits import tracked_runs
+from engine.cases.review import Draft, review_of
+from engine.types import Case
+from engine.verify.values import AreRecord, Evidence, Placed
+from tests.engine.cases.records import full_record
+from tests.engine.cases.test_report import HOSTILE, parsed, reviewed
+
+TEXTS = {"text", "reply", "why", "note", "reasoning", "query", "question", "title", "document", "sentence", "problem",
+         "old", "new", "before", "after", "measured", "editor", "banner", "joined", "made_by"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory, at_home) -> Case:
+    with at_home(tmp_path_factory.mktemp("home")):
+        return full_record()
+
+
+def result_of(case: Case, kind: str) -> dict:
+    return next(a.result for a in case.analyses if a.kind == kind)
+
+
+def section(html: str, title: str) -> str:
+    return re.search(rf"<h3>{re.escape(title)}.*?(?=<h3>|<h2>)", html, re.DOTALL)[0]
+
+
+def poisoned(value):
+    """The same record with hostile words wherever it has free text."""
+    if isinstance(value, dict):
+        return {k: HOSTILE if k in TEXTS and isinstance(v, str) else poisoned(v) for k, v in value.items()}
+    return [poisoned(v) for v in value] if isinstance(value, list) else value
+
+
+def test_every_record_has_a_section_of_its_own_and_nothing_is_raw(case):
+    html = html_report(case)
+    parsed(html)
+    assert "What was stored" not in html
+    assert len(html.encode()) < 2 * 2**20
+
+
+def test_hostile_words_in_records_stay_words(case):
+    bad = tuple(replace(a, result=poisoned(msgspec.json.decode(canonical(a.result)))) for a in case.analyses)
+    tree = parsed(html_report(replace(case, analyses=bad)))
+    assert not {e.tag for e in tree.iter() if isinstance(e.tag, str)} & {"script", "img", "iframe", "form", "link"}
+    assert "What was stored" not in html_report(replace(case, analyses=bad))
+    rendered = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    text = rendered.render(markdown_report(replace(case, analyses=bad)))
+    names = {e.tag for e in html5lib.parse(text, namespaceHTMLElements=False).iter() if isinstance(e.tag, str)}
+    assert not names & {"script", "img", "a", "style"}
+
+
+def test_a_record_of_another_shape_is_shown_as_it_was_stored(case):
+    broken = tuple(replace(a, result={"strange": 1}) for a in case.analyses)
+    html = html_report(replace(case, analyses=broken))
+    parsed(html)
+    assert html.count("What was stored") == len(broken)
+
+
+def test_the_facts_with_verdict_evidence_and_measures_before_and_after(case):
+    record = AreRecord.from_dict(result_of(case, "facts"))
+    html = section(html_report(case), "Atomic facts (ARE)")
+    for name, fact in numbered(record).items():
+        assert f'<th scope="row">{name}</th>' in html
+        assert fact.outcome in html
+    for value in (record.report.before.attr_r, record.report.after.attr_r, record.report.after.pres):
+        assert f"{value:.3f}" in html
+    assert "Before editing" in html
+    assert record.facts[0].evidence.text in html
+
+
+def placed(number: int, start: int, end: int, new: str, answer: str, status="placed") -> Placed:
+    return Placed(
+        id=str(number), clause=0, fact=0, start=start, end=end, old=answer[start:end], new=new, status=status,
+        why="it says otherwise", evidence=Evidence(text="e", source="case"),
+    )  # fmt: skip
+
+
+def test_tracked_changes_spell_the_answer_and_what_becomes_of_it():
+    answer = "Built in 1931 by Ann."
+    edits = [
+        placed(1, 9, 13, "1874", answer),
+        placed(2, 17, 20, "Hanna", answer),
+        placed(3, 0, 5, "x", answer, "suggestion"),
+    ]
+    runs = tracked_runs(answer, edits, {"2": "rejected"})
+    assert [(r.text, r.kind) for r in runs] == [
+        ("Built in ", "text"),
+        ("1931", "old"),
+        ("1874", "new"),
+        (" (edit 1, not decided)", "strong"),
+        (" by ", "text"),
+        ("Ann", "text"),
+        (" (edit 2, rejected)", "strong"),
+        (".", "text"),
+    ]
+
+
+def with_edit(case: Case) -> Case:
+    """The case whose check proposes one edit."""
+    index = next(i for i, a in enumerate(case.analyses) if a.kind == "facts")
+    record = AreRecord.from_dict(case.analyses[index].result)
+    start = record.answer.index("1931")
+    record = replace(record, edits=(placed(1, start, start + 4, "1874", record.answer),))
+    analyses = list(case.analyses)
+    analyses[index] = replace(analyses[index], result=record.to_dict())
+    return replace(case, analyses=tuple(analyses))
+
+
+def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(case):
+    case = with_edit(case)
+    found = {place.target: place for place in places(case)}
+    fact, edit = found["fact:1.1"], found["edit:1"]
+    assert fact.machine in ("supportive", "editing_required", "irrelevant")
+    draft = Draft(kind="override", author="Ada", target="fact:1.1", value="wrong year", reason="Read the plaque.",
+                  machine=fact.machine)  # fmt: skip
+    accept = Draft(
+        kind="override", author="Bo", target="edit:1", value="accepted", reason="Agreed.", machine=edit.machine
+    )
+    marks = reviewed(case, draft, accept)
+    html = section(html_report(case, marks), "Atomic facts (ARE)")
+    row = re.search(r'<tr><th scope="row">1\.1</th>.*?</tr>', html, re.DOTALL)[0]
+    assert fact.machine.replace("_", " ") in row
+    assert "wrong year<small>by Ada: Read the plaque.</small>" in row
+    assert "<del>1931</del><ins>1874</ins>" in html
+    assert "(edit 1, accepted)" in html
+    assert "accepted<small>by Bo: Agreed.</small>" in html
+    assert "wrong year" not in section(html_report(case), "Atomic facts (ARE)")
+    text = markdown_report(case, marks).replace("\\", "")
+    assert "~~1931~~**1874**" in text
+    assert "wrong year (by Ada: Read the plaque.)" in text
+
+
+def test_a_decision_on_another_checks_edit_does_not_count(case):
+    record = AreRecord.from_dict(result_of(with_edit(case), "facts"))
+    stale = Draft(
+        kind="override", author="Bo", target="edit:1", value="accepted", reason="Agreed.", machine="0-1: a -> b"
+    )
+    assert decisions(record, review_of(reviewed(case, stale))) == {}
+
+
+def test_refinement_shows_signals_triggers_scores_and_changes_to_the_baseline(case):
+    html = section(html_report(case), "Refinement")
+    value = result_of(case, "refinement")["refinement"]
+    assert f"{value['signals']['s3']:.3f}" in html
+    for name in value["order"]:
+        assert f"{name}, " in html
+    assert value["variants"]["D"]["trigger"]["sentence"].split(":")[0] in html
+    assert "<del>" in html
+    assert "<ins>" in html
+    assert "Citation precision" in html
+    assert "The bridge was built.<small>supportive</small>" in html
+
+
+def test_steps_show_what_was_kept_and_dropped_at_every_step(case):
+    html = section(html_report(case), "Step-by-step retrieval (RAISE)")
+    stored = result_of(case, "steps")
+    assert len(stored["steps"]) == 2
+    for step in stored["steps"]:
+        assert f"Step {step['number']}. {step['question']}" in html
+        kept = sum(hit["parts"]["dense"] >= step["threshold"] for hit in step["search"]["hits"])
+        assert f"{kept} of {len(step['search']['hits'])} passages" in html
+    assert ">kept</td>" in html
+    assert ">dropped</td>" in html
+    assert stored["final"]["reply"].split(".")[0] in html
+
+
+def test_methods_of_the_records_are_defined_with_their_limits(case):
+    html = html_report(case)
+    bare = html_report(replace(case, analyses=()))
+    for term in (
+        "Atomic facts",
+        "Attr_r, Attr_p, Pres",
+        "Signals S1, S2, S3",
+        "Refinement conditions",
+        "Used x supports",
+    ):
+        assert f"<dt>{term}</dt>" in html
+        assert f"<dt>{term}</dt>" not in bare
