@@ -78,7 +78,7 @@ def _object(number: int, line: str) -> dict[str, Any] | RecordError:
         return RecordError(f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}.")
     try:
         data = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return RecordError(f"Line {number} is no JSON ({error}). Write one object a line.")
     if not isinstance(data, dict):
         return RecordError(f"Line {number} is no JSON object. Write one object a line.")

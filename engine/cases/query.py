@@ -13,6 +13,7 @@ from engine.types import Value
 
 Sort = Literal["updated", "created", "question", "model", "corpus", "status"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
+MOST_WORDS = 50  # of a search; more would be too large a statement
 SHOWN = 400  # characters of an answer that a line of the library holds
 COLUMNS = (
     f"id, title, question, substr(answer, 1, {SHOWN}) AS answer, corpus, model, origin, parent, created, updated,"
@@ -62,7 +63,7 @@ def where(query: Query) -> tuple[str, dict[str, str]]:
     """The condition of a query and its parameters."""
     terms = [f"deleted IS {'NOT ' if query.deleted else ''}NULL"]
     values: dict[str, str] = {}
-    for number, word in enumerate(query.text.split()):
+    for number, word in enumerate(query.text.split()[:MOST_WORDS]):
         terms.append(f"instr(haystack, :word{number}) > 0")
         values[f"word{number}"] = word.casefold()
     for column in ("status", "model", "corpus"):
@@ -80,7 +81,8 @@ def where(query: Query) -> tuple[str, dict[str, str]]:
         terms.append("updated < :until")
         # The character after every digit and sign of a time: a whole day, hour or second is included.
         values["until"] = query.until + "~"
-    return " AND ".join(terms), values
+    # Half of a surrogate pair, which a command line can hold, is in no case.
+    return " AND ".join(terms), {name: value.encode("utf-8", "replace").decode() for name, value in values.items()}
 
 
 def select(query: Query) -> tuple[str, dict[str, str | int]]:

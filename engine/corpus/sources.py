@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engine.corpus.formats.jsonl import Fields
-from engine.corpus.formats.limits import MEMBERS, UNPACKED, check_zip, too_large
+from engine.corpus.formats.limits import DAMAGED, MEMBERS, UNPACKED, check_zip, too_large
 from engine.corpus.loaders import LARGEST, load_bytes, read_bytes
 from engine.errors import FileError, InputError
 from engine.progress import Watch
@@ -97,7 +97,7 @@ def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
                 skipped.append((f"{path.name}/{name}", reason))
             elif not _hidden(name):
                 yield Source(name, read)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, ValueError) as error:
+    except DAMAGED as error:
         raise FileError(f"{path.name} is damaged or no archive of its kind. Pack it again.") from error
 
 
@@ -117,7 +117,7 @@ def _read_zip(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(member) as file:
             data = file.read(member.file_size + 1)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError, RuntimeError) as error:
+    except DAMAGED as error:
         raise FileError(f"{member.filename} is damaged inside its archive. Pack it again.") from error
     if len(data) > min(member.file_size, LARGEST):
         raise too_large(member.filename)
@@ -141,7 +141,7 @@ def _read_tar(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     try:
         file = archive.extractfile(member)
         return file.read() if file is not None else b""
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except DAMAGED as error:
         raise FileError(f"{member.name} is damaged inside its archive. Pack it again.") from error
 
 

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from engine.corpus.formats.limits import check_zip
+from engine.corpus.formats.limits import DAMAGED, check_zip
 from engine.errors import FileError
 from engine.types import Section
 
@@ -62,7 +62,7 @@ def _open(data: bytes, name: str) -> Any:
         return Document(io.BytesIO(data))
     except FileError:
         raise
-    except (OpcError, LxmlError, zipfile.BadZipFile, ValueError, KeyError, OSError, NotImplementedError) as error:
+    except (OpcError, LxmlError, *DAMAGED) as error:
         raise FileError(
             f"{name} is damaged, protected or no DOCX file. Open it in an editor and save it anew."
         ) from error

@@ -37,7 +37,7 @@ def _records(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         try:
             record = msgspec.json.decode(content)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
         if not isinstance(record, dict):
             raise FileError(f'{name}, line {line}, is not a JSON object. Give {{"_id", "title", "text"}} on each line.')

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
+import struct
+import tarfile
 import zipfile
+import zlib
 
 from engine.errors import FileError
 
@@ -10,6 +14,20 @@ UNPACKED = 500 * 1024 * 1024  # bytes in all
 MEMBERS = 20_000  # files in one archive
 RATIO = 200  # unpacked over packed, for a member of more than `SMALL` bytes
 SMALL = 1024 * 1024
+# What the standard library raises for an archive that is damaged or of a kind that it does not unpack.
+DAMAGED = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RuntimeError,
+)
 
 
 def check_zip(archive: zipfile.ZipFile, name: str) -> None:

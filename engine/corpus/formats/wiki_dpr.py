@@ -36,7 +36,7 @@ def is_layout(path: Path) -> bool:
         return False
     try:
         record = msgspec.json.decode(first)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     return isinstance(record, dict) and "_id" not in record and set(COLUMNS) <= record.keys()
 
@@ -80,7 +80,7 @@ def _records(file: Any, name: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             record = msgspec.json.decode(content)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
         if not isinstance(record, dict):
             raise FileError(f'{name}, line {line}, is not a JSON object. Give {{"id", "text", "title"}} on each line.')
