@@ -173,12 +173,13 @@ def _stamp_problems(case: Case) -> list[tuple[str, str]]:
     """Stamps that belong to another question, passages or answer (METHODS section 0)."""
     asked = inputs_hash(case.question, case.passages)
     answered = inputs_hash(case.question, case.passages, case.answer.text)
+    alone = inputs_hash(case.question, ())  # a run that finds passages of its own
     stamps = [
         ("$.case.stamp.inputs", case.stamp.inputs),
         *((f"$.case.analyses[{i}].stamp.inputs", a.stamp.inputs) for i, a in enumerate(case.analyses)),
     ]
     words = "it is the hash of another question, other passages or another answer"
-    return [(path, words) for path, value in stamps if value and value not in (asked, answered)]
+    return [(path, words) for path, value in stamps if value and value not in (asked, answered, alone)]
 
 
 def _history_problems(file: CaseFile) -> list[tuple[str, str]]:

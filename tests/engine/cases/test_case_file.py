@@ -10,13 +10,16 @@ import jsonschema
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engine.cases.canonical import content_hash
 from engine.cases.case_file import json_schema, read_case_file, write_case_file
+from engine.cases.places import places
 from engine.cases.review import Draft, append
 from engine.cases.store import CaseStore
 from engine.errors import CaseError, CaseFileError
-from tests.engine.cases.samples import cases, full_case
+from tests.engine.cases.records import full_record
+from tests.engine.cases.samples import TEXT, cases, full_case
 
 FILES = Path(__file__).parent / "files"
 ROOT = Path(__file__).parents[3]
@@ -42,6 +45,37 @@ def test_export_import_export_gives_the_same_bytes(case, tmp_path):
     store = CaseStore(tmp_path / "cases.sqlite")
     store.put(read.case, read.history, replace=True)
     assert write_case_file(*store.load_whole(case.id)) == first
+
+
+@pytest.fixture(scope="module")
+def record_case(tmp_path_factory, at_home):
+    with at_home(tmp_path_factory.mktemp("home")):
+        return full_record()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_export_import_export_gives_the_same_bytes_with_records_of_every_kind(record_case, tmp_path, data):
+    """Any choice and order of the kinds, each with one free text of it changed to any other."""
+    chosen = data.draw(st.permutations(record_case.analyses))[: data.draw(st.integers(1, len(record_case.analyses)))]
+    noted = []
+    for analysis in chosen:
+        result = msgspec.json.decode(msgspec.json.encode(analysis.result))
+        result["notes"] = data.draw(st.lists(TEXT, max_size=2))
+        noted.append(msgspec.structs.replace(analysis, result=result))
+    case = msgspec.structs.replace(
+        record_case, analyses=tuple(noted), tags=tuple(data.draw(st.lists(TEXT, max_size=2)))
+    )
+    found = data.draw(st.sampled_from(places(case)))
+    mark = Draft(kind="override", author="Ada", value="mine", reason=data.draw(TEXT) or "why", target=found.target,
+                 machine=found.machine)  # fmt: skip
+    history = (append(case, (), mark, "2026-11-20T10:00:00+00:00"),) if mark.reason.strip() else ()
+    first = write_case_file(case, history)
+    read = read_case_file(first)
+    store = CaseStore(tmp_path / "cases.sqlite")
+    store.put(read.case, read.history, replace=True)
+    assert write_case_file(*store.load_whole(case.id)) == first
+    assert {analysis.kind for analysis in read.case.analyses} == {analysis.kind for analysis in chosen}
 
 
 def test_a_file_is_one_line_and_two_writings_are_equal():
