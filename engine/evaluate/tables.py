@@ -106,8 +106,7 @@ def _md(text: str) -> str:
 def to_latex(table: Table) -> str:
     """A booktabs table."""
     heads = [
-        f"{latex(c.name)}{latex(f' ({c.unit})' if c.unit else '')} {LATEX_ARROWS[c.better]}".strip()
-        for c in table.columns
+        f"{latex(f'{c.name} ({c.unit})' if c.unit else c.name)} {LATEX_ARROWS[c.better]}".strip() for c in table.columns
     ]
     kinds = "".join("l" if all(isinstance(row[j], str) for row in table.rows) else "r" for j in range(len(heads)))
     body = [" & ".join(latex(rounded(cell)) for cell in row) + r" \\" for row in table.rows]

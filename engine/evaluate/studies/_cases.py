@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from engine.answer.write import Written
 from engine.cases.store import now
 from engine.evaluate.example import Example
@@ -22,8 +24,6 @@ def case_of(
     analyses: Iterable[Analysis] = (),
 ) -> Case:
     """The example as a case with that answer; its id is given when it is written."""
-    from msgspec.structs import replace
-
     stamp = replace(written.stamp, inputs=inputs_hash(example.question, tuple(passages)))
     return Case(
         id="",

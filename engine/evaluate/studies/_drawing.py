@@ -9,9 +9,7 @@ from engine.evaluate.summary import MEANS, counts
 from engine.evaluate.values import Measure, Row, Series
 
 
-def line(
-    name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left"
-) -> Series:
+def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left") -> Series:
     """Measures by x as one series with intervals."""
     return Series(
         name=name,

@@ -1,0 +1,59 @@
+"""Models that follow a script, as a config's tools: whole studies in a second, with nothing loaded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.evaluate.tools import Tools
+from engine.metrics import terms
+from engine.models.protocols import Judged
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
+
+
+class SharedWords:
+    """Entails where every word of the claim stands in the evidence."""
+
+    name = "shared words"
+
+    def entailment(self, pairs, watch=None):
+        return np.array([float(set(terms(claim)) <= set(terms(evidence))) for claim, evidence in pairs], np.float32)
+
+    def judge(self, pairs, watch=None):
+        return [Judged("supportive" if p else "irrelevant", {"supportive": float(p)}) for p in self.entailment(pairs)]
+
+
+class Letters:
+    """Unit vectors of letter counts."""
+
+    name, dimensions = "letters", 26
+
+    def embed(self, texts, watch=None):
+        counts = np.array([[text.casefold().count(chr(97 + i)) + 0.01 for i in range(26)] for text in texts])
+        return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+class InOrder:
+    """A re-ranker that keeps the order."""
+
+    name = "in order"
+
+    def rank_scores(self, question, texts):
+        return -np.arange(len(texts), dtype=np.float32)
+
+
+class StandIns(Tools):
+    """Tools whose writer says what `reply` says of a prompt's text; `refuses` makes it fail on some prompts."""
+
+    def __init__(self, config, reply, judge=None, refuses=lambda text: False):
+        super().__init__(config)
+
+        def said(text):
+            if refuses(text):
+                raise InputError("It will not.")
+            return reply(text)
+
+        self.writer = ScriptedScorer(lambda passages, words, t: -1.0 / (1 + len(passages)), said, "scripted")
+        self.scorer = self.writer
+        self.judge = ScriptedWriter(judge, "judge") if judge else None
+        self.embedder, self.reranker, self.verifier = Letters(), InOrder(), SharedWords()
