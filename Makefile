@@ -10,7 +10,7 @@ export TOKENIZERS_PARALLELISM := false
 # Test processes; each file stays in one of them.
 WORKERS ?= 2
 
-.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution clean
+.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution docs screenshots clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m components.serve
@@ -54,6 +54,12 @@ $(VENV)/.run: requirements.txt constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.run
 	@$(PIP) install -r requirements-dev.txt -c constraints.txt
 	@touch $@
+
+# The engine's API from its docstrings, and the pictures of README and tour.
+docs: $(VENV)/.dev
+	$(BIN)/python -W error::UserWarning -m pdoc engine --docformat google -o build/docs
+screenshots: $(VENV)/.dev
+	$(BIN)/python -m tests.browser.screenshots
 
 clean:
 	rm -rf $(VENV)

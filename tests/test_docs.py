@@ -1,0 +1,117 @@
+"""The docs hold: examples in docstrings run, command lines in docs and README are ones that there are, and run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import components
+import engine
+from components.heading import METHODS, method_text, method_title
+from engine.commands import main
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CHEAP = ("search", "check", "edit", "decompose", "models", "corpora", "cases")  # no language model is loaded
+_BLOCK = re.compile(r"```sh\n(.*?)```|((?:^    python -m engine .*\n)+)", re.DOTALL | re.MULTILINE)
+
+
+def modules():
+    for package in (engine, components):
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if "__main__" not in found.name and ">>> " in Path(found.module_finder.path, _file(found)).read_text():
+                yield found.name
+
+
+def _file(found) -> str:
+    last = found.name.rpartition(".")[2]
+    return f"{last}/__init__.py" if found.ispkg else f"{last}.py"
+
+
+def commands():
+    """(page, arguments) of every `python -m engine ...` line of the docs, each once."""
+    seen = set()
+    for page in PAGES:
+        for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
+            for line in "".join(part or "" for part in block.groups()).splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:3] == ["python", "-m", "engine"] and tuple(words) not in seen:
+                    seen.add(tuple(words))
+                    yield pytest.param(words[3:], id=f"{page.stem}: {' '.join(words[3:6])}"[:60])
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_of_docstrings_hold(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("arguments", commands())
+def test_a_command_of_the_docs_is_one_that_there_is(arguments, monkeypatch):
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, param, ctx: value)
+    monkeypatch.setattr(click.File, "convert", lambda self, value, param, ctx: value)
+    command = main.commands[arguments[0]]
+    command.make_context(arguments[0], list(arguments[1:]))
+
+
+def examples(cheap: bool):
+    for given in commands():
+        (arguments,) = given.values
+        if given.id.partition(":")[0] != "README" and (arguments[0] in CHEAP) == cheap:
+            yield given
+
+
+def run(arguments, monkeypatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", examples(cheap=True))
+def test_a_cheap_command_of_the_docs_runs(arguments, sample_home, monkeypatch):
+    run(arguments, monkeypatch)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("arguments", examples(cheap=False))
+def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch):
+    run(arguments, monkeypatch)
+
+
+PARTS = ("Definition", "Source", "Limits", "Cost", "On the screen", "Command line")
+
+
+@pytest.mark.parametrize("path", sorted(METHODS.glob("*.md")), ids=lambda path: path.stem)
+def test_a_method_page_has_every_part(path):
+    text = path.read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^## (.+)$", text, re.MULTILINE)) == PARTS
+    assert text.count("```sh\n") == 1
+
+
+def test_each_page_explains_methods_that_have_a_page_and_none_is_forgotten():
+    named = set()
+    for page in (ROOT / "pages").rglob("*.py"):
+        call = re.search(r"^heading\((.*?)^\)", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        named |= set(re.findall(r'^    "([a-z-]+)",$', call.group(1), re.MULTILINE)) if call else set()
+    assert named == {path.stem for path in METHODS.glob("*.md")}
+    for name in named:
+        assert method_title(name)
+        assert "](" not in re.sub(r"\]\(https?:", "", method_text(name))
+
+
+def test_links_of_the_docs_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
