@@ -23,6 +23,7 @@ page = st.navigation(
         "Review": [
             st.Page("pages/review/cases.py", title="Cases"),
             st.Page("pages/review/compare.py", title="Compare"),
+            st.Page("pages/review/evaluate.py", title="Evaluate"),
             st.Page("pages/review/settings.py", title="Settings"),
         ],
     },

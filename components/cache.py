@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import streamlit as st
 
 from components.runs import Run, start
 from engine.corpus.collection import Collection
 from engine.errors import GroundworkError
+from engine.evaluate.evaluate import Evaluation, opened
+from engine.evaluate.library import folder_of
 from engine.workbench import Workbench
 
 
@@ -22,6 +25,26 @@ def workbench() -> Workbench:
 def workers() -> ThreadPoolExecutor:
     """Threads for long work. Two: one run computes while another waits for a server or a disk."""
     return ThreadPoolExecutor(max_workers=2, thread_name_prefix="groundwork")
+
+
+class Evaluators:
+    """The thread that evaluations run in, one after the other, and what was begun in it, by the run's name."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evaluation")
+        self.runs: dict[str, Any] = {}
+
+
+@st.cache_resource(show_spinner=False)
+def evaluators() -> Evaluators:
+    """One a process: an evaluation of hours goes on when the session that began it is gone."""
+    return Evaluators()
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def evaluation(name: str, written: tuple[int, int]) -> Evaluation:
+    """A run with its results; `written` is `library.state_of` its folder, so that it is drawn anew as it grows."""
+    return opened(folder_of(name))
 
 
 @st.cache_resource(show_spinner=False)

@@ -1,0 +1,182 @@
+"""What an evaluation shows: sortable tables with downloads, figures, its examples, and another run beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from components import state
+from components.cache import evaluation, workbench
+from components.figures import figure_view
+from components.html import cell, plain, visible
+from engine.errors import GroundworkError
+from engine.evaluate.compare_runs import compare_runs, differing, numbers
+from engine.evaluate.evaluate import Evaluation, report
+from engine.evaluate.library import Listed, folder_of, state_of, take_in
+from engine.evaluate.tables import caption, heading, to_csv, to_latex, to_markdown
+from engine.evaluate.values import Axis, Figure, Measure, Row, Series, Table
+
+DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
+# The page on which a study's cases say most.
+PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "refinement": "refinement"}
+
+
+def table_view(table: Table, *, key: str) -> None:
+    """A table that can be sorted, its notes, and its downloads."""
+    st.markdown(f"**{plain(caption(table))}**")
+    st.dataframe(frame(table), hide_index=True, key=key)
+    for note in table.notes:
+        st.caption(plain(note))
+    columns = st.columns([1, 1, 1, 5])
+    for column, (label, (ending, write)) in zip(columns, DOWNLOADS.items(), strict=False):
+        column.download_button(
+            label,
+            lambda write=write: write(table),
+            f"{table.name}.{ending}",
+            key=f"{key}_{ending}",
+            on_click="ignore",
+            width="stretch",
+        )
+
+
+def frame(table: Table) -> pd.DataFrame:
+    """The table for the screen: a measure as a number that sorts, its interval in a column beside it."""
+    data: dict[str, list[object]] = {}
+    for j, column in enumerate(table.columns):
+        cells = [row[j] for row in table.rows]
+        name = visible(heading(column))
+        data[name] = [_value(one) for one in cells]
+        intervals = [_interval(one) for one in cells]
+        if any(intervals):
+            data[f"{visible(column.name)}, 95%"] = intervals
+    return pd.DataFrame(data)
+
+
+def _value(one: object) -> object:
+    if isinstance(one, Measure):
+        return None if one.value is None else round(one.value, 3)
+    if isinstance(one, float):
+        return round(one, 4)
+    return cell(one) if isinstance(one, str) else one
+
+
+def _interval(one: object) -> str:
+    if isinstance(one, Measure) and one.low is not None and one.high is not None:
+        return f"{one.low:.3f} to {one.high:.3f}"
+    return ""
+
+
+def results_view(listed: Listed) -> None:
+    """Everything of a run, as far as it came."""
+    folder = folder_of(listed.name)
+    found = evaluation(listed.name, state_of(folder))
+    _about(found)
+    if not found.rows:
+        st.info("No unit has ended yet.")
+        return
+    for number, figure in enumerate(found.results.figures):
+        chosen = figure_view(figure, key=f"figure_{listed.name}_{number}")
+        open_unit(folder, found, chosen)
+    for table in found.results.tables:
+        table_view(table, key=f"table_{listed.name}_{table.name}")
+    st.download_button("Everything as Markdown", lambda: report(found), f"{listed.name}.md", on_click="ignore")
+    st.header("Examples")
+    examples_view(listed, found, folder)
+
+
+def _about(found: Evaluation) -> None:
+    """What the run is of, and what must be known to read it."""
+    config, manifest = found.config, found.manifest
+    st.caption(
+        plain(
+            f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; seeds"
+            f" {', '.join(map(str, config.seeds))}. {len(found.rows):,} of {len(manifest.units):,} units,"
+            f" {len(found.failures):,} failed, {sum(row.unparsed for row in found.rows):,} replies could not be read."
+        )
+    )
+    for line in (*manifest.off, *found.results.notes):
+        st.info(plain(line))
+    if manifest.departures:
+        with st.expander(f"Departs from the paper's setting in {len(manifest.departures)} points"):
+            st.text("\n".join(map(visible, manifest.departures)))
+
+
+def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
+    """One value of every unit as points, and all units as a table; both open cases."""
+    named = numbers(found.rows)
+    if named:
+        value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=visible) or named[0]
+        open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
+    st.caption("Choose a line to open its case.")
+    picked = st.dataframe(
+        units(found.rows), hide_index=True, key=f"units_{listed.name}", on_select="rerun", selection_mode="single-row"
+    )
+    for index in picked.selection.rows:
+        open_unit(folder, found, found.rows[index].case)
+
+
+def questions(rows: Sequence[Row], value: str) -> Figure:
+    """A value by example, a series a method."""
+    methods = dict.fromkeys(row.unit.method for row in rows)
+    series = []
+    for method in methods:
+        own = [row for row in rows if row.unit.method == method and row.values.get(value) is not None]
+        series.append(
+            Series(
+                name=method,
+                x=tuple(row.unit.example for row in own),
+                y=tuple(float(row.values[value]) for row in own),
+                cases=tuple(row.case for row in own),
+            )
+        )
+    axes = Axis(name="example"), Axis(name=value)
+    return Figure(
+        name="examples", title=f"{value} by example", kind="points", x=axes[0], y=axes[1], series=tuple(series)
+    )
+
+
+def units(rows: Sequence[Row]) -> pd.DataFrame:
+    """A line a unit: what it was, its values, and why it failed."""
+    names = numbers(rows)
+    return pd.DataFrame(
+        [
+            {
+                "example": cell(row.unit.example),
+                "method": cell(row.unit.method),
+                "seed": row.unit.seed,
+                "state": row.state,
+                **{visible(name): row.values.get(name) for name in names},
+                "unparsed": row.unparsed,
+                "problem": cell(row.failure.message) if row.failure else "",
+            }
+            for row in rows
+        ]
+    )
+
+
+def open_unit(folder: Path, found: Evaluation, case: str) -> None:
+    """Take a unit's case into the library and go to it; nothing for no case."""
+    if not case:
+        return
+    try:
+        opened = take_in(workbench().cases, folder, case)
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+        return
+    state.open_case(opened)
+    page = PAGES.get(found.config.study, "attribution")
+    st.switch_page(f"pages/inspect/{page}.py", query_params={"case": opened})
+
+
+def comparison_view(first: Listed, second: Listed) -> None:
+    """Two runs of one study: where their configs differ, and every value that both measured."""
+    pair = [evaluation(one.name, state_of(folder_of(one.name))) for one in (first, second)]
+    said = differing(*pair)
+    st.text("\n".join(map(visible, said)) if said else "Both runs have the same config.")
+    try:
+        table_view(compare_runs(*pair), key=f"comparison_{first.name}_{second.name}")
+    except GroundworkError as error:
+        st.warning(plain(str(error)))

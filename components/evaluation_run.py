@@ -1,0 +1,144 @@
+"""An evaluation as it runs: begun in a thread of its own, watched by any session, paused, cancelled, gone on with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from components.cache import evaluators
+from components.html import plain
+from components.runs import Run, start
+from engine.evaluate.evaluate import Evaluation, evaluate
+from engine.evaluate.library import Listed, folder_of
+from engine.evaluate.run import Control, Progress
+
+
+@dataclass
+class Live:
+    """A run of this process. The worker replaces `progress`, the page sets `pause`."""
+
+    run: Run[Any] = field(default_factory=Run)
+    pause: threading.Event = field(default_factory=threading.Event)
+    progress: Progress | None = None
+
+
+def live(name: str) -> Live | None:
+    """The run of that name if this process has begun or resumed it."""
+    return evaluators().runs.get(name)
+
+
+def begin(name: str, text: str, resume: bool = False) -> None:
+    """Start a run in the background, or go on with it."""
+    own = Live()
+    evaluators().runs[name] = own
+
+    def tell(progress: Progress) -> None:
+        own.progress = progress
+
+    def work(run: Run[Evaluation]) -> Evaluation:
+        control = Control(watch=run.watch, pause=own.pause, tell=tell)
+        return evaluate(text, folder_of(name), resume=resume, control=control)
+
+    own.run = start(evaluators().threads, work, label=name)
+
+
+@st.fragment(run_every=1.0)
+def watch_evaluation(name: str, until_written: bool = False) -> None:
+    """Progress, an estimate of what is left, pause and cancel; the whole page is drawn again when it ends.
+
+    `until_written`: also when its first file is there, so that it stands among the runs.
+    """
+    own = live(name)
+    if own is None or not own.run.running or (until_written and written(name)):
+        st.rerun()
+        return
+    progress = own.progress
+    if progress is None:
+        st.progress(0.0, text=f"{plain(own.run.stage or 'Waiting for its turn')}")
+    else:
+        st.progress(progress.done / max(1, progress.total), text=plain(said(progress)))
+    left, right, _ = st.columns([2, 2, 6])
+    if own.pause.is_set():
+        left.button("Go on", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
+    else:
+        left.button("Pause", key=f"pause_{name}", on_click=own.pause.set, width="stretch")
+    cancelling = own.run.cancelling
+    right.button("Cancel", key=f"stop_{name}", on_click=own.run.stop, disabled=cancelling, width="stretch")
+    if own.pause.is_set():
+        st.caption("Paused: what has begun is finished, nothing else is begun.")
+    elif cancelling:
+        st.caption("Stopping. What has a row is kept, and the run can be gone on with.")
+
+
+def written(name: str) -> bool:
+    """Whether the run has its folder: before that its data and corpora are read."""
+    return (folder_of(name) / "run.json").exists()
+
+
+def begun_but_not_written(known: Sequence[Listed]) -> list[str]:
+    """Runs of this process that read their data still; of one that failed at that, what went wrong is said."""
+    listed, reading = {one.name for one in known}, []
+    for name, own in list(evaluators().runs.items()):
+        if name in listed:
+            continue
+        if own.run.running:
+            reading.append(name)
+        elif own.run.problem:
+            st.error(plain(f"{name}: {own.run.problem}"))
+    return reading
+
+
+def said(progress: Progress) -> str:
+    """Progress in a sentence.
+
+    >>> said(Progress(done=3, failed=1, total=12, remaining=125.0))
+    '3 of 12 units, 1 failed, about 2 min left'
+    """
+    parts = [f"{progress.done:,} of {progress.total:,} units", f"{progress.failed:,} failed"]
+    if progress.served.calls:
+        parts.append(f"{progress.served.calls:,} calls of the server")
+    if progress.paused:
+        parts.append("paused")
+    elif progress.remaining is not None and progress.done < progress.total:
+        parts.append(f"about {duration(progress.remaining)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Seconds for reading.
+
+    >>> duration(42.4), duration(125), duration(7200)
+    ('42 s', '2 min', '2.0 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def standing(listed: Listed) -> str:
+    """Whether a run is running, ended, or waits to be gone on with."""
+    own = live(listed.name)
+    if own is not None and own.run.running:
+        return "paused" if own.pause.is_set() else "running"
+    return "finished" if listed.finished else "stopped"
+
+
+def run_controls(listed: Listed) -> None:
+    """What can be done with a run as it stands, and what went wrong with it."""
+    own = live(listed.name)
+    if own is not None and own.run.running:
+        watch_evaluation(listed.name)
+        return
+    if own is not None and own.run.was_cancelled:
+        st.info(f"Stopped with {listed.done:,} of {listed.total:,} units done; they are kept.")
+    elif own is not None and own.run.problem:
+        st.error(plain(own.run.problem))
+    if not listed.finished:
+        text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
+        if st.button(f"Go on with the {listed.total - listed.done:,} units left", key=f"resume_{listed.name}"):
+            begin(listed.name, text, resume=True)
+            st.rerun()

@@ -1,0 +1,164 @@
+"""Choosing what is evaluated: a preset or fields, the config that comes of them, its cost, and the start."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import streamlit as st
+from msgspec.structs import replace
+
+from components import state
+from components.cache import workers
+from components.evaluation_run import begin
+from components.html import plain, visible
+from components.polling import result_of, wait_for
+from components.runs import start
+from components.step_controls import writers
+from engine.errors import GroundworkError
+from engine.evaluate.as_toml import as_toml
+from engine.evaluate.config import CONFIGS, Config, parse_config, presets, read_config
+from engine.evaluate.datasets import LAYOUTS, WORLDS
+from engine.evaluate.evaluate import cost_of
+from engine.evaluate.library import new_name
+from engine.evaluate.plan import Plan
+from engine.evaluate.run import Control
+from engine.evaluate.studies import names, study_of
+from engine.evaluate.values import Estimate
+
+COST = "evaluation_cost"
+OTHER = "a file or folder of your own"
+FIRST = "seconds"  # the preset that needs no language model
+
+
+def setup() -> str | None:
+    """The form; the name of a run that was just begun."""
+    preset = _preset()
+    config = _fields(preset)
+    with st.expander("The config, as it is kept with the results"):
+        text = st.text_area("TOML", as_toml(config), height=260, key=f"toml_{hash(as_toml(config))}")
+    try:
+        config = parse_config(text)
+        study_of(config.study)
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+        return None
+    return _cost_and_start(config, text)
+
+
+def _preset() -> Config:
+    """The preset that the fields begin with."""
+    own = [name for name in presets() if not name.endswith("_paper")]
+    papers = [name for name in presets() if name.endswith("_paper")]
+    ordered = [name for name in (FIRST, *own, *papers) if name in presets()]
+    chosen = st.selectbox(
+        "Begin with the preset",
+        list(dict.fromkeys(ordered)),
+        key="evaluation_preset",
+        format_func=lambda name: name.replace("_paper", ", as in the paper").replace("_", " "),
+        help="The small presets run on the sample worlds with the embedded model. Those of the papers name the models"
+        " and sizes that the papers used; their data sets are yours to bring.",
+    )
+    return read_config(CONFIGS / f"{chosen or ordered[0]}.toml")
+
+
+def _fields(preset: Config) -> Config:
+    """The fields over the preset; what they do not show is the preset's."""
+    key = f"{preset.study}_{preset.data}_{preset.n}"  # another preset brings its own values
+    left, middle, right = st.columns([3, 3, 2])
+    studies = list(names())
+    study = left.selectbox(
+        "Study", studies, studies.index(preset.study), format_func=lambda n: study_of(n).title, key=f"study_{key}"
+    )
+    known = list(dict.fromkeys([*([preset.data] if preset.data in WORLDS else []), *WORLDS, OTHER]))
+    where = middle.selectbox("Data set", known, 0 if preset.data in WORLDS else len(known) - 1, key=f"data_{key}")
+    count = right.number_input("Examples (0: all)", 0, None, preset.n, key=f"n_{key}")
+    data, load = (where or WORLDS[0], preset.load) if where != OTHER else _file(preset, key)
+    methods = list(study_of(study or preset.study).methods)
+    picked = [name for name in preset.methods if name in methods]
+    left, middle, right = st.columns([4, 2, 2])
+    chosen = left.multiselect("Methods (none: all)", methods, picked, key=f"methods_{key}_{study}")
+    seeds = middle.text_input("Seeds", ", ".join(map(str, preset.seeds)), key=f"seeds_{key}")
+    model = right.selectbox(
+        "Model",
+        list(dict.fromkeys([preset.model, "reader", *writers()])),
+        key=f"model_{key}",
+        accept_new_options=True,
+        format_func=visible,
+        help="reader, embedded, a Hugging Face id, a folder, openai:MODEL@BASE_URL.",
+    )
+    st.caption(plain(f"After {', '.join(study_of(study or preset.study).shows)}."))
+    return replace(
+        preset,
+        study=study or preset.study,
+        data=data,
+        load=load,
+        n=int(count),
+        methods=tuple(chosen),
+        seeds=_seeds(seeds, preset.seeds),
+        model=model or preset.model,
+    )
+
+
+def _file(preset: Config, key: str) -> tuple[str, dict[str, Any]]:
+    """The path of a data set with its layout and corpus."""
+    left, middle, right = st.columns([4, 2, 2])
+    path = left.text_input("File or folder", "" if preset.data in WORLDS else preset.data, key=f"path_{key}")
+    layouts = ["by its fields", *LAYOUTS]
+    layout = middle.selectbox("Layout", layouts, key=f"layout_{key}", help="docs/evaluate.md shows our own JSONL.")
+    corpus = right.text_input("Corpus that is searched", str(preset.load.get("corpus", "")), key=f"corpus_{key}")
+    load = {name: value for name, value in preset.load.items() if name not in ("layout", "corpus")}
+    if layout != layouts[0]:
+        load["layout"] = layout
+    return path.strip() or "no file named yet", load | ({"corpus": corpus.strip()} if corpus.strip() else {})
+
+
+def _seeds(text: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        found = tuple(int(part) for part in text.replace(",", " ").split())
+    except ValueError:
+        st.error("Seeds are whole numbers, apart by commas.")
+        return default
+    return found or default
+
+
+def _cost_and_start(config: Config, text: str) -> str | None:
+    """The cost first, for exactly this config; then the start."""
+    name = f"{COST}:{hash(text)}"
+    left, right, _ = st.columns([2, 2, 4])
+    if left.button("See the cost", key="see_cost", width="stretch"):
+        state.keep_run(name, start(workers(), lambda run: cost_of(config, Control(watch=run.watch)), "cost"))
+    wait_for(name, "Reading the data set and preparing its corpus")
+    found = result_of(name)
+    if isinstance(found, tuple):
+        _say_cost(*found)
+    if right.button("Start", type="primary", key="start_evaluation", disabled=found is None, width="stretch"):
+        run = new_name(config, datetime.now())
+        begin(run, text)
+        return run
+    if found is None:
+        st.caption("The cost is worked out before anything is run.")
+    return None
+
+
+def _say_cost(planned: Plan, cost: Estimate) -> None:
+    """What would be run and the most that it takes; what is left out and switched off."""
+    shown = {
+        "units": len(planned.units),
+        "examples": len(planned.examples),
+        "answers written": cost.calls,
+        "texts scored": cost.forwards,
+        "gradient passes": cost.backwards,
+        "judged": cost.judged,
+        "tokens": cost.tokens,
+    }
+    parts = {label: value for label, value in shown.items() if value}
+    for column, (label, value) in zip(st.columns(len(parts)), parts.items(), strict=True):
+        column.metric(label, f"{value:,}", border=True)
+    st.caption("At most, worked out from a few examples of each method.")
+    for what, count in planned.left_out.items():
+        st.warning(
+            plain(f"{count} examples are left out: they bring no {what.removeprefix('a ').removeprefix('an ')}.")
+        )
+    for line in planned.off:
+        st.info(plain(line))

@@ -1,0 +1,167 @@
+"""An evaluation's figure as Plotly draws it: intervals as bars, series told apart by colour and by mark or dash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from components.html import plain, visible
+from components.style import NEGATIVE, POSITIVE, SEQUENTIAL
+from engine.evaluate.values import Axis, Figure, Series
+
+COLOURS = (NEGATIVE, POSITIVE, SEQUENTIAL, "#8a63b8", "#b0455f", "#7a7a7a", "#5b8c3a", "#3f7fa6", "#a66a2c", "#5f5fa8")
+MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "hexagon", "triangle-down", "pentagon")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+SCALE = [[0.0, "rgba(23, 138, 128, 0.06)"], [1.0, "rgba(23, 138, 128, 0.6)"]]
+
+
+def figure_view(figure: Figure, *, key: str) -> str:
+    """Draw a figure with what it shows and its notes; return the case of the point that was clicked, if any."""
+    has_cases = any(any(series.cases) for series in figure.series)
+    chart = drawn(figure)
+    if has_cases:
+        event = st.plotly_chart(chart, key=key, on_select="rerun", selection_mode="points", config=_BAR)
+        points = event.selection.points
+    else:
+        st.plotly_chart(chart, key=key, config=_BAR)
+        points = []
+    said = [f"After {figure.shows}." if figure.shows else "", *figure.notes]
+    said.append("Click a point to open its case." if has_cases else "")
+    st.caption(plain(" ".join(part for part in said if part)))
+    return next((str(data) for point in points if (data := _case(point))), "")
+
+
+_BAR = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+
+
+def _case(point: dict[str, object]) -> object:
+    data = point.get("customdata")
+    return data[0] if isinstance(data, (list, tuple)) and data else data
+
+
+def drawn(figure: Figure) -> go.Figure:
+    """The figure; an unknown kind cannot be, the values' type says which there are."""
+    chart = go.Figure()
+    draw: Callable[[go.Figure, Series, int, Figure], None] = _DRAW[figure.kind]
+    for number, series in enumerate(figure.series):
+        draw(chart, series, number, figure)
+    chart.update_layout(
+        title={"text": visible(figure.title), "font": {"size": 14}},
+        height=380,
+        margin={"l": 10, "r": 10, "t": 44, "b": 10},
+        xaxis={"title": _named(figure.x)},
+        yaxis={"title": _named(figure.y)},
+        legend={"orientation": "h", "y": -0.28},
+        barmode="group",
+        clickmode="event+select",
+    )
+    if figure.right is not None:
+        chart.update_layout(yaxis2={"title": _named(figure.right), "overlaying": "y", "side": "right"})
+    return chart
+
+
+def _named(axis: Axis) -> str:
+    return visible(f"{axis.name} ({axis.unit})" if axis.unit else axis.name)
+
+
+def _common(series: Series, number: int, **more: object) -> dict[str, object]:
+    """What every trace has: name, data, colour, the cases behind its points, and its value axis."""
+    return {
+        "name": visible(series.name),
+        "x": list(series.x),
+        "y": list(series.y),
+        "customdata": [[case] for case in series.cases] or None,
+        "yaxis": "y2" if series.side == "right" else "y",
+        **more,
+    }
+
+
+def _interval(series: Series) -> dict[str, object] | None:
+    """Error bars from the intervals; None where no point has one."""
+    if not any(low is not None for low in series.low):
+        return None
+    triples = list(zip(series.y, series.low, series.high, strict=True))
+    above = [None if y is None or high is None else high - y for y, _, high in triples]
+    below = [None if y is None or low is None else y - low for y, low, _ in triples]
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 4}
+
+
+def _line(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+    style = {"color": COLOURS[number % len(COLOURS)], "width": 2, "dash": DASHES[number % len(DASHES)]}
+    marker = {"symbol": MARKS[number % len(MARKS)], "size": 8}
+    chart.add_scatter(
+        **_common(series, number, mode="lines+markers", line=style, marker=marker, error_y=_interval(series))
+    )
+
+
+def _bars(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+    patterns = ("", "/", ".", "x", "\\", "-", "|", "+")
+    marker = {
+        "color": COLOURS[number % len(COLOURS)],
+        "pattern": {"shape": patterns[number % len(patterns)], "fgopacity": 0.35},
+    }
+    chart.add_bar(**_common(series, number, marker=marker, error_y=_interval(series)))
+
+
+def _points(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+    """Single values as open marks; a series with intervals (means among them) as a line on top."""
+    if _interval(series) is not None:
+        _line(chart, series, number, figure)
+        return
+    marker = {
+        "symbol": f"{MARKS[number % len(MARKS)]}-open",
+        "size": 9,
+        "color": COLOURS[number % len(COLOURS)],
+        "line": {"width": 1.6},
+    }
+    chart.add_scatter(**_common(series, number, mode="markers", marker=marker))
+
+
+def _boxes(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+    chart.add_box(**_common(series, number, boxpoints="all", marker={"color": COLOURS[number % len(COLOURS)]}))
+
+
+def _histogram(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+    counted = bool(series.y)
+    marker = {"color": COLOURS[number % len(COLOURS)]}
+    if counted:
+        chart.add_bar(**_common(series, number, marker=marker))
+    else:
+        chart.add_histogram(x=list(series.x), name=visible(series.name), marker=marker, opacity=0.75)
+
+
+def _contour(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+    """Level curves where there is a grid; a line of two points dashed; a point with its name beside it."""
+    if series.z:
+        chart.add_contour(
+            x=list(series.x),
+            y=list(series.y),
+            z=[list(row) for row in series.z],
+            name=visible(series.name),
+            colorscale=SCALE,
+            contours={"showlabels": True, "start": 0.1, "end": 0.9, "size": 0.1},
+            line={"width": 1},
+            showscale=False,
+            hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
+        )
+    elif len(series.x) == 2 and len(set(series.x)) == 1:
+        chart.add_scatter(**_common(series, number, mode="lines", line={"dash": "dash", "color": "#7a7a7a"}))
+    else:
+        marker = {"symbol": MARKS[number % len(MARKS)], "size": 11, "color": COLOURS[number % len(COLOURS)]}
+        text = [visible(series.name)] * len(series.x)
+        chart.add_scatter(
+            **_common(series, number, mode="markers+text", text=text, textposition="top center", marker=marker),
+            error_y=_interval(series),
+        )
+
+
+_DRAW: dict[str, Callable[[go.Figure, Series, int, Figure], None]] = {
+    "lines": _line,
+    "bars": _bars,
+    "points": _points,
+    "boxes": _boxes,
+    "histogram": _histogram,
+    "contour": _contour,
+}

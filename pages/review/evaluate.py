@@ -1,0 +1,49 @@
+"""Evaluate: a study over a data set, from what it costs to its tables, figures and cases."""
+
+import streamlit as st
+
+from components.evaluation_results import comparison_view, results_view
+from components.evaluation_run import begun_but_not_written, run_controls, standing, watch_evaluation
+from components.evaluation_setup import setup
+from components.heading import heading
+from components.html import visible
+from engine.evaluate.library import Listed, runs
+
+
+def name_of(listed: Listed) -> str:
+    """A run as the pickers show it."""
+    return visible(f"{listed.name}: {listed.done:,} of {listed.total:,} units, {standing(listed)}")
+
+
+def chosen_run(known: list[Listed]) -> Listed | None:
+    """The run that is shown; the link follows it."""
+    by_name = {one.name: one for one in known}
+    name = st.selectbox("Run", list(by_name), format_func=lambda n: name_of(by_name[n]), key="run", bind="query-params")
+    return by_name.get(name or "")
+
+
+heading(
+    "Evaluate",
+    "A study over a data set: its cost before it starts, its progress, and its tables and figures with intervals.",
+)
+with st.expander("A new run", expanded=not runs()):
+    begun = setup()
+if begun is not None:
+    st.query_params["run"] = begun
+    st.rerun()
+known = runs()
+for starting in begun_but_not_written(known):
+    watch_evaluation(starting, until_written=True)
+if not known:
+    st.info("Nothing has been evaluated yet. The preset above needs no language model and ends within a minute.")
+    st.stop()
+shown = chosen_run(known)
+if shown is not None:
+    run_controls(shown)
+    results_view(shown)
+    others = {one.name: one for one in known if one.name != shown.name and one.config.study == shown.config.study}
+    if others:
+        st.header("Another run beside it")
+        beside = st.selectbox("Beside it", list(others), None, format_func=lambda n: name_of(others[n]), key="beside")
+        if beside:
+            comparison_view(shown, others[beside])

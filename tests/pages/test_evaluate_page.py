@@ -1,0 +1,115 @@
+"""Evaluate: the cost before the start, a run to its end, its tables, a case of it, two runs beside each other."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from components.evaluation_results import frame
+from components.evaluation_run import duration, live, said
+from components.figures import drawn
+from engine.evaluate.as_toml import as_toml
+from engine.evaluate.compare_runs import compare_runs
+from engine.evaluate.config import CONFIGS, parse_config, presets, read_config
+from engine.evaluate.evaluate import evaluate, opened
+from engine.evaluate.library import folder_of, runs, take_in
+from engine.evaluate.run import Progress
+from engine.evaluate.values import Axis, Column, Figure, Measure, Series, Table
+
+PAGE = "pages/review/evaluate.py"
+SECONDS = CONFIGS / "seconds.toml"
+
+
+@pytest.fixture
+def app(sample_home):
+    for name in ("workbench", "workers", "preparation", "further_preparation", "evaluators", "evaluation"):
+        getattr(components.cache, name).clear()
+    components.cache.preparation().future.result()
+    components.cache.further_preparation().future.result()
+    return AppTest.from_file("../../app.py", default_timeout=120)
+
+
+def texts(app):
+    return " ".join(str(e.value) for e in [*app.markdown, *app.caption, *app.info, *app.warning, *app.error])
+
+
+def button(app, key):
+    return next(b for b in app.button if b.key == key)
+
+
+def test_from_the_cost_to_the_tables(app):
+    app.run()
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    assert button(app, "start_evaluation").disabled
+    button(app, "see_cost").click().run()
+    for name, asked in app.session_state["groundwork_runs"].items():
+        if name.startswith("evaluation_cost"):
+            asked.future.result()
+    app.run()
+    assert not app.exception and "24" in [m.value for m in app.metric]
+    button(app, "start_evaluation").click().run()
+    (name,) = components.cache.evaluators().runs
+    live(name).run.future.result()
+    app.run()
+    assert not app.exception and "24 of 24 units, 0 failed" in texts(app)
+    assert any("gold" in str(f.value.columns) for f in app.dataframe)
+
+
+def test_every_preset_is_its_own_text_again():
+    for name in presets():
+        config = read_config(CONFIGS / f"{name}.toml")
+        assert parse_config(as_toml(config)) == config
+
+
+def test_two_runs_beside_each_other_and_a_case_of_one(sample_home):
+    text = SECONDS.read_text()
+    other = text.replace('mode = "dense"', 'mode = "bm25"').replace("answers = false", "answers = true")
+    first, second = (evaluate(t, folder_of(n)) for t, n in ((text, "one"), (other, "two")))
+    assert {one.name for one in runs()} == {"one", "two"} and all(one.finished for one in runs())
+    table = compare_runs(first, second)
+    same = compare_runs(first, first)
+    assert table.n == 8 and all(row[4].value == 0.0 for row in same.rows)
+    found = next(row for row in table.rows if row[:2] == ("top-10", "recall"))
+    assert found[4].value == pytest.approx(found[2].value - found[3].value)
+    case = next(row.case for row in second.rows if row.case)
+    store = components.cache.workbench().cases
+    case_id = take_in(store, folder_of("two"), case)
+    assert take_in(store, folder_of("two"), case) == case_id and store.load(case_id).answer.text
+    assert opened(folder_of("two")).config == second.config
+
+
+def test_names_of_runs_stay_inside_their_folder(sample_home):
+    from engine.errors import InputError
+
+    for strange in ("../x", "a/b", "..", ""):
+        with pytest.raises(InputError):
+            folder_of(strange)
+
+
+def test_progress_is_told_in_words():
+    progress = Progress(done=3, failed=1, total=12, remaining=125.0)
+    assert said(progress) == "3 of 12 units, 1 failed, about 2 min left"
+    assert said(msgspec.structs.replace(progress, paused=True)).endswith("paused")
+    assert duration(7200) == "2.0 h"
+
+
+def test_a_measure_sorts_as_a_number_and_keeps_its_interval():
+    columns = (Column(name="method"), Column(name="F1", better="higher"))
+    rows = (("a", Measure(value=0.5, low=0.4, high=0.6, n=12)), ("b", Measure(value=None)))
+    shown = frame(Table(name="t", title="T", columns=columns, rows=rows, n=12))
+    assert list(shown.columns) == ["method", "F1 ↑", "F1, 95%"]
+    assert shown["F1 ↑"][0] == 0.5 and shown["F1, 95%"].tolist() == ["0.400 to 0.600", ""]
+
+
+def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():
+    line = Series(name="<b>a</b>", x=(1, 2), y=(0.5, None), low=(0.4, None), high=(0.7, None), cases=("c1", "c2"))
+    for kind in ("lines", "bars", "points", "boxes", "histogram"):
+        chart = drawn(Figure(name="f", title="F", kind=kind, x=Axis(name="x"), y=Axis(name="y"), series=(line,)))
+        assert len(chart.data) == 1
+    chart = drawn(Figure(name="f", title="F", kind="lines", x=Axis(name="x"), y=Axis(name="y"), series=(line,)))
+    assert chart.data[0].error_y.array[0] == pytest.approx(0.2)
+    assert chart.data[0].error_y.arrayminus[0] == pytest.approx(0.1)
+    assert chart.data[0].customdata[0][0] == "c1"
