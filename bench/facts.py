@@ -234,9 +234,12 @@ def _planted(draft: Draft, error: PlantedError, record: AreRecord) -> Row:
 
 
 def _true(draft: Draft, error: PlantedError, text: str) -> bool:
-    """Has the wrong text gone and the truth come; a claim from nowhere only has to go."""
-    gone = text.count(error.wrong.strip()) < draft.draft.count(error.wrong.strip())
-    return gone and (not error.right or text.count(error.right) > draft.draft.count(error.right))
+    """Does the truth stand in the place of the error, with what was around it; a claim from nowhere has to go whole."""
+    start, end = _span(draft, error)
+    if not error.right:
+        before, after = draft.draft[:start].rstrip()[-12:], draft.draft[end:].lstrip()[:12]
+        return error.wrong.strip() not in text and " ".join((before, after)).strip() in text
+    return f"{draft.draft[start - 1 : start]}{error.right}{draft.draft[end : end + 4]}" in text
 
 
 def speed(verifier: Entailment) -> Row:

@@ -10,19 +10,16 @@ import click
 from engine.answer.context import check_question
 from engine.commands.shared import file_argument, progress, run_records, set_option
 from engine.commands.shared import workbench as open_workbench
-from engine.commands.verify import decomposer_option, language_model, verifier_option
+from engine.commands.verify import decomposer_option, verifier_option
 from engine.errors import RecordError
-from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.registry import load_writer
-from engine.models.verifier import EMBEDDED, load_entailment
-from engine.progress import Watch
 from engine.records import AuditRecord, GivenPassage
 from engine.types import Value
 from engine.verify.are import check_answer
 from engine.verify.baselines import NAMES, run_baseline
-from engine.verify.entropy import entropy
+from engine.verify.entropy import entropies
 from engine.verify.evidence import Sources
-from engine.verify.task import Tools
+from engine.verify.tools import load_tools
 from engine.verify.values import AreRecord
 
 ARE = "are"
@@ -74,7 +71,7 @@ def facts(
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
     bench = open_workbench((*wanted, *assignments))
     collection = bench.collection(corpus) if corpus else None
-    tools, settings, watch = tools_for(verifier, decomposer, judge), bench.settings.verification, progress()
+    tools, settings, watch = load_tools(verifier, decomposer, judge or ""), bench.settings.verification, progress()
     model = load_writer(scorer) if scorer else None
 
     def work(record: AnswerRecord) -> list[dict[str, Any]]:
@@ -86,44 +83,13 @@ def facts(
             reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}
             return [{"id": record.id, "method": method, **reached, **other.to_dict()}]
         found = check_answer(question, answer, sources, tools, settings, watch)
-        extra = {"entropy": entropies(found, model, watch)} if model is not None else {}
+        extra = {}
+        if model is not None:
+            measured = entropies([fact.fact.text for fact in found.facts], model, watch)
+            extra = {"entropy": {kind: value.to_dict() for kind, value in measured.items()}}
         return [{"id": record.id, "method": method, **summary(found), **extra, **found.to_dict()}]
 
     run_records(file, AnswerRecord, work)
-
-
-def tools_for(verifier: str, decomposer: str = "rules", judge: str | None = None) -> Tools:
-    """Who decides: `lm:MODEL` judges, edits and expands by prompt; the measures stay with the embedded verifier.
-
-    `judge` gives verdicts beside the verifier's, which go on deciding.
-    """
-    writer = language_model(verifier)
-    splitter = None if decomposer == "rules" else load_writer(decomposer)
-    entailment = load_entailment(EMBEDDED if writer else verifier)
-    beside = load_writer(judge) if judge and writer is None else None
-    return Tools(
-        verifier=entailment,
-        decomposer=splitter,
-        judge=writer or beside,
-        editor=writer,
-        expander=writer,
-        both=beside is not None,
-    )
-
-
-def entropies(record: AreRecord, model: Writer, watch: Watch) -> dict[str, Any]:
-    """Entropy of the facts, and of the yes/no questions that CCVER would ask of them (ARE, 5.5).
-
-    Raise `CannotDo` for a model that gives no probabilities.
-    """
-    require(model, "score")
-    assert isinstance(model, LanguageModel)
-    texts = [fact.fact.text for fact in record.facts]
-    questions = [f"Is it true that {text}?" for text in texts]
-    return {
-        "facts": entropy(texts, model, watch).to_dict(),
-        "sub_questions": entropy(questions, model, watch).to_dict(),
-    }
 
 
 def summary(record: AreRecord) -> dict[str, Any]:

@@ -16,15 +16,15 @@ from engine.types import Value
 from engine.verify.decompose import decompose
 from engine.verify.decomposer_scores import d_correct, n_c
 from engine.verify.edit import asked_edit, smallest_edit
+from engine.verify.tools import RULES, language_model
 from engine.verify.verdict import ask_verdict, judge
 
 verifier_option = click.option(
     "--verifier", default=EMBEDDED, show_default=True, help="embedded, an NLI model's id or folder, or lm:MODEL."
 )
 decomposer_option = click.option(
-    "--model", "decomposer", default="rules", show_default=True, help="rules, or the language model that splits."
+    "--model", "decomposer", default=RULES, show_default=True, help="rules, or the language model that splits."
 )
-LANGUAGE_MODEL = "lm:"
 
 
 class ClaimRecord(Value, frozen=True, forbid_unknown_fields=False):
@@ -47,11 +47,6 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
     text: str
     id: str = ""
     gold: tuple[str, ...] = ()
-
-
-def language_model(name: str) -> Writer | None:
-    """The writer that `lm:MODEL` names; None for an entailment model."""
-    return load_writer(name.removeprefix(LANGUAGE_MODEL)) if name.startswith(LANGUAGE_MODEL) else None
 
 
 def deciders(verifier: str) -> tuple[Writer, None] | tuple[None, Entailment]:
@@ -94,7 +89,7 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
 
     Example: python -m engine decompose answers.jsonl
     """
-    writer = None if decomposer == "rules" else load_writer(decomposer)
+    writer = None if decomposer == RULES else load_writer(decomposer)
     watch = progress()
     scored: list[tuple[list[str], tuple[str, ...]]] = []
 

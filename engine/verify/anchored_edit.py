@@ -2,8 +2,9 @@
 
 Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
 and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
-stands where the verifier calls it supportive, or where nothing of it is missing, the sentence holds most of its words
-(`NEARLY`) and the verifier speaks for it more than for the fact as it was; which of the two is said on the ruling.
+stands where the verifier calls it supportive. A number or date stands also where the passage lacks nothing of the
+edited fact, the sentence holds most of its words (`NEARLY`) and the verifier speaks for it more than for the fact.
+Which of the two is said on the ruling.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from engine.verify.event_order import against, turned
 from engine.verify.gaps import missing
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
+LEAST = 0.5  # share of the fact's words that the sentence must hold for any edit
+COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
 ENOUGH = 0.4  # p(supportive) from which a supportive verdict stands
@@ -39,6 +42,8 @@ def anchored_edit(
     `lacking` are the numbers and names that may go: no other passage that speaks of the fact holds them.
     """
     sentence = evidence.text[anchor.start : anchor.end]
+    if anchor.share < LEAST:
+        return None
     candidates = options(fact, sentence, evidence, anchor, lacking)
     if not candidates:
         return None
@@ -46,10 +51,10 @@ def anchored_edit(
     before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
     worths = [_worth(one) + KIND * change.weight for one, change in zip(judged, candidates, strict=True)]
     best = max(range(len(worths)), key=worths.__getitem__)
-    ruling = _checked(texts[best], judged[best], before, evidence, anchor, verifier)
-    if ruling is None:
-        return None
     chosen = candidates[best]
+    ruling = _checked(texts[best], judged[best], before, evidence, anchor, verifier)
+    if ruling is None or (ruling.verdict != judged[best].verdict and chosen.kind not in COUNTED):
+        return None
     whole = Change(start=chosen.start, end=chosen.end, old=fact[chosen.start : chosen.end], new=chosen.new)
     return Edit(
         before=fact,

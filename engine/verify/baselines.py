@@ -27,6 +27,7 @@ from engine.settings import Decoding, Verification
 from engine.types import Prompt, Segment, Value
 from engine.verify.decompose import decompose, lines, plain
 from engine.verify.edit import asked_edit, smallest_edit
+from engine.verify.entropy import yes_no_question
 from engine.verify.evidence import Sources, find_evidence
 from engine.verify.report import entailment_matrix
 from engine.verify.values import Decomposition, Evidence, Measures
@@ -169,9 +170,7 @@ def _yes_no_questions(run: _Run) -> list[tuple[str, int]]:
     """A yes/no question for each fact."""
     run.notes.append("Yes/no questions are made of the facts by rule.")
     return [
-        (f"Is it true that {fact.text}?", number)
-        for number, clause in enumerate(run.found.clauses)
-        for fact in clause.facts
+        (yes_no_question(fact.text), number) for number, clause in enumerate(run.found.clauses) for fact in clause.facts
     ]
 
 

@@ -109,7 +109,7 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     for match in _DATE.finditer(claim):
         around = near(claim, match.start(), match.end())
         alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
-        alike.sort(key=lambda d: -len(around & near(evidence, d.start(), d.end(), 4)))
+        alike.sort(key=lambda d: (-_in_front(claim, match.start(), evidence, d.start()), -_close(around, evidence, d)))
         if match.group() not in {d.group() for d in held}:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
                 yield Replacement(match.start(), match.end(), other, "date", 0.95 - 0.1 * place)
@@ -122,6 +122,19 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         if name not in known:
             for other in dict.fromkeys(known):
                 yield Replacement(start, end, other, "date", 0.8)
+
+
+def _in_front(claim: str, at: int, evidence: str, place: int) -> int:
+    """How many of the three words in front of two places are the same."""
+    mine, theirs = (
+        _WORD.findall(text[max(0, end - 36) : end].lower())[-3:] for text, end in ((claim, at), (evidence, place))
+    )
+    return len(set(mine) & set(theirs))
+
+
+def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
+    """How many words around a date of the evidence stand around the claim's, too."""
+    return len(around & near(evidence, found.start(), found.end(), 4))
 
 
 def names(text: str) -> list[tuple[int, int, str]]:
@@ -145,7 +158,7 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         for at, _, name in names(evidence)
         if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
-    new = [name for name in dict.fromkeys(theirs) if name.lower() not in said]
+    new = [name for name in dict.fromkeys(_apart(theirs, claim)) if name.lower() not in said]
     for start, end, name in mine:
         if name not in lacking or (anchored and any(c.isdigit() for c in name)):
             continue
@@ -154,6 +167,13 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         for place, other in enumerate(new[:10]):
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
+
+
+def _apart(found: Iterable[str], claim: str) -> Iterator[str]:
+    """The names; of "Ada and Bea" where the claim holds one of them, each by itself."""
+    for name in found:
+        parts = name.split(" and ")
+        yield from parts if any(part in claim for part in parts) else [name]
 
 
 def _without_article(start: int, end: int, name: str) -> tuple[int, int, str]:

@@ -70,7 +70,7 @@ def _by_phrase(fact: Tokens) -> list[Tokens]:
         return [fact]
     phrases = [fact[a:b] for a, b in zip(cuts, [*cuts[1:], len(fact)], strict=True)]
     parallel = any(
-        a[0].low == b[0].low and a[0].low in ("with", "for") and any(t.tag == "and" for t in a)
+        a[0].low == b[0].low and a[0].low in ("with", "for", "on", "from", "by") and any(t.tag == "and" for t in a)
         for a, b in pairwise(phrases)
     )
     if parallel or any(t.low == "between" for t in fact[start:]):

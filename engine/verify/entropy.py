@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.models.protocols import LanguageModel, require
+from engine.models.protocols import LanguageModel, Writer, require
 from engine.progress import Watch
 from engine.types import Prompt, Segment, Value
 
@@ -46,3 +46,21 @@ def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch | None = No
         tokens=tokens,
         model=model.name,
     )
+
+
+def entropies(facts: Sequence[str], model: Writer, watch: Watch | None = None) -> dict[str, Entropy]:
+    """Of the facts, and of the yes/no questions that CCVER would ask of them (5.5), as "facts" and "sub_questions".
+
+    Raise `CannotDo` for a model that gives no probabilities.
+    """
+    require(model, "score")
+    assert isinstance(model, LanguageModel)
+    return {
+        "facts": entropy(facts, model, watch),
+        "sub_questions": entropy([yes_no_question(fact) for fact in facts], model, watch),
+    }
+
+
+def yes_no_question(fact: str) -> str:
+    """A fact as a yes/no question, by rule."""
+    return f"Is it true that {fact}?"

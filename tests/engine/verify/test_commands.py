@@ -5,13 +5,14 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from engine.commands import facts, main, verify
+from engine.commands import main, verify
+from engine.verify import tools
 from tests.engine.verify.scripted import WordVerifier
 
 
 @pytest.fixture(autouse=True)
 def words(monkeypatch):
-    for module in (verify, facts):
+    for module in (verify, tools):
         monkeypatch.setattr(module, "load_entailment", lambda name: WordVerifier())
 
 
@@ -99,7 +100,7 @@ def test_an_ablation_is_a_setting(monkeypatch):
 def test_a_language_models_verdict_stands_beside_and_the_verifier_decides(monkeypatch):
     from engine.models.scripted import ScriptedWriter
 
-    monkeypatch.setattr(facts, "load_writer", lambda name: ScriptedWriter(["It fits.\nagrees"] * 9))
+    monkeypatch.setattr(tools, "load_writer", lambda name: ScriptedWriter(["It fits.\nagrees"] * 9))
     code, found = answer_lines(monkeypatch, "--judge", "some-model")
     check = found[0]["facts"][0]["iterations"][0]["checks"][0]
     assert code == 0
