@@ -24,7 +24,7 @@ from engine.cases.importers.imported import imported_case
 from engine.cases.store import CaseStore, new_case_id, now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
-from engine.errors import Cancelled, CorpusError
+from engine.errors import Cancelled, CorpusError, ServerError
 from engine.home import home
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
@@ -32,6 +32,7 @@ from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
 from engine.progress import Watch
 from engine.records import AuditRecord
+from engine.retrieve import bm25
 from engine.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.settings import Chunking, Settings
 from engine.types import Analysis, Answer, Case, Passage, Stamp
@@ -63,7 +64,10 @@ class Workbench:
         """Add files and folders to the collection `name`, made if absent with the settings' chunking."""
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
-        return Collection.create(name, chunking=chunking).ingest(paths, watch, fields)
+        collection = Collection.create(name, chunking=chunking)
+        report = collection.ingest(paths, watch, fields)
+        bm25.index_of(collection.folder, collection.snapshot())  # now, so that the first question does not wait for it
+        return report
 
     def prepare_first(self, watch: Watch | None = None) -> None:
         """Ingest the first sample corpus, if it is absent, and write the case that is open on the first start."""
@@ -134,11 +138,15 @@ class Workbench:
         grow.context(context)
         if method == "attr-rag":
             return self._attr_rag(grow, collection, context, write, watch, on_text)
-        written = steps.run(
-            "answer",
-            lambda: write(case.question, context.passages, on_text, watch),
-            lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
-        )
+        try:
+            written = steps.run(
+                "answer",
+                lambda: write(case.question, context.passages, on_text, watch),
+                lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
+            )
+        except ServerError as error:
+            grow.broken(error.partial)
+            raise
         return grow.answer(written)
 
     def _attr_rag(
