@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.html import escape, show, tag
-from components.style import sequential
+from components.analysis_run import banners
+from components.attribution import floors_line
+from components.diff import word_diff
+from components.html import escape, plain, show, tag
+from components.style import diverging, sequential
 from engine.attribute.attr_rag import AttrRag
+from engine.cases.words import word_diff as words_of
 
 
 def attr_rag_view(found: AttrRag) -> None:
@@ -19,16 +23,53 @@ def attr_rag_view(found: AttrRag) -> None:
         " changed. The six metrics are correlated: three that agree are not three witnesses."
     )
     show(tag("div", _table(found), class_="gw-scroll", tabindex="0"))
+    if found.drops is not None:
+        banners(found.drops.notes)
+        st.caption(
+            plain(f"Drop: how much less likely the answer from all sets is without one. {floors_line(found.drops)}.")
+        )
     for note in found.notes:
         show(tag("p", escape(note), class_="gw-note"))
-    before, after = st.columns(2)
-    for column, title, answer in (
-        (before, f"Answer from all {sets} sets", found.regeneration.full),
-        (after, "Answer from what was kept", found.answer),
-    ):
-        with column:
-            st.subheader(title)
-            show(tag("div", escape(answer.text), class_="gw-answer"))
+    st.subheader("Before and after")
+    before, after = found.regeneration.full.text, found.answer.text
+    whole, rest = f"the answer from all {sets} sets", f"the answer from the {kept} kept"
+    if before == after:
+        show(tag("div", escape(after), class_="gw-answer"))
+        st.caption(f"Word for word {whole} and {rest}.")
+    else:
+        word_diff(words_of(before, after), left=whole, right=rest)
+    if found.filled:
+        _filled(found)
+    with st.expander("What was written without one set"):
+        _without_one(found, whole)
+
+
+def _filled(found: AttrRag) -> None:
+    """Passages that gap filling added: they stand between selected ones, whether or not retrieval found them."""
+    items = "".join(
+        tag("li", escape(f"{p.title or p.document}, passage {p.ordinal + 1}: ") + tag("q", escape(p.text)))
+        for p in found.filled
+    )
+    show(tag("p", "Added to fill gaps between selected passages:", class_="gw-note") + tag("ul", items))
+
+
+def _without_one(found: AttrRag, whole: str) -> None:
+    """The answer without each set against the answer from all of them."""
+    written = range(len(found.regeneration.ablated))
+    chosen = st.selectbox("Without", written, format_func=lambda j: plain(_label(found, j)), key="attr_rag_without")
+    if chosen is None:
+        return
+    text = found.regeneration.ablated[chosen].text
+    if text == found.regeneration.full.text:
+        st.caption("Word for word the same answer.")
+        return
+    word_diff(words_of(found.regeneration.full.text, text), left=whole, right="the answer without the set")
+
+
+def _label(found: AttrRag, index: int) -> str:
+    first, last = found.sets[index].passages[0], found.sets[index].passages[-1]
+    ordinals = f"{first.ordinal + 1}" if first is last else f"{first.ordinal + 1} to {last.ordinal + 1}"
+    return f"{first.title or first.document}, passages {ordinals}"
 
 
 def _table(found: AttrRag) -> str:
@@ -42,19 +83,29 @@ def _table(found: AttrRag) -> str:
 
 
 def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
-    chunk_set, selection = found.sets[index], found.selection
-    first = chunk_set.passages[0]
-    ordinals = f"{first.ordinal + 1}"
-    if len(chunk_set.passages) > 1:
-        ordinals += f" to {chunk_set.passages[-1].ordinal + 1}"
-    label = tag("th", escape(f"{first.title or first.document}, passages {ordinals}"), scope="row")
+    selection = found.selection
+    label = tag("th", escape(_label(found, index)), scope="row")
     cells = [_alpha(found, name, index) for name in metrics]
     cells.append(tag("td", str(selection.votes[index])))
-    cells.append(tag("td", f"{found.drops.scores[0][index]:+.2f}" if found.drops else "not scored"))
+    cells.append(_drop(found, index))
     cells.append(tag("td", escape(", ".join(selection.chosen_by[index])), class_="gw-text"))
     role = "most votes" if index == selection.primary else "yes" if index in selection.chosen else ""
     cells.append(tag("td", role, class_="gw-text"))
     return tag("tr", label + "".join(cells))
+
+
+def _drop(found: AttrRag, index: int) -> str:
+    """The teacher-forced drop of a set in nats; greyed under the numerical floor."""
+    if found.drops is None:
+        return tag("td", "not scored")
+    place = next((j for j, kept in enumerate(found.drops.details.get("kept", ())) if kept == index), None)
+    if place is None:
+        return tag("td", "not scored")
+    row = found.drops.scores[0]
+    value, floor = row[place], found.drops.numerical_floor
+    if floor is not None and abs(value) <= floor:
+        return tag("td", f"{value:+.2f}", class_="gw-nothing", title="under the numerical floor")
+    return tag("td", f"{value:+.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
 
 
 def _alpha(found: AttrRag, metric: str, index: int) -> str:

@@ -3,6 +3,7 @@ every cell, and the two floors applied."""
 
 from __future__ import annotations
 
+from components.analysis_run import is_banner
 from components.html import escape, show, tag
 from components.style import diverging
 from engine.types import Attribution, Case
@@ -22,8 +23,8 @@ def attribution_table(attribution: Attribution, case: Case) -> None:
     body = tag("thead", tag("tr", corner + head)) + tag("tbody", "".join(rows))
     show(tag("div", tag("table", caption + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
     for note in attribution.notes:
-        if note.startswith("Written by "):
-            continue  # the banner stands above the table
+        if is_banner(note):
+            continue  # it stands above the table
         show(tag("p", escape(note), class_="gw-note"))
 
 

@@ -1,4 +1,4 @@
-"""Faithfulness: MoRF and LeRF curves, ABPC beside random rankings, agreement between methods."""
+"""Faithfulness: MoRF and LeRF curves, ABPC beside random rankings, diagnostics."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def _figure(curve: Curves, title: str) -> go.Figure:
 
 
 def _tables(report: FaithfulnessReport) -> None:
-    with st.expander("Agreement and diagnostics"):
-        if report.agreement:
-            st.dataframe(pd.DataFrame([pair.to_dict() for pair in report.agreement]), hide_index=True)
+    with st.expander("Diagnostics of the relevance map"):
         st.dataframe(
             pd.DataFrame(
                 [

@@ -5,7 +5,7 @@ The component holds all the rows: a click recolours in the browser, with no reru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,53 +28,66 @@ def _component() -> Any:
     )
 
 
+def heat_map(data: dict[str, Any], *, key: str) -> None:
+    """Draw pieces of text in the colour of their scores; see `token_map_data` for what `data` holds."""
+    _component()(data={**data, "colours": [NEGATIVE, POSITIVE], "strength": STRENGTH}, key=key)
+
+
 def token_map(found: TokenMap, case: Case, *, key: str) -> None:
     """Draw the map; signed, zero-centred, one scale for all passages of a row, the number on hover."""
-    _component()(data=token_map_data(found, case), key=key)
+    heat_map(token_map_data(found, case), key=key)
 
 
 def token_map_data(found: TokenMap, case: Case) -> dict[str, Any]:
-    """What is drawn, as plain values; text is cut by offsets here."""
+    """What is drawn, as plain values; text is cut by offsets here.
+
+    `rows[r][p][i]` colours piece i of passage p when the answer's part of row r is chosen.
+    """
+    first = 1 + len(found.sentences)
+    own = {token: first + place for place, token in enumerate(found.tokens)}
+    spans = [(token.start, token.end) for token in found.answer.tokens]
+    content = content_mask(found.answer).tolist()
     return {
-        "answer": _answer(found),
+        "answer": explained_pieces(found.answer.text, spans, found.sentences, own, content, found.argmax_differs),
         "sentences": [[start, end] for start, end in found.sentences],
         "passages": [_passage(number, spans, case) for number, spans in found.passages],
         "rows": [[[round(v, 5) for v in passage] for passage in row] for row in found.rows],
         "unit": found.target.replace("_", "-"),
-        "colours": [NEGATIVE, POSITIVE],
-        "strength": STRENGTH,
     }
 
 
-def _answer(found: TokenMap) -> list[dict[str, Any]]:
+def explained_pieces(
+    text: str,
+    spans: Sequence[Sequence[int]],
+    sentences: Sequence[Sequence[int]],
+    own: Mapping[int, int],
+    content: Sequence[bool],
+    differs: Collection[int] = (),
+) -> list[dict[str, Any]]:
     """The answer's tokens: text, sentence index, and the row that explains the token (none for citation markers).
 
-    A token beyond the budget is explained by its sentence's row.
+    `own[t]` is the row of token t; a token without one is explained by its sentence's row.
     """
-    first = 1 + len(found.sentences)
-    own = {token: first + place for place, token in enumerate(found.tokens)}
-    content = content_mask(found.answer)
-    pieces = _pieces(found.answer.text, [(token.start, token.end) for token in found.answer.tokens])
     drawn = []
-    for index, (token, piece) in enumerate(zip(found.answer.tokens, pieces, strict=True)):
-        sentence = next((s for s, (a, b) in enumerate(found.sentences) if a <= token.start < b), None)
+    for index, ((start, _), piece) in enumerate(zip(spans, pieces(text, spans), strict=True)):
+        sentence = next((s for s, (a, b) in enumerate(sentences) if a <= start < b), None)
         by_sentence = None if sentence is None or not content[index] else 1 + sentence
         row = own.get(index, by_sentence)
-        drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": index in found.argmax_differs})
+        drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": index in differs})
     return drawn
 
 
-def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+def pieces(text: str, spans: Sequence[Sequence[int]]) -> list[str]:
     """The text of each token with the white space that leads to it; a character that tokens share is drawn once.
 
-    >>> _pieces("a bc", [(0, 1), (2, 3), (2, 4)])
+    >>> pieces("a bc", [(0, 1), (2, 3), (2, 4)])
     ['a', ' b', 'c']
     """
-    pieces, position = [], 0
+    found, position = [], 0
     for _, end in spans:
-        pieces.append(visible(text[position : max(position, end)]))
+        found.append(visible(text[position : max(position, end)]))
         position = max(position, end)
-    return pieces
+    return found
 
 
 def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> dict[str, Any]:
@@ -84,5 +97,5 @@ def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> dic
     return {
         "number": number,
         "title": visible(passage.title or passage.document),
-        "tokens": _pieces(passage.text, inside),
+        "tokens": pieces(passage.text, inside),
     }

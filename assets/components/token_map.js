@@ -1,4 +1,4 @@
-// Passages as token heatmaps; a click in the answer recolours them here, without asking Python.
+// Passages as heatmaps of tokens, sentences or whole; a click in the answer recolours them here, without asking Python.
 const make = (name, className, text) => {
   const element = document.createElement(name);
   if (className) element.className = className;
@@ -34,6 +34,16 @@ export default function (component) {
   legend.append(low, scale, high);
   bar.append(legend, make("span", "note", "Click a word of the answer to explain that token."));
   whole.onclick = () => choose(0);
+  let chosen = 0;
+  let ranked = false;
+  const sorting = make("button", "sorting", "Largest first");
+  sorting.setAttribute("aria-pressed", "false");
+  sorting.onclick = () => {
+    ranked = !ranked;
+    sorting.setAttribute("aria-pressed", String(ranked));
+    choose(chosen);
+  };
+  bar.append(sorting);
 
   const answer = make("div", "answer");
   const tokens = data.answer.map((token) => {
@@ -53,6 +63,9 @@ export default function (component) {
     const card = make("section", "card");
     const head = make("div", "head");
     const sum = make("span", "sum");
+    const track = make("div", "track");
+    const fill = make("span", "fill");
+    track.append(fill);
     head.append(make("b", "", passage.number), make("span", "title", passage.title), sum);
     const text = make("div", "text");
     const spans = passage.tokens.map((piece) => make("span", "", piece));
@@ -60,29 +73,51 @@ export default function (component) {
     text.tabIndex = 0;
     text.setAttribute("role", "region");
     text.setAttribute("aria-label", "Passage " + passage.number);
-    card.append(head, text);
+    card.append(head, track, text);
     grid.append(card);
     cells.push(spans);
-    sums.push(sum);
+    sums.push({ sum, fill, card });
   }
+
+  // What a value says beside its size: nothing told apart from rounding, or no more than an unrelated passage does.
+  const under = (value, row) => {
+    const [numerical, placebo] = data.floors ? data.floors[row] : [null, null];
+    if (numerical !== null && Math.abs(value) <= numerical) return "under the numerical floor: not told apart from rounding";
+    if (placebo !== null && Math.abs(value) <= placebo) return "no larger than an unrelated passage";
+    return "";
+  };
+  const total = (passage) => passage.reduce((sum, value) => sum + value, 0);
 
   const choose = (row) => {
     const values = data.rows[row];
-    let top = 0;
-    for (const passage of values) for (const value of passage) top = Math.max(top, Math.abs(value));
+    const totals = values.map(total);
+    // Tokens of the prompt's own wording around a passage draw no text: they are in the sum, not on the scale.
+    const drawn = values.map((passage, p) => passage.filter((_, i) => data.passages[p].tokens[i].trim()));
+    const top = Math.max(0, ...drawn.flat().map(Math.abs));
+    const widest = Math.max(0, ...totals.map(Math.abs));
     low.textContent = signed(-top);
     high.textContent = signed(top) + " " + data.unit;
+    const order = totals.map((_, p) => p).sort((a, b) => totals[b] - totals[a]);
     values.forEach((passage, p) => {
-      let total = 0;
       passage.forEach((value, i) => {
-        total += value;
-        const span = cells[p][i];
+        const said = under(value, row);
         const share = top ? value / top : 0;
-        span.style.background = Math.abs(share) < 0.02 ? "" : colour(share);
-        span.title = signed(value);
+        const span = cells[p][i];
+        span.style.background = Math.abs(share) < 0.02 || said.startsWith("under") ? "" : colour(share);
+        span.title = signed(value) + (said ? ", " + said : "");
       });
-      sums[p].textContent = "sum " + signed(total);
+      const said = passage.length === 1 ? under(totals[p], row) : "";
+      const { sum, fill, card } = sums[p];
+      sum.textContent = (passage.length === 1 ? "" : "sum ") + signed(totals[p]) + (said ? " ·" : "");
+      sum.title = said;
+      card.classList.toggle("faint", said !== "");
+      const share = widest ? totals[p] / widest : 0;
+      fill.style.left = (share >= 0 ? 50 : 50 + 50 * share) + "%";
+      fill.style.width = 50 * Math.abs(share) + "%";
+      fill.style.background = share >= 0 ? positive : negative;
+      card.style.order = ranked ? order.indexOf(p) : p;
     });
+    chosen = row;
     whole.setAttribute("aria-pressed", String(row === 0));
     sentenceButtons.forEach((button, index) => button.setAttribute("aria-pressed", String(row === 1 + index)));
     data.answer.forEach((token, index) => {

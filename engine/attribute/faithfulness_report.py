@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from engine.attribute.aggregate import passage_attribution
 from engine.attribute.agreement import Pair, agreement
+from engine.attribute.attention import value_weighted_attention
 from engine.attribute.faithfulness import (
     Curves,
     RandomABPC,
@@ -21,15 +22,17 @@ from engine.attribute.faithfulness import (
     token_ranking,
 )
 from engine.attribute.input_x_gradient import input_x_gradient
+from engine.attribute.integrated_gradients import integrated_gradients
 from engine.attribute.occlusion import occlusion
+from engine.attribute.relevance import Relevance
 from engine.attribute.spans import content_mask
 from engine.attribute.subject import analysis_of, kept, subject
-from engine.errors import Cancelled
+from engine.errors import Cancelled, InputError
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel
 from engine.progress import Watch
 from engine.settings import Faithfulness, Settings
-from engine.types import Analysis, Answer, Case, Prompt, Value
+from engine.types import Analysis, Answer, Attribution, Case, Prompt, Value
 
 
 class FaithfulnessReport(Value, frozen=True):
@@ -73,22 +76,33 @@ def faithfulness_of(case: Case, model: LanguageModel, settings: Settings, watch:
             raise kept(stopped, keep) from stopped
 
 
-def faithfulness(
-    model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None = None
-) -> FaithfulnessReport:
-    """The report of one prompt and answer; without gradients (`CannotDo`) there is none.
+RELEVANCE: dict[str, Callable[..., Relevance]] = {
+    "input x gradient": input_x_gradient,
+    "integrated gradients": integrated_gradients,
+    "value-weighted attention": value_weighted_attention,
+}
+METHODS = ("input x gradient", "occlusion")
 
-    A run that is stopped among the random rankings raises `Cancelled` whose `partial` is the report with fewer.
+
+def faithfulness(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    settings: Settings,
+    watch: Watch | None = None,
+    methods: Sequence[str] = METHODS,
+) -> FaithfulnessReport:
+    """The report of one prompt and answer, a curve a method; without gradients (`CannotDo`) there is none.
+
+    `methods` are "occlusion" and names of `RELEVANCE`; the diagnostics are those of input x gradient. A run that is
+    stopped among the random rankings raises `Cancelled` whose `partial` is the report with fewer.
     """
     coded = model.encode(prompt)
     ids = [token.id for token in answer.tokens]
     explained = content_mask(answer)
     relevance = input_x_gradient(model, prompt, answer, target=settings.gradient.target, watch=watch)
     left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, watch=watch)
-    rankings: dict[str, Sequence[int]] = {
-        "input x gradient": token_ranking(relevance.by_span[0], removable(coded)),
-        "occlusion": passage_ranking(coded, left_out.scores[0], left_out.sources),
-    }
+    rankings = {name: _ranking(name, model, prompt, answer, relevance, left_out, watch) for name in methods}
     found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
     by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
     explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
@@ -112,3 +126,22 @@ def faithfulness(
             raise
         said = f"Stopped after {stopped.partial.n} of {settings.faithfulness.rankings} random rankings."
         raise Cancelled(str(stopped), report(stopped.partial, (said,))) from stopped
+
+
+def _ranking(
+    name: str,
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    gradient: Relevance,
+    left_out: Attribution,
+    watch: Watch | None,
+) -> Sequence[int]:
+    """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
+    coded = model.encode(prompt)
+    if name == "occlusion":
+        return passage_ranking(coded, left_out.scores[0], left_out.sources)
+    if name not in RELEVANCE:
+        raise InputError(f"There is no ranking of tokens by {name!r}. Choose of: occlusion, {', '.join(RELEVANCE)}.")
+    own = gradient if name == gradient.method else RELEVANCE[name](model, prompt, answer, watch=watch)
+    return token_ranking(own.by_span[0], removable(coded))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, TextIO
 
 import click
@@ -13,7 +14,7 @@ from engine.attribute import registry
 from engine.attribute.aggregate import passage_attribution
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
-from engine.attribute.on_case import faithfulness
+from engine.attribute.on_case import FaithfulnessReport, faithfulness
 from engine.attribute.regeneration import regenerate
 from engine.attribute.spans import Span
 from engine.commands.shared import emit, file_argument, model_option, progress, run_records, seed_option, set_option
@@ -108,12 +109,13 @@ def _line(identity: str, name: str, found: Attribution) -> dict[str, Any]:
     }
 
 
-def _methods(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    known = {*METHODS, *(method.name for method in registry.methods())}
-    for name in names:
-        if name not in known:
-            raise InputError(f"There is no attribution method {name!r}. Choose of: {', '.join(sorted(known))}.")
+def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Names with commas between them; `InputError` for one that is not known, and for none."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    wrong = next((name for name in names if name not in known), None)
+    if wrong is not None or not names:
+        said = f"There is no attribution method {wrong!r}." if wrong else "No method is named."
+        raise InputError(f"{said} Choose of: {', '.join(sorted(known))}.")
     return names
 
 
@@ -128,7 +130,7 @@ def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignme
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
-    names = _methods(methods)
+    names = _listed(methods, {*METHODS, *(method.name for method in registry.methods())})
     bench = open_workbench(assignments, seed)
     scorer = bench.scorer(model)
     watch = progress()
@@ -140,42 +142,61 @@ def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignme
     run_records(file, AuditRecord, work)
 
 
+RANKED = ("input-x-gradient", "occlusion", "integrated-gradients", "attention")
+
+
 @click.command("faithfulness")
 @file_argument
+@click.option("--method", "methods", default="input-x-gradient", show_default=True, help="One or more, with commas.")
 @model_option
 @seed_option
 @set_option
-def faithfulness_command(file: TextIO, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Perturbation curves of input x gradient and occlusion, and ABPC beside random rankings.
+def faithfulness_command(
+    file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]
+) -> None:
+    """Perturbation curves of a method's ranking of tokens, a line a method, and ABPC beside random rankings.
 
-    Example: python -m engine faithfulness answers.jsonl --model embedded
+    Example: python -m engine faithfulness answers.jsonl --method input-x-gradient,occlusion --model embedded
     """
+    names = _listed(methods, RANKED)
     bench = open_workbench(assignments, seed)
     scorer = bench.scorer(model)
     watch = progress()
-    found: list[float] = []
+    found: dict[str, list[float]] = {name: [] for name in names}
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
         scored = Scored(record, scorer, bench.settings)
-        report = faithfulness(scorer, scored.prompt, scored.answer, bench.settings, watch)
-        curve = report.curves[0]
-        found.append(curve.abpc)
-        return [
-            {
-                "id": record.id,
-                "model": scorer.name,
-                "abpc": curve.abpc,
-                "morf": curve.morf,
-                "lerf": curve.lerf,
-                "shares": curve.shares,
-                "random_abpc": report.random.to_dict(),
-                "occlusion_abpc": report.curves[1].abpc,
-                "passage_abpc": report.passages.abpc,
-                "diagnostics": report.diagnostics,
-            }
-        ]
+        ranked = [NAMES.get(name, name) for name in names]
+        report = faithfulness(scorer, scored.prompt, scored.answer, bench.settings, watch, ranked)
+        for name, curve in zip(names, report.curves, strict=True):
+            found[name].append(curve.abpc)
+        return [_curve_line(record.id, name, i, report) for i, name in enumerate(names)]
 
-    run_records(file, AuditRecord, work, lambda: emit({"summary": _summary(found)}))
+    run_records(file, AuditRecord, work, lambda: emit({"summary": _summaries(found)}))
+
+
+def _curve_line(identity: str, name: str, index: int, report: FaithfulnessReport) -> dict[str, Any]:
+    curve = report.curves[index]
+    return {
+        "id": identity,
+        "method": name,
+        "model": report.model,
+        "abpc": curve.abpc,
+        "morf": curve.morf,
+        "lerf": curve.lerf,
+        "shares": curve.shares,
+        "abpc_nats": curve.abpc_nats,
+        "random_abpc": report.random.to_dict(),
+        "passage_abpc": report.passages.abpc,
+        "diagnostics": report.diagnostics,
+    }
+
+
+def _summaries(found: dict[str, list[float]]) -> dict[str, Any]:
+    """The first method's summary, and every method's under its name where there are more."""
+    all_of_them = {name: _summary(values) for name, values in found.items()}
+    first = next(iter(all_of_them.values()))
+    return first if len(found) == 1 else {**first, "methods": all_of_them}
 
 
 def _summary(values: list[float]) -> dict[str, Any]:

@@ -1,104 +1,66 @@
 """Attribution: what each passage did to the answer, by leaving it out, by gradients, and how far to trust that."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from components import state
+from components.agreement import agreement_view
+from components.analysis_run import ask_for, banners, is_banner, latest, seconds_said, words_of
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
-from components.attribution import attribution_table, floors_line
-from components.cache import workbench, workers
+from components.cache import workbench
 from components.faithfulness import faithfulness_view
+from components.flags import flags_view
 from components.frame import open_case
 from components.heading import heading
 from components.html import escape, plain, show, tag
-from components.runs import start
+from components.occlusion import occlusion_view
 from components.token_map import token_map
 from components.used_supports import used_supports_view
+from engine.attribute import registry
+from engine.attribute.analyse import DROPS
 from engine.attribute.attr_rag import AttrRag
+from engine.attribute.faithfulness_report import rows_needed
+from engine.attribute.methods_run import methods_run
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
-from engine.types import Analysis, Attribution, Case
+from engine.cases.review import review_of, with_labels
+from engine.types import Case
 
 
-def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
-    """A button with its cost that starts the analysis; while it runs, progress and cancel."""
-    name = f"{method}:{case.id}"
-    run = state.run_of(name)
-    if run is not None and run.running:
-        watch_analysis(name)
-        return
-    left, right = st.columns([1, 4], vertical_alignment="center")
-    if left.button(label, key=f"start_{name}", type="primary", width="stretch"):
-        state.keep_run(
-            name, start(workers(), lambda r: workbench().attribute(case.id, method, model, r.watch), label=label)
-        )
-        st.rerun()
-    right.caption(cost)
-    if run is not None and run.problem:
-        (st.info if run.was_cancelled else st.error)(plain(run.problem))
-
-
-@st.fragment(run_every=0.8)
-def watch_analysis(name: str) -> None:
-    """Poll one running analysis."""
-    run = state.run_of(name)
-    if run is None or not run.running:
-        st.rerun()
-    share = min(1.0, run.done / run.total) if run.total else 0.0
-    text = f"{run.label}: {run.stage or 'loading the model'}"
-    st.progress(share, text=f"{text} {run.done} of {run.total}" if run.total else text)
-    if st.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
-        run.stop()
-        st.rerun(scope="fragment")
-
-
-def latest(case: Case, kind: str) -> Analysis | None:
-    """The analysis of that kind that was added last."""
-    return next((analysis for analysis in reversed(case.analyses) if analysis.kind == kind), None)
-
-
-def banners(notes: tuple[str, ...]) -> None:
-    """What has to stand above a score."""
-    for note in notes:
-        if note.startswith("Written by "):
-            show(tag("p", escape(note), class_="gw-banner"))
+TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
 
 
 def occlusion_tab(case: Case, model: str) -> None:
-    """Each source left out: how much less likely is this answer without it."""
-    rows = 2 * len(case.passages) + 2 + 5 + 3
-    ask_for(case, "occlusion", "Leave each passage out", f"about {rows} scored rows: no text is generated", model)
-    found = latest(case, "occlusion")
-    if found is not None:
-        attribution = Attribution.from_dict(found.result)
-        banners(attribution.notes)
-        attribution_table(attribution, case)
-        st.caption(plain(floors_line(attribution)))
-        alone = attribution.details.get("alone")
-        if alone:
-            with st.expander("Each passage alone: two copies of one fact hide each other when only one is left out"):
-                attribution_table(
-                    Attribution.from_dict({**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}), case
-                )
+    """Each source left out: how much less likely is this answer; and what the writer would say instead."""
+    occlusion_view(case, model, workbench().settings)
     selection = latest(case, "attr-rag")
-    if selection is not None:
-        st.subheader("What would the writer say instead: occlusion by regeneration, and the selection")
-        attr_rag_view(AttrRag.from_dict(selection.result))
-    else:
+    if selection is None:
         st.caption("Ask with the method Attr-RAG to see what the writer would say without each chunk set.")
+        return
+    st.subheader("What would the writer say instead: occlusion by regeneration, and the selection")
+    found = AttrRag.from_dict(selection.result)
+    if found.drops is None:
+        cost = f"{len(found.sets) + 4} rows through the model; the column does not vote"
+        ask_for(case, DROPS, "Score the drop of each set", cost, model)
+    attr_rag_view(found)
 
 
 def tokens_tab(case: Case, model: str) -> None:
-    """Every passage as a heatmap of input x gradient."""
-    ask_for(case, "token map", "Map the tokens", "one forward pass, one backward pass a token of the answer", model)
-    found = latest(case, "token map")
+    """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
+    settings = workbench().settings.gradient
+    backwards = 1 + len(case.answer.sentences) + settings.first_tokens
+    cost = f"one forward over {words_of(case):,} words, from {backwards} backward passes on: the answer, each sentence,"
+    cost += f" and at least {settings.first_tokens} of its tokens" + seconds_said(case, model, 1 + 2 * backwards)
+    ask_for(case, "token map", "Map the tokens", cost, model)
+    found = latest(case, "token map", model)
     if found is None:
         return
     result = TokenMap.from_dict(found.result)
     banners(result.notes)
     token_map(result, case, key=f"token_map_{case.id}")
     for note in result.notes:
-        if not note.startswith("Written by "):
+        if not is_banner(note):
             st.caption(plain(note))
     if result.argmax_differs:
         st.caption(
@@ -107,29 +69,48 @@ def tokens_tab(case: Case, model: str) -> None:
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"Input x gradient of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
+    st.subheader("Passages high in the gradient ranking")
+    flags_view(result, case, settings)
 
 
 def faithfulness_tab(case: Case, model: str) -> None:
-    """Do the rankings find what matters."""
-    ask_for(case, "faithfulness", "Delete and measure", "about 500 scored rows; half a minute on two cores", model)
-    found = latest(case, "faithfulness")
+    """Do the rankings find what matters, and do methods agree."""
+    rows = rows_needed(len(case.passages), workbench().settings.faithfulness)
+    cost = f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
+    cost += seconds_said(case, model, rows / 2)
+    ask_for(case, "faithfulness", "Delete and measure", cost, model)
+    found = latest(case, "faithfulness", model)
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
         banners(report.notes)
         faithfulness_view(report, key=f"faithfulness_{case.id}")
+    st.subheader("Do the methods agree?")
+    run = methods_run(case, model)
+    agreement_view(run, case, key=f"agreement_{case.id}")
+    further = [method for method in registry.methods() if method.name not in (*run, *TABBED)]
+    chosen = st.selectbox("Another method", further, format_func=lambda m: m.name, key=f"further_{case.id}")
+    if chosen is not None:
+        ask_for(case, chosen.name, "Run it", chosen.about, model)
 
 
 def used_tab(case: Case, model: str) -> None:
     """What the model used beside what the passage supports."""
-    ask_for(
-        case, "used x supports", "Compare use and support", "occlusion, and one verdict a sentence and passage", model
-    )
-    found = latest(case, "used x supports")
+    pairs = len(case.answer.sentences) * len(case.passages)
+    cost = f"occlusion by sentence, and {pairs} verdicts: one a sentence and passage"
+    ask_for(case, "used x supports", "Compare use and support", cost, model)
+    found = latest(case, "used x supports", model)
     if found is not None:
         result = UsedSupports.from_dict(found.result)
         banners(result.notes)
         used_supports_view(result, case)
 
+
+TABS: dict[str, Callable[[Case, str], None]] = {
+    "Occlusion": occlusion_tab,
+    "Tokens": tokens_tab,
+    "Faithfulness": faithfulness_tab,
+    "Used x supports": used_tab,
+}
 
 heading(
     "Attribution",
@@ -143,8 +124,11 @@ heading(
     "integrated-gradients",
     "attention",
 )
-case = open_case()
-if case is not None:
+stored = open_case()
+if stored is not None and not stored.passages:
+    st.info("This case has no passages, so there is nothing to attribute its answer to. Open another case.")
+elif stored is not None:
+    case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
     show(tag("h2", escape(case.question), class_="gw-question"))
     answer_view(case.answer)
     scorer = st.text_input(
@@ -154,7 +138,6 @@ if case is not None:
         persist_state="session",
         help="A model that gives probabilities and gradients: embedded, a Hugging Face id or a folder.",
     )
-    tabs = st.tabs(["Occlusion", "Tokens", "Faithfulness", "Used x supports"])
-    for tab, draw in zip(tabs, (occlusion_tab, tokens_tab, faithfulness_tab, used_tab), strict=True):
+    for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

@@ -38,10 +38,28 @@ def open_tab(page, app, case, name):
 def test_occlusion_draws_a_number_a_passage_under_the_banner(app, scored, page, look):
     open_tab(page, app, scored, "Occlusion")
     page.get_by_role("button", name="Leave each passage out").click()
+    expect(page.locator(".card")).to_have_count(2)
+    expect(page.get_by_text("Written by imported. Scored by scorer.")).to_be_visible()
+    page.get_by_text("Every number:").click()
     table = page.locator(".gw-table").first
     expect(table.locator("tbody tr")).to_have_count(3)
-    expect(page.get_by_text("Written by imported. Scored by scorer.")).to_be_visible()
     look(page, "attribution_occlusion")
+
+
+def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, scored, page, look):
+    open_tab(page, app, scored, "Occlusion")
+    page.get_by_role("button", name="Leave each passage out").click()
+    sums = page.locator(".card .sum")
+    expect(sums).to_have_count(2)
+    whole = sums.all_inner_texts()
+    page.get_by_role("button", name="Sentence 1", exact=True).click()
+    assert sums.all_inner_texts() != whole
+    titles = [span.get_attribute("title") for span in page.locator(".card .text span").all()]
+    assert all(title[0] in "+−" for title in titles)
+    page.get_by_role("radio", name="Sentences").click()
+    page.get_by_role("button", name="Leave each sentence out").click()
+    expect(page.locator(".card .text span")).to_have_count(2)
+    look(page, "attribution_sentences")
 
 
 def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
@@ -56,6 +74,8 @@ def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
     expect(page.locator(".gw[data-row]")).not_to_have_attribute("data-row", "0")
     assert page.locator(".card .sum").first.inner_text() != before
     assert frames == []
+    expect(page.get_by_text("By chance a passage is high")).to_be_visible()
+    expect(page.get_by_text("negative result")).to_be_visible()
     look(page, "attribution_tokens")
 
 

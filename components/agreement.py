@@ -1,0 +1,73 @@
+"""How far attribution methods agree on the same passages: rank correlation, signs and first passage, a cell a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from components.html import escape, show, tag
+from components.style import diverging
+from engine.attribute.agreement import Pair, agreement
+from engine.types import Attribution, Case
+
+READING = (
+    "ρ is Spearman's rank correlation of the passages' scores, in [−1, 1]; signs is the share of passages that both"
+    " score on the same side of zero; first says whether both put the same passage first. Few passages make ρ coarse."
+)
+
+
+def agreement_view(methods: Mapping[str, Attribution], case: Case, *, key: str) -> None:
+    """The pairs as a matrix for the whole answer or one sentence; every method with the passage it puts first."""
+    if len(methods) < 2:
+        st.caption("Run at least two methods with this scorer to see how far they agree.")
+        return
+    spans = next(iter(methods.values())).spans
+    shared = [i for i, span in enumerate(spans) if all(span in m.spans for m in methods.values())]
+    chosen = st.selectbox("For", shared, format_func=lambda i: _stretch(i, spans[i], case), key=f"{key}_span") or 0
+    rows = {name: _only(found, spans[chosen]) for name, found in methods.items()}
+    show(tag("div", _table(rows, agreement(rows)), class_="gw-scroll", tabindex="0"))
+    st.caption(READING)
+
+
+def _stretch(index: int, span: tuple[int, int], case: Case) -> str:
+    text = " ".join(case.answer.text[slice(*span)].split())
+    return "the whole answer" if index == 0 else f"{index}. {text if len(text) <= 80 else text[:78] + '…'}"
+
+
+def _only(found: Attribution, span: tuple[int, int]) -> Attribution:
+    row = found.scores[found.spans.index(span)]
+    return Attribution.from_dict({**found.to_dict(), "spans": [span], "scores": [row], "per_token": [], "details": {}})
+
+
+def _table(rows: Mapping[str, Attribution], pairs: tuple[Pair, ...]) -> str:
+    names = list(rows)
+    known = {frozenset((pair.first, pair.second)): pair for pair in pairs}
+    heads = "".join(tag("th", escape(name), scope="col") for name in ("Method and its first passage", *names[1:]))
+    body = "".join(
+        tag(
+            "tr",
+            tag("th", tag("b", escape(name)) + " " + escape(_first(rows[name])), scope="row")
+            + "".join(_cell(known[frozenset((name, other))]) if i < j else tag("td", "") for j, other in _after(names)),
+        )
+        for i, name in enumerate(names)
+    )
+    return tag("table", tag("thead", tag("tr", heads)) + tag("tbody", body), class_="gw-table")
+
+
+def _after(names: list[str]) -> list[tuple[int, str]]:
+    return list(enumerate(names))[1:]
+
+
+def _first(found: Attribution) -> str:
+    row = found.scores[0]
+    best = max(range(len(row)), key=lambda j: row[j])
+    return f"{found.sources[best][0]} ({row[best]:+.3g} {found.unit})"
+
+
+def _cell(pair: Pair) -> str:
+    rho = "ρ not defined" if pair.rho is None else f"ρ {pair.rho:+.2f}"
+    signs = "signs not defined" if pair.signs is None else f"signs {pair.signs:.0%}"
+    said = f"{signs}<br>{'same first' if pair.same_top else 'another first'}"
+    title = f"{pair.first} and {pair.second}, {pair.sources} passages"
+    return tag("td", tag("b", rho) + "<br>" + said, style=f"background:{diverging(pair.rho or 0.0)}", title=title)

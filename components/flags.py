@@ -1,0 +1,56 @@
+"""Distractor flags and the concentration trigger of a token map, each with what chance alone would do."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.html import escape, show, tag
+from components.triggers import flag_table
+from engine.attribute.flags import Concentration
+from engine.attribute.token_map import TokenMap, concentration_of, flags_of
+from engine.settings import Gradient
+from engine.types import Case
+
+
+def flags_view(found: TokenMap, case: Case, settings: Gradient) -> None:
+    """Flags where passages are labelled, and the label-free trigger beside them; both read the map's token rows."""
+    labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
+    flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
+    if flags is None or trigger is None:
+        st.caption("Flags stand on the rows of single tokens. This run was stopped before it had any.")
+        return
+    if all(relevant is None for relevant in labels.values()):
+        st.caption("No passage is marked relevant or not, so nothing is flagged. Passages are marked under Refinement.")
+    flag_table(flags, case)
+    st.subheader("Concentration trigger, without labels")
+    _trigger(trigger, found, settings)
+
+
+def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> None:
+    fired = ", ".join(map(str, trigger.numbers))
+    said = f"Fires for passage {fired}." if trigger.fires else "Does not fire."
+    show(tag("p", tag("b", escape(said)) + " " + escape(_rule(trigger, settings)), class_="gw-note"))
+    total = sum(len(spans) for _, spans in found.passages)
+    heads = ("Passage", "Share of the text", "Over the ratio")
+    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
+    rows = "".join(
+        tag(
+            "tr",
+            tag("th", escape(str(number)), scope="row")
+            + tag("td", escape(f"{len(spans) / max(1, total):.0%}"))
+            + tag(
+                "td",
+                escape(f"{times} of {trigger.tokens} tokens"),
+                class_="" if number in trigger.numbers else "gw-weak",
+            ),
+        )
+        for (number, spans), times in zip(found.passages, trigger.times, strict=True)
+    )
+    show(tag("div", tag("table", head + tag("tbody", rows), class_="gw-table"), class_="gw-scroll", tabindex="0"))
+
+
+def _rule(trigger: Concentration, settings: Gradient) -> str:
+    return (
+        f"A passage counts where its share of the relevance is at least {trigger.ratio:g} times its share of the text"
+        f" on {settings.share:.0%} or more of the first {trigger.tokens} content tokens. {trigger.sentence}"
+    )

@@ -1,0 +1,71 @@
+"""The occlusion tab: sources at three levels, each left out; the table, the text in its colours, floors, cost."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.analysis_run import ask_for, banners, latest, seconds_said, words_of
+from components.attribution import attribution_table, floors_line
+from components.html import plain
+from components.source_map import source_map
+from engine.attribute.analyse import SETS
+from engine.attribute.occlusion_rows import rows_needed
+from engine.attribute.on_case import SENTENCES, sources_of
+from engine.attribute.sentence_occlusion import TOP_PASSAGES
+from engine.settings import Settings
+from engine.text import sentences
+from engine.types import Attribution, Case
+
+LEVELS = {"Passages": "occlusion", "Chunk sets": SETS, "Sentences": SENTENCES}
+LABELS = {
+    "occlusion": "Leave each passage out",
+    SETS: "Leave each chunk set out",
+    SENTENCES: "Leave each sentence out",
+}
+WHAT = {
+    "occlusion": "Each passage is left out in turn: how much less likely is this answer without it?",
+    SETS: "Neighbouring passages of a document form a set and are left out together.",
+    SENTENCES: f"Single sentences of the {TOP_PASSAGES} passages that mattered most are left out in turn.",
+}
+
+
+def occlusion_view(case: Case, model: str, settings: Settings) -> None:
+    """The level switch, the button with its cost, and the result of that level."""
+    level = st.segmented_control("Sources", list(LEVELS), default="Passages", key=f"level_{case.id}") or "Passages"
+    kind = LEVELS[level]
+    st.caption(WHAT[kind])
+    rows = _rows(case, kind, settings)
+    cost = f"up to {rows} rows of up to {words_of(case):,} words through the model, no text is written"
+    ask_for(case, kind, LABELS[kind], cost + seconds_said(case, model, rows), model)
+    found = latest(case, kind, model)
+    if found is None:
+        return
+    attribution = Attribution.from_dict(found.result)
+    banners(attribution.notes)
+    if attribution.unit == "nats" and len(attribution.sources) > 0:
+        source_map(attribution, case, key=f"map_{kind}_{case.id}")
+    _tables(attribution, case, kind)
+    st.caption(plain(floors_line(attribution)))
+
+
+def _rows(case: Case, kind: str, settings: Settings) -> int:
+    """Rows through the model at this level; for sentences a guess from the longest passages."""
+    if kind == SENTENCES:
+        counts = sorted((len(sentences(passage.text)) for passage in case.passages), reverse=True)
+        count = sum(counts[:TOP_PASSAGES])
+    else:
+        count = len(sources_of(case)) if kind == SETS else len(case.passages)
+    return rows_needed(count, alone=kind != SENTENCES, placebos=settings.occlusion.placebos if case.corpus else 0)
+
+
+def _tables(attribution: Attribution, case: Case, kind: str) -> None:
+    """Every number at once; for passages and sets also what each does as the only one."""
+    if kind == SENTENCES:
+        return
+    with st.expander("Every number: a row a sentence of the answer, a column a source"):
+        attribution_table(attribution, case)
+    alone = attribution.details.get("alone")
+    if alone:
+        with st.expander("Each source alone: two copies of one fact hide each other when only one is left out"):
+            data = {**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}
+            attribution_table(Attribution.from_dict(data), case)

@@ -1,0 +1,83 @@
+"""Occlusion on the text: the answer to click in, and every source in the colour of its score.
+
+Drawn by the token map's component, whose pieces of text are here whole passages, chunk sets or sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from components.html import visible
+from components.token_map import explained_pieces, heat_map, pieces
+from engine.types import Attribution, Case
+
+
+def source_map(attribution: Attribution, case: Case, *, key: str) -> None:
+    """Draw it; a click on a sentence or a word of the answer recolours the sources in the browser."""
+    heat_map(source_map_data(attribution, case), key=key)
+
+
+def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
+    """What is drawn, as plain values: rows for the spans, then for the content tokens that have scores."""
+    cards = _cards(attribution, case)
+    content = attribution.details.get("content") or []
+    tokens = [t for t, counts in enumerate(content) if counts and t < len(attribution.per_token)]
+    rows = [*attribution.scores, *(attribution.per_token[t] for t in tokens)]
+    where = attribution.details.get("tokens") or []
+    own = {token: len(attribution.scores) + place for place, token in enumerate(tokens)}
+    sentences = [[start, end] for start, end in attribution.spans[1:]]
+    return {
+        "answer": explained_pieces(case.answer.text, where, sentences, own, [bool(c) for c in content]),
+        "sentences": sentences,
+        "passages": [{name: card[name] for name in ("number", "title", "tokens")} for card in cards],
+        "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
+        "floors": _floors(attribution, tokens),
+        "unit": attribution.unit,
+    }
+
+
+def _cards(attribution: Attribution, case: Case) -> list[dict[str, Any]]:
+    """A card a passage or chunk set: pieces of its text and, for each, the source that it is."""
+    where = attribution.details.get("text_spans")
+    if where:
+        return _by_sentence(where, case)
+    return [
+        {
+            "number": _numbered(numbers),
+            "title": visible(_title(case, numbers)),
+            "tokens": ["\n\n".join(visible(case.passages[n - 1].text) for n in numbers)],
+            "sources": [j],
+        }
+        for j, numbers in enumerate(attribution.sources)
+    ]
+
+
+def _by_sentence(where: Sequence[Sequence[int]], case: Case) -> list[dict[str, Any]]:
+    """`where[j]` = [passage number, start, end] of source j in the passage's text."""
+    cards = []
+    for number in dict.fromkeys(place[0] for place in where):
+        own = [j for j, place in enumerate(where) if place[0] == number]
+        spans = [(where[j][1], where[j][2]) for j in own]
+        tokens = pieces(case.passages[number - 1].text, spans)
+        cards.append({"number": number, "title": visible(_title(case, (number,))), "tokens": tokens, "sources": own})
+    return cards
+
+
+def _numbered(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def _title(case: Case, numbers: Sequence[int]) -> str:
+    return "; ".join(dict.fromkeys(case.passages[n - 1].title or case.passages[n - 1].document for n in numbers))
+
+
+def _floors(attribution: Attribution, tokens: Sequence[int]) -> list[list[float | None]]:
+    """[numerical, placebo] of each row; a token has no numerical floor of its own."""
+    details = attribution.details
+    spans = range(len(attribution.spans))
+    numerical = details.get("numerical_floor_by_span") or [attribution.numerical_floor for _ in spans]
+    placebo = details.get("placebo_floor_by_span") or [attribution.placebo_floor for _ in spans]
+    by_token = details.get("placebo_floor_by_token")
+    rows: list[list[float | None]] = [list(pair) for pair in zip(numerical, placebo, strict=True)]
+    return [*rows, *([None, by_token[t] if by_token else None] for t in tokens)]
