@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache
 from typing import Any
 
 from engine.text import content_words
+
+_own = threading.local()
 
 
 def stems(text: str) -> tuple[str, ...]:
@@ -16,7 +18,7 @@ def stems(text: str) -> tuple[str, ...]:
     >>> stems("The dried crystals were drying.")
     ('dri', 'crystal', 'dri')
     """
-    return tuple(_stemmer().stemWords(list(content_words(text))))
+    return tuple(stemmer().stemWords(list(content_words(text))))
 
 
 def word_weights(question: str, texts: Sequence[Collection[str]]) -> dict[str, float]:
@@ -37,9 +39,10 @@ def covered(weights: dict[str, float], text: Iterable[str]) -> float:
     return sum(weights.get(stem, 0.0) for stem in set(text))
 
 
-@cache
-def _stemmer() -> Any:
-    """The English Snowball stemmer."""
-    import Stemmer
+def stemmer() -> Any:
+    """This thread's English Snowball stemmer: one that two threads use at a time brings the process down."""
+    if not hasattr(_own, "stemmer"):
+        import Stemmer
 
-    return Stemmer.Stemmer("english")
+        _own.stemmer = Stemmer.Stemmer("english")
+    return _own.stemmer

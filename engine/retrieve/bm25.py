@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from engine.corpus.collection import embedding_text
 from engine.corpus.store import Snapshot, generation_folder
+from engine.lexical import stemmer
 from engine.models.protocols import Floats
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Bm25:
         """Index `texts` (k1 = 1.5, b = 0.75, Lucene's form: the library's defaults)."""
         import bm25s
 
-        tokens = bm25s.tokenize(texts, stopwords="en", stemmer=_stemmer(), show_progress=False)
+        tokens = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer(), show_progress=False)
         if not tokens.vocab:
             return cls(None, len(texts))
         index = bm25s.BM25()
@@ -45,7 +45,7 @@ class Bm25:
         """One score a text, 0 and up, shape (n,)."""
         import bm25s
 
-        tokens = bm25s.tokenize(question, stopwords="en", stemmer=_stemmer(), return_ids=False, show_progress=False)[0]
+        tokens = bm25s.tokenize(question, stopwords="en", stemmer=stemmer(), return_ids=False, show_progress=False)[0]
         if self._index is None or not any(token in self._index.vocab_dict for token in tokens):
             return np.zeros(self._size, dtype=np.float32)
         return np.asarray(self._index.get_scores(tokens), dtype=np.float32)
@@ -75,14 +75,6 @@ class Bm25:
             log.warning("The kept word index cannot be read (%s) and is made again.", error)
             return None
         return cls(index, size) if held == size else None
-
-
-@cache
-def _stemmer() -> Any:
-    """The English Snowball stemmer."""
-    import Stemmer
-
-    return Stemmer.Stemmer("english")
 
 
 _INDEXES: dict[Path, tuple[Snapshot, Bm25]] = {}

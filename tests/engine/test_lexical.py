@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engine.lexical import covered, stems, word_weights
+from engine.lexical import covered, stemmer, stems, word_weights
 
 
 def test_weights_are_idf_shares_and_cover_what_is_there() -> None:
@@ -22,3 +24,10 @@ def test_weights_are_idf_shares_and_cover_what_is_there() -> None:
 def test_a_question_of_stop_words_has_no_weights() -> None:
     assert word_weights("What is it?", [{"iron"}]) == {}
     assert covered({}, {"iron"}) == 0.0
+
+
+def test_threads_do_not_share_a_stemmer() -> None:
+    with ThreadPoolExecutor(2) as threads:
+        barrier = threading.Barrier(2)
+        first, second = threads.map(lambda _: (barrier.wait(), id(stemmer()))[1], range(2))
+    assert first != second and stemmer() is stemmer()
