@@ -65,7 +65,7 @@ def _preset() -> Config:
 def _fields(preset: Config) -> Config:
     """The fields over the preset; what they do not show is the preset's."""
     key = f"{preset.study}_{preset.data}_{preset.n}"  # another preset brings its own values
-    left, middle, right = st.columns([3, 3, 2])
+    left, middle, right = st.columns([4, 3, 2])
     studies = list(names())
     study = left.selectbox(
         "Study", studies, studies.index(preset.study), format_func=lambda n: study_of(n).title, key=f"study_{key}"

@@ -52,7 +52,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> Table:
         _line(m, name, replace(one, p=p), means) for (m, name, one, means), p in zip(kept, corrected, strict=True)
     )
     questions = max(one.difference.n for _, _, one, _ in kept)
-    notes = (PAIRED, CORRECTION, "Only questions that both runs have.")
+    notes = (PAIRED, CORRECTION, "Only questions that both runs have; a failed unit counts as 0.")
     return Table(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
 
 

@@ -16,10 +16,14 @@ def name_of(listed: Listed) -> str:
 
 
 def chosen_run(known: list[Listed]) -> Listed | None:
-    """The run that is shown; the link follows it."""
+    """The run that is shown; the link follows it, so that its label is its name and nothing that changes."""
     by_name = {one.name: one for one in known}
-    name = st.selectbox("Run", list(by_name), format_func=lambda n: name_of(by_name[n]), key="run", bind="query-params")
-    return by_name.get(name or "")
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    name = left.selectbox("Run", list(by_name), format_func=visible, key="run", bind="query-params")
+    found = by_name.get(name or "")
+    if found is not None:
+        right.markdown(f"{found.done:,} of {found.total:,} units, {standing(found)}")
+    return found
 
 
 heading(

@@ -28,6 +28,7 @@ COLUMNS = (
     Column(name="failed", unit="problems"),
     Column(name="unparsed", unit="problems"),
 )
+COSTS = ("passages", "calls", "written")
 VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls", "written")
 
 
@@ -53,8 +54,8 @@ def _defined(rows: Sequence[Row], name: str) -> bool:
 
 
 def _figure_of(rows: Sequence[Row], name: str) -> Measure:
-    """A failed problem is wrong and read nothing; a value that no row has is not defined."""
-    return measure(rows, name) if _defined(rows, name) else Measure(value=None)
+    """A failed problem is wrong and found nothing, what it cost is not known; what no row has is not defined."""
+    return measure(rows, name, None if name in COSTS else 0.0) if _defined(rows, name) else Measure(value=None)
 
 
 def _label(name: str) -> str:
