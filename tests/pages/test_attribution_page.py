@@ -1,0 +1,115 @@
+"""What the Attribution page draws, as plain values: pieces, rows and floors that belong together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.agreement import _table
+from components.analysis_run import is_banner, seconds_said
+from components.source_map import source_map_data
+from components.token_map import token_map_data
+from engine.answer.citations import annotate
+from engine.attribute.agreement import agreement
+from engine.attribute.methods_run import ALONE, methods_run
+from engine.attribute.on_case import method_of, occlusion_of, sentence_occlusion_of, token_map_of
+from engine.attribute.scorer import banner, out_of_domain
+from engine.attribute.token_map import TokenMap
+from engine.records import AuditRecord
+from engine.settings import Settings
+from engine.types import Answer, Attribution, Case, Stamp
+from tests.tiny import tiny_model
+
+PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds <b>forty</b> litres.", "Ostrel lies north.")
+ANSWER = "The kiln is green. [cite_1] It lies north. [cite_3]"
+
+
+@pytest.fixture(scope="module")
+def case():
+    record = AuditRecord(question="What colour is the kiln?", passages=PASSAGES, answer=ANSWER)
+    given, model = record.as_passages(), tiny_model("llama")
+    bare = Case(
+        id="c",
+        question=record.question,
+        passages=given,
+        answer=annotate(Answer(text=ANSWER), len(given)),
+        stamp=Stamp(model="someone"),
+        origin="imported",
+    )
+    placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
+    analyses = (
+        occlusion_of(bare, model, Settings(), placebos=placebos),
+        token_map_of(bare, model, Settings()),
+        method_of(bare, "value-weighted attention", model, Settings()),
+        sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3)),
+    )
+    return Case.from_dict({**bare.to_dict(), "analyses": [a.to_dict() for a in analyses]})
+
+
+def stored(case, kind):
+    return next(a.result for a in case.analyses if a.kind == kind)
+
+
+def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
+    attribution = Attribution.from_dict(stored(case, "occlusion"))
+    data = source_map_data(attribution, case)
+    rows = np.array([[passage[0] for passage in row] for row in data["rows"]])
+    content = stored(case, "occlusion")["details"]["content"]
+    assert rows[:3] == pytest.approx(np.array(attribution.scores), abs=1e-5)
+    assert rows[3:] == pytest.approx(np.array(attribution.per_token)[content], abs=1e-5)
+    assert [passage["tokens"] for passage in data["passages"]] == [[text] for text in PASSAGES]
+    assert len(data["floors"]) == len(data["rows"])
+    assert all(placebo > 0 for _, placebo in data["floors"][:3])
+
+
+def test_a_click_on_a_word_finds_the_row_of_its_token(case):
+    data = source_map_data(Attribution.from_dict(stored(case, "occlusion")), case)
+    assert "".join(token["text"] for token in data["answer"]) == ANSWER
+    explained = [token["row"] for token in data["answer"] if token["row"] is not None]
+    assert explained == list(range(3, len(data["rows"])))
+    markers = "".join(token["text"] for token in data["answer"] if token["row"] is None)
+    assert "cite_1" in markers and "kiln" not in markers
+
+
+def test_sentences_spell_their_passage(case):
+    data = source_map_data(Attribution.from_dict(stored(case, "occlusion of sentences")), case)
+    assert [(p["number"], "".join(p["tokens"])) for p in data["passages"]] == [(1, PASSAGES[0]), (3, PASSAGES[2])]
+    assert [len(p["tokens"]) for p in data["passages"]] == [2, 1]
+    assert all([len(p) for p in row] == [2, 1] for row in data["rows"])
+
+
+def test_the_token_map_has_a_value_for_every_piece(case):
+    data = token_map_data(TokenMap.from_dict(stored(case, "token map")), case)
+    for row in data["rows"]:
+        assert [len(p["tokens"]) for p in data["passages"]] == [len(values) for values in row]
+
+
+def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
+    model = tiny_model("llama").name
+    run = methods_run(case, model)
+    assert set(run) == {"occlusion", ALONE, "input x gradient", "value-weighted attention"}
+    assert methods_run(case, "another") == {}
+    drawn = _table(run, agreement(run))
+    assert drawn.count("<b>ρ") == 6
+    assert np.array(run[ALONE].scores) == pytest.approx(np.array(stored(case, "occlusion")["details"]["alone"]))
+
+
+def test_a_partial_run_is_not_compared(case):
+    whole = next(a for a in case.analyses if a.kind == "occlusion")
+    short = {**whole.result, "sources": [[1], [2]], "scores": [row[:2] for row in whole.result["scores"]]}
+    partial = Case.from_dict({**case.to_dict(), "analyses": [{**whole.to_dict(), "result": short}]})
+    assert methods_run(partial, tiny_model("llama").name) == {}
+
+
+def test_banners_and_times():
+    assert is_banner(banner("a", "b"))
+    assert is_banner(out_of_domain("embedded", None))
+    assert not is_banner("Approximate: a sparse linear fit.")
+
+
+def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
+    model = tiny_model("llama").name
+    last = [a for a in case.analyses if a.stamp.model == model][-1].result
+    expected = 30 * last["seconds"] / (last["forwards"] + 2 * last["backwards"])
+    assert f"about {expected:.0f} s" in seconds_said(case, model, 30)
+    assert seconds_said(case, "another", 30) == ""
