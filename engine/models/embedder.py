@@ -132,7 +132,9 @@ def load_embedder(name: str = DEFAULT) -> Embedder:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     place = str(packaged_weights()) if name == DEFAULT else name
     try:
-        return SentenceEmbedder(SentenceTransformer(place, trust_remote_code=False), name)
+        # Pickled weights can run code when opened.
+        safe = {"use_safetensors": True}
+        return SentenceEmbedder(SentenceTransformer(place, trust_remote_code=False, model_kwargs=safe), name)
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelNotFound(_not_loaded(name, error)) from error
 

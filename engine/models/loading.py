@@ -135,8 +135,7 @@ def _explain(source: str, error: Exception, offline: bool) -> ModelError:
     folder = Path(source)
     if folder.is_dir() and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
         return ModelNotFound(
-            f"{source} holds pickled weights only, which can run code when opened. "
-            "Convert them to safetensors, or allow pickled weights for this model in Settings."
+            f"{source} holds pickled weights only, which can run code when opened. Convert them to safetensors."
         )
     if "trust_remote_code" in str(error):
         return ModelError(f"{source} wants to run code of its own, which is never done. Choose another model.")

