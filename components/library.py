@@ -21,10 +21,10 @@ def note(text: str) -> None:
 
 def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:
     """Search words and filters in one row."""
-    text, status, model, corpus, tag, dates, sort = st.columns([5, 3, 3, 3, 3, 2, 3], vertical_alignment="bottom")
+    text, status, model, corpus, tag, dates, sort = st.columns([4, 3, 3, 3, 3, 3, 4], vertical_alignment="bottom")
     order = sort.selectbox("Sort by", SORTS, format_func=lambda s: SORT_NAMES.get(s, s), key=f"{key}_sort")
     return Query(
-        text=text.text_input("Search", placeholder="words of the question or the answer", key=f"{key}_text"),
+        text=text.text_input("Search", placeholder="question or answer", key=f"{key}_text"),
         status=_choice(status, "Status", STATUSES, f"{key}_status"),
         model=_choice(model, "Written by", facets["model"], f"{key}_model"),
         corpus=_choice(corpus, "Corpus", facets["corpus"], f"{key}_corpus"),

@@ -129,7 +129,12 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     one, two = st.columns([1, 1])
     given = bool(case.answer.text.strip())
     use_answer = one.segmented_control(
-        "Baseline", [False, True] if given else [False], format_func=BASELINES.get, default=False, key="refine_baseline"
+        "Baseline",
+        [False, True] if given else [False],
+        format_func=BASELINES.get,
+        default=_has_run_on_the_answer(case, model.strip()),
+        key=f"refine_baseline_{case.id}",
+        help="A is what the other conditions are held against.",
     )
     temperature = two.segmented_control(
         "Sampling", list(SAMPLING), format_func=SAMPLING.get, default=0.7, key="refine_sampling"
@@ -137,6 +142,12 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), 0.7 if temperature is None else temperature)
     ordered = tuple(name for name in VARIANTS if name in {"A", *names})
     return ordered, gate or "own", chosen
+
+
+def _has_run_on_the_answer(case: Case, model: str) -> bool:
+    """Whether the case holds a run with its own answer as A and none with a fresh one: what is there comes first."""
+    held = reports_of(case)
+    return analysis_id(model, True) in held and analysis_id(model, False) not in held
 
 
 def cost_before(names: tuple[str, ...], report: Report | None, gate: Gate) -> str:

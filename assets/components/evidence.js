@@ -6,13 +6,21 @@ const make = (name, className, text) => {
   return element;
 };
 
+const HINTS = {
+  retrieved: "The score of the search, drawn from the lowest of this case to the highest",
+  "re-ranked": "The re-ranker's score of the chunk set that holds the passage, from the lowest to the highest",
+  place: "Where in its document the passage begins and ends",
+};
+
 const meter = (label, from, to, value, kind) => {
   const bar = make("div", "bar " + kind);
   const fill = make("i");
   fill.style.left = 100 * from + "%";
   fill.style.width = 100 * (to - from) + "%";
   bar.append(fill);
-  return [make("span", "", label), bar, make("span", "value", value)];
+  const name = make("span", "", label);
+  name.title = HINTS[label] || "";
+  return [name, bar, make("span", "value", value)];
 };
 
 const card = (passage, open) => {

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from engine.prompts import fill
 from engine.train.jobs import Job, Level, Piece, difficulty_of
-from engine.train.worlds import Fact, Triple, fact, make_world, passage, table, value, wordings
+from engine.train.world_values import table, value
+from engine.train.worlds import Fact, Triple, fact, make_world, passage, wordings
 
 AGREES, DISAGREES, IRRELEVANT = "agrees", "disagrees", "irrelevant"
 JOINS = (", and ", "; ", ", while ", ", but ")

@@ -18,7 +18,8 @@ from engine.reason.sub_answer import final_answer_prompt, sub_answer_prompt
 from engine.reason.values import Asked, ReasonStep, Search, SubQuestion
 from engine.train.jobs import Job, Level, Piece, difficulty_of, pick_passages
 from engine.train.jobs_facts import other_value, value_kind
-from engine.train.worlds import Fact, Triple, fact, make_world, passage, relations, table, value, wordings
+from engine.train.world_values import relations, table, value
+from engine.train.worlds import Fact, Triple, fact, make_world, passage, wordings
 from engine.types import Hit, Passage, Prompt
 
 JOINS = ("person", "company", "city")  # kinds of subject that are values of other facts

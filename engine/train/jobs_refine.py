@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from engine.answer.prompt import MARKERS
 from engine.prompts import fill
 from engine.train.jobs import Job, Level, Piece, answering_prompt, difficulty_of, pick_passages
-from engine.train.worlds import Asked, Example, answering_example, make_world, value
+from engine.train.world_values import value
+from engine.train.worlds import Asked, Example, answering_example, make_world
 
 SOUND = "No fault found."
 

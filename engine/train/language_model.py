@@ -3,8 +3,7 @@
     python -m engine.train.language_model --minutes 90 --data DIR          # from nothing
     python -m engine.train.language_model --minutes 90 --from FOLDER       # goes on with a fresh optimiser
 
-Shape: transformers' Lfm2ForCausalLM, short convolution and attention layers alternating: the convolution gives
-the previous-token feature that copying needs. Optimisers: Muon for the matrices, AdamW for the rest. Curriculum:
+Optimisers: Muon for the matrices, AdamW for the rest. Curriculum:
 one more step (jobs.LEVELS) whenever the moving answer loss falls under `threshold`. Left out: warm restarts of the
 optimiser state, several devices.
 """
@@ -12,7 +11,6 @@ optimiser state, several devices.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedTokenizerFast
+from transformers import Lfm2ForCausalLM, PreTrainedTokenizerFast
 
+from engine.train.architecture import Shape, load, new_model, save
 from engine.train.batches import Batch, Sample, batches, encode
 from engine.train.jobs import LEVELS, Job, Level, Mixture, easier, sample
 from engine.train.jobs_facts import FACT_JOBS
@@ -30,24 +29,13 @@ from engine.train.jobs_reason import REASON_JOBS
 from engine.train.jobs_refine import REFINE_JOBS
 from engine.train.losses import losses, training_heads
 from engine.train.real_text import RealText, load_real_text
-from engine.train.tokenizer import load_tokenizer, train_tokenizer
+from engine.train.tokenizer import train_tokenizer
 
 STAGES = (
     (0.7, Mixture(real=0.1, bare=0.2, short=0.1)),
     (0.3, Mixture(real=0.12, memory=0.03, short=0.1, unanswerable=0.1, jobs=0.25, alce=0.04)),
 )  # share of the time, mixture: refusals and small jobs last, since refusals taught early are overused
 JOBS = FACT_JOBS + REFINE_JOBS + REASON_JOBS
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The model's size; the default has about 4.5 million parameters."""
-
-    vocabulary: int = 2048
-    width: int = 256
-    inner: int = 512
-    layers: int = 6
-    heads: int = 8
 
 
 @dataclass(frozen=True)
@@ -67,31 +55,6 @@ class Recipe:
     seed: int = 1
     save_every: float = 8.0  # minutes
     mixture: Mixture = field(default_factory=Mixture)
-
-
-def new_model(shape: Shape, seed: int = 1) -> Lfm2ForCausalLM:
-    """A model with random weights."""
-    torch.manual_seed(seed)
-    kinds = ["conv" if i % 2 == 0 else "full_attention" for i in range(shape.layers)]
-    return Lfm2ForCausalLM(
-        Lfm2Config(
-            vocab_size=shape.vocabulary,
-            hidden_size=shape.width,
-            intermediate_size=shape.inner,
-            block_auto_adjust_ff_dim=False,
-            num_hidden_layers=shape.layers,
-            num_attention_heads=shape.heads,
-            num_key_value_heads=shape.heads,
-            layer_types=kinds,
-            conv_L_cache=3,
-            max_position_embeddings=16_384,
-            rope_parameters={"rope_type": "default", "rope_theta": 100_000.0},
-            tie_word_embeddings=True,
-            bos_token_id=0,
-            eos_token_id=1,
-            pad_token_id=2,
-        )
-    )
 
 
 def optimisers(model: Lfm2ForCausalLM, heads: torch.nn.ModuleList, recipe: Recipe) -> list[torch.optim.Optimizer]:
@@ -131,23 +94,6 @@ def samples(
     while True:
         level: Level = LEVELS[log["level"]]
         yield encode(sample(level, easier(recipe.mixture, log["level"]), rng, text, jobs), tokenizer)
-
-
-def save(model: Lfm2ForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path, log: dict[str, Any]) -> None:
-    """Write bf16 safetensors, tokenizer and training log so that AutoModelForCausalLM loads the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {n: p.detach().to(torch.bfloat16) for n, p in model.state_dict().items()}
-    copy = Lfm2ForCausalLM(model.config).bfloat16()
-    copy.load_state_dict(weights)
-    copy.set_attn_implementation("sdpa")
-    copy.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    (folder / "training.json").write_text(json.dumps(log, indent=1) + "\n", encoding="utf-8")
-
-
-def load(folder: Path) -> tuple[Lfm2ForCausalLM, PreTrainedTokenizerFast]:
-    """Weights (as float32, for training) and tokenizer of a saved folder."""
-    return Lfm2ForCausalLM.from_pretrained(folder, dtype=torch.float32), load_tokenizer(folder)
 
 
 def train(

@@ -8,17 +8,14 @@ import torch
 
 from engine.answer.prompt import build_prompt
 from engine.models.huggingface import HuggingFaceModel
+from engine.train.architecture import Shape, load, new_model, save
 from engine.train.batches import batches, encode
 from engine.train.jobs import LEVELS, Mixture, Piece, answering_prompt, cited, memory_sample, sample, world_sample
 from engine.train.language_model import (
     STAGES,
     Recipe,
-    Shape,
-    load,
-    new_model,
     parse,
     rate_factor,
-    save,
     stages,
     train,
     vocabulary_texts,

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from engine.home import ASSETS
+from engine.train.world_values import relations, table
 from engine.train.worlds import (
     Asked,
     Difficulty,
@@ -15,8 +16,6 @@ from engine.train.worlds import (
     fact,
     make_world,
     missing,
-    relations,
-    table,
     wordings,
 )
 
