@@ -12,10 +12,10 @@ from engine.errors import StorageError
 
 
 class Database:
-    """The file at `path`, brought up to this version's schema."""
+    """The file at `path`, brought up to this version's schema; `patience`: seconds to wait for another writer."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, patience: float = 30.0) -> None:
+        self.path, self.patience = path, patience
         with self.reading() as connection:
             migrate(connection)
 
@@ -23,7 +23,7 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection; raise `StorageError` where the file cannot be used."""
         try:
-            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+            connection = sqlite3.connect(self.path, timeout=self.patience, isolation_level=None)
             try:
                 connection.row_factory = sqlite3.Row
                 connection.execute("PRAGMA journal_mode=WAL")
@@ -48,6 +48,7 @@ class Database:
             try:
                 yield connection
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # a full disk has ended it already
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")

@@ -11,7 +11,7 @@ from engine.answer.context import Context
 from engine.answer.write import Written
 from engine.cases.store import CaseStore, now
 from engine.settings import Settings
-from engine.types import Analysis, Case, Step, inputs_hash
+from engine.types import Analysis, Answer, Case, Step, inputs_hash
 
 OnCase = Callable[[Case], None]
 
@@ -40,6 +40,10 @@ class Growing:
     def context(self, context: Context) -> None:
         """Freeze the passages."""
         self.change(hits=context.hits, chunk_sets=context.sets, passages=context.passages)
+
+    def broken(self, text: str) -> Case:
+        """Keep the text that had come when the writer went away, marked as not finished."""
+        return self.change(answer=Answer(text=text, finished=False))
 
     def answer(self, written: Written) -> Case:
         """Add the answer with its stamp, and the quoting reader's selection as an analysis."""

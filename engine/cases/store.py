@@ -34,11 +34,11 @@ def new_case_id() -> str:
 
 
 class CaseStore:
-    """The library of cases at `path`."""
+    """The library of cases at `path`; `patience`: seconds to wait for another writer."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = 30.0) -> None:
         self.path = path
-        self._file = Database(path)
+        self._file = Database(path, patience)
 
     # Cases
 
