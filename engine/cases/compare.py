@@ -1,7 +1,8 @@
-"""Two cases, or two answers, side by side: settings that differ first, then passages, words, verdicts, attribution.
+"""Two cases, or two answers of one case (variants.py), side by side.
 
-Attributions are put on one scale: each case's scores of the same method as shares of its largest absolute score, in
-[-1, 1], because nats of two models are no common unit.
+Settings that differ come first, then passages, words, scores, verdicts, attribution. Attributions are put on one
+scale: each case's scores of the same method as shares of its largest absolute score, in [-1, 1], because nats of two
+models are no common unit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 from engine.cases.places import leaves, verdicts
 from engine.cases.report.attribution import attributions_of
+from engine.cases.report.text import short
 from engine.cases.review import Review
+from engine.cases.variants import SCORES
 from engine.cases.words import Word, word_diff
 from engine.types import Analysis, Attribution, Case, Passage, Stamp, Value
 
@@ -42,7 +45,10 @@ class Aligned(Value, frozen=True):
 
 
 class Comparison(Value, frozen=True):
-    """Everything that differs. `verdicts` are (place, left, right); `questions_differ` makes all else doubtful."""
+    """Everything that differs. `verdicts` are (place, left, right); `questions_differ` makes all else doubtful.
+
+    `scores` are those of two answers of a refinement, where both sides have them.
+    """
 
     left: str
     right: str
@@ -52,6 +58,7 @@ class Comparison(Value, frozen=True):
     words: tuple[Word, ...]
     verdicts: tuple[Difference, ...]
     methods: tuple[str, ...]
+    scores: tuple[Difference, ...] = ()
 
 
 def compare_cases(
@@ -81,6 +88,18 @@ def compare_cases(
         words=word_diff(left.answer.text, right.answer.text),
         verdicts=verdict_changes(left, right, left_review or Review(), right_review or Review()),
         methods=methods,
+        scores=score_differences(left, right),
+    )
+
+
+def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
+    """Figures of two answers that are not the same; none where a side was not scored."""
+    sides = [next((a.result for a in case.analyses if a.kind == SCORES), None) for case in (left, right)]
+    if sides[0] is None or sides[1] is None:
+        return ()
+    rows = [(name, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))]
+    return tuple(
+        Difference(name=name.replace("_", " "), left=short(a), right=short(b)) for name, a, b in rows if a != b
     )
 
 

@@ -21,6 +21,7 @@ from engine.cases.report import html_report, markdown_report
 from engine.cases.review import STATUSES, Draft, Mark, check_chain, review_of
 from engine.cases.signing import signing_key
 from engine.cases.store import CaseStore, new_case_id
+from engine.cases.variants import scored, side
 from engine.commands.shared import Record, emit, error_record, progress, workbench
 from engine.errors import GroundworkError, StorageError
 from engine.types import Case
@@ -266,13 +267,19 @@ def replay(case: str) -> None:
 @click.command()
 @click.argument("left")
 @click.argument("right")
-def compare(left: str, right: str) -> None:
-    """Compare two cases: settings, aligned passages, words, verdicts, attribution on one scale.
+@click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, where it is missing.")
+def compare(left: str, right: str, scorer: str | None) -> None:
+    """Compare two sides: settings, aligned passages, words, verdicts, attribution on one scale.
 
-    Example: python -m engine compare 3f9c0a417b2e 81d2e6c05a9f
+    A side is CASE, or CASE:CONDITION for what a condition of its refinement wrote.
+
+    Example: python -m engine compare 3f9c0a417b2e:A 3f9c0a417b2e:v2c --scorer embedded
     """
-    store = library()
-    (one, one_history), (other, other_history) = store.load_whole(left), store.load_whole(right)
+    bench = workbench()
+    (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
+    if scorer is not None:
+        model = bench.scorer(scorer)
+        one, other = (scored(case, model, bench.settings, progress()) for case in (one, other))
     emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
 
 

@@ -1,49 +1,100 @@
-"""Compare: two cases, settings that differ on top, then words, passages, verdicts."""
+"""Compare: two cases, or two answers of one case; settings that differ on top, then words, passages, verdicts."""
 
 import streamlit as st
 
-from components.cache import workbench
+from components import state
+from components.cache import workbench, workers
 from components.diff import aligned_passages, differences, word_diff
 from components.heading import heading
 from components.html import plain, visible
+from components.polling import result_of, wait_for
+from components.runs import Run, start
 from components.state import open_case_id
 from engine.cases.compare import compare_cases
 from engine.cases.review import review_of
+from engine.cases.variants import conditions, scored, side
 from engine.errors import GroundworkError
+from engine.refine.variants import VARIANTS
+from engine.types import Case
 
 LISTED = 1_000  # cases offered by the two pickers
+OWN = "the case's answer"
 
 
 def pick() -> tuple[str, str] | None:
-    """The two cases; None where there are not two."""
+    """The two sides as `side` reads them; None where there is nothing to compare."""
     rows = workbench().cases.rows(limit=LISTED)
-    if len(rows) < 2:
-        st.info("There are not two cases yet. Ask a second question, or import an answer.")
-        return None
     names = {row.id: f"{row.question} ({row.model}, {row.updated[:16].replace('T', ' ')})" for row in rows}
     ids = list(names)
+    if not ids:
+        st.info("There is no case yet. Ask a question, or import an answer.")
+        return None
     current = open_case_id()
     first = ids.index(current) if current in names else 0
-    columns = st.columns(2)
-    left, right = (
-        column.selectbox(label, ids, index=index, format_func=lambda i: visible(names[i]), key=key, bind="query-params")
-        for column, label, index, key in (
-            (columns[0], "Left", first, "left"),
-            (columns[1], "Right", 1 if first == 0 else 0, "right"),
-        )
+    second = first if len(ids) < 2 else int(first == 0)
+    left, right = st.columns(2)
+    with left:
+        one = _side("Left", ids, names, first, "left")
+    with right:
+        other = _side("Right", ids, names, second, "right")
+    if one == other:
+        st.info("Both sides are the same answer. Choose another case, or another condition of a refined one.")
+    return one, other
+
+
+def _side(label: str, ids: list[str], names: dict[str, str], index: int, key: str) -> str:
+    """A case, and of a refined one the answer of a condition."""
+    chosen = st.selectbox(
+        label, ids, index=index, format_func=lambda i: visible(names[i]), key=key, bind="query-params"
     )
-    return left, right
+    try:
+        written = conditions(workbench().cases.load(chosen))
+    except GroundworkError:
+        return str(chosen)  # said where the two are loaded
+    if not written:
+        return str(chosen)
+    options = (OWN, *written)
+    name = st.selectbox(
+        f"{label} answer", options, format_func=_titled, key=f"{key}_answer_{chosen}", bind="query-params"
+    )
+    return str(chosen) if name == OWN else f"{chosen}:{name}"
 
 
-heading("Compare", "Two cases side by side: settings that differ, words, passages, verdicts.")
+def _titled(name: str) -> str:
+    return f"{name}, {VARIANTS[name].title}" if name in VARIANTS else name
+
+
+def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
+    """Both sides with occlusion by one model, where it was asked for."""
+    run_id, bench = f"compare:{left.id}:{right.id}", workbench()
+    with st.form("compare_scorer", border=False):
+        field, button = st.columns([4, 1], vertical_alignment="bottom")
+        name = field.text_input("Score both answers with", "embedded", key="compare_model")
+        asked = button.form_submit_button("Score", width="stretch")
+    if asked and name.strip():
+
+        def work(run: Run[tuple[Case, Case]]) -> tuple[Case, Case]:
+            run.stage = "loading the model"
+            scorer = bench.scorer(name.strip())
+            return scored(left, scorer, bench.settings, run.watch), scored(right, scorer, bench.settings, run.watch)
+
+        state.keep_run(run_id, start(workers(), work))
+        st.rerun()
+    wait_for(run_id, "Leaving out each passage, for both answers")
+    found = result_of(run_id)
+    return found if isinstance(found, tuple) else (left, right)
+
+
+heading("Compare", "Two cases, or two answers of one: settings that differ, words, passages, scores, verdicts.")
 chosen = pick()
 if chosen is not None:
     store = workbench().cases
     try:
-        (left, left_marks), (right, right_marks) = store.load_whole(chosen[0]), store.load_whole(chosen[1])
+        (left, left_marks), (right, right_marks) = side(store, chosen[0]), side(store, chosen[1])
     except GroundworkError as error:
         st.error(plain(str(error)))
         st.stop()
+    left, right = on_one_scale(left, right)
     found = compare_cases(left, right, review_of(left_marks), review_of(right_marks))
     if found.questions_differ:
         st.warning("The two questions are not the same; the answers cannot be held against each other.")
@@ -51,4 +102,6 @@ if chosen is not None:
     st.header("Answer, word by word")
     word_diff(found.words, left="the left answer", right="the right answer")
     aligned_passages(found)
+    if found.scores:
+        differences("Scores that differ", found.scores, "No score differs.")
     differences("Verdicts that differ", found.verdicts, "No verdict differs.")

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from engine.cases.query import Query
+from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 
 
@@ -112,3 +113,17 @@ def test_compare_shows_what_differs(app):
         "Passages",
         "Verdicts that differ",
     ]
+
+
+def test_two_answers_of_one_refined_case_are_compared(tmp_path):
+    components.cache.workbench.clear()
+    case = full_record()
+    store().save(case)
+    app = AppTest.from_file("../../pages/review/compare.py", default_timeout=60).run()
+    assert not app.exception
+    for label, name in (("Left answer", "A"), ("Right answer", "B")):
+        app = next(box for box in app.selectbox if box.label == label).set_value(name).run()
+    assert not app.exception
+    assert "Scores that differ" in [header.value for header in app.header]
+    shown = " ".join(str(frame.value.to_dict()) for frame in app.dataframe)
+    assert "settings.condition" in shown or "model" in shown

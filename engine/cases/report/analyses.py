@@ -133,5 +133,5 @@ NAMES = {
     "attr-rag": "Context selection (Attr-RAG)",
     "refinement": "Refinement",
     "facts": "Atomic facts (ARE)",
-    "steps": "Step-by-step retrieval (RAISE)",
+    "steps": "Step by step",
 }

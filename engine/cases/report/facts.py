@@ -5,6 +5,7 @@ A reviewer's verdict on a fact and the decision on an edit stand beside the mach
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from engine.cases.places import decisions, numbered, verdict_of
@@ -70,21 +71,27 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
 def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], review: Review) -> list[Block]:
     if not facts:
         return [plain("The answer says nothing that could be checked.")]
-    blocks: list[Block] = [plain(f"{record.measured}.", "note")] if record.measured else []
+    # What a verdict is worth is said once where it is the same for several facts.
+    counts = Counter(fact.ruling.note for fact in facts.values() if fact.ruling)
+    shared = {note for note, count in counts.items() if count > 1}
+    blocks: list[Block] = [plain(f"{note}.", "note") for note in dict.fromkeys((record.measured, *shared)) if note]
     for number, clause in enumerate(record.decomposition.clauses):
         own = {name: fact for name, fact in facts.items() if fact.clause == number}
-        rows = tuple(_fact_row(case, name, fact, review.overrides.get(f"fact:{name}")) for name, fact in own.items())
+        rows = tuple(
+            _fact_row(case, name, fact, review.overrides.get(f"fact:{name}"), shared) for name, fact in own.items()
+        )
         columns = ("Fact", "Text", "Machine's verdict", "p", "Evidence", "Reviewer's verdict")
         caption = f"Clause {number + 1}: {' '.join(clause.text.split())}"
         blocks.append(Table(caption, columns, rows, numeric=frozenset({3})))
     return blocks
 
 
-def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None) -> tuple[Cell, ...]:
+def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: set[str]) -> tuple[Cell, ...]:
     ruling = fact.ruling
     unsure = ", unsure" if ruling is not None and ruling.unsure else ""
     sure = ruling.scores.get(ruling.verdict) if ruling else None
-    note = "; ".join(filter(None, (MEANING[fact.outcome], ruling.note if ruling else "")))
+    own = ruling.note if ruling and ruling.note not in shared else ""
+    note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
     return (
         Cell(name),
         Cell(fact.fact.text, note=_split_by(fact)),

@@ -48,7 +48,7 @@ def _made(run: Solution) -> tuple[tuple[str, str], ...]:
         ("Corpus", run.corpus),
         ("Embedder", run.embedder),
         ("T, the similarity that a passage has to reach", "none" if run.threshold is None else f"{run.threshold:.2f}"),
-        ("Cost", f"{cost.calls} calls, {cost.searches} searches, {written} tokens written, {cost.seconds:.1f} s"),
+        ("Cost", f"calls {cost.calls}, searches {cost.searches}, tokens written {written}, {cost.seconds:.1f} s"),
     )
     return tuple((name, value) for name, value in pairs if value)
 

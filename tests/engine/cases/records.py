@@ -86,7 +86,9 @@ def full_record() -> Case:
     case = _with(case, facts_of(case, Judges(WordVerifier()), SETTINGS, EMBEDDER, collection))
     labelled = replace(case, passages=(replace(case.passages[0], relevant=True), *case.passages[1:]))
     request = request_for(labelled, Scorer(), SETTINGS, gate="always", history=(0.2, 0.4))
-    report = refine_case(labelled, request, verifier=WordVerifier(), facts=(("The bridge was built.", "supportive"),))
+    report = refine_case(
+        labelled, request, verifier=WordVerifier(), facts=(("Hanna Lind built the bridge.", "supportive"),)
+    )
     case = _with(case, analysis_of(case, report, use_answer=False))
     case = _with(case, steps_of(case, "raise", Scorer(), collection, SETTINGS))
     return Case.from_dict(msgspec.json.decode(msgspec.json.encode(case)))

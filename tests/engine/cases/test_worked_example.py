@@ -1,0 +1,60 @@
+"""The worked example that ships: whole, readable by every page's types, and what it was made from is still there."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.attribute.attr_rag import AttrRag
+from engine.attribute.on_case import FaithfulnessReport, TokenMap
+from engine.attribute.used_supports import UsedSupports
+from engine.cases.store import CaseStore
+from engine.cases.worked_example import EXAMPLE, take_in
+from engine.evaluate.worked_example import CONDITIONS, CORPUS, QUESTION
+from engine.reason.on_case import solutions_of
+from engine.refine.report import reports_of
+from engine.samples import SAMPLES
+from engine.types import Attribution
+from engine.verify.on_case import record_of
+
+READERS = {
+    "occlusion": Attribution,
+    "attr-rag": AttrRag,
+    "token map": TokenMap,
+    "faithfulness": FaithfulnessReport,
+    "used x supports": UsedSupports,
+}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return CaseStore(tmp_path / "cases.sqlite")
+
+
+@pytest.fixture
+def case(store):
+    return store.load(take_in(store))
+
+
+def test_every_page_finds_its_analysis(case):
+    assert case.question == QUESTION
+    latest = {analysis.kind: analysis for analysis in case.analyses}
+    for kind, reader in READERS.items():
+        assert reader.from_dict(latest[kind].result).notes is not None
+    assert record_of(case).facts
+    (report,) = reports_of(case).values()
+    assert set(CONDITIONS) <= set(report.refinement.variants)
+    assert [solution.method for solution in solutions_of(case)] == ["raise"]
+
+
+def test_it_cites_passages_of_the_sample_as_they_stand(case):
+    (sample,) = (sample for sample in SAMPLES if sample.name == CORPUS)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sample.documents}
+    for passage in case.passages:
+        assert passage.text in texts[passage.document]
+
+
+def test_it_is_taken_in_once_and_stays_deleted(store, case):
+    assert take_in(store) == EXAMPLE
+    store.delete(EXAMPLE)
+    take_in(store)
+    assert store.rows() == []
