@@ -10,7 +10,7 @@ export TOKENIZERS_PARALLELISM := false
 # Test processes; each file stays in one of them.
 WORKERS ?= 2
 
-.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution docs screenshots clean
+.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution bench-evaluate docs screenshots clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m components.serve
@@ -27,11 +27,11 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser and not slow and not long"
 
-bench: bench-retrieval bench-models bench-attribution
+bench: bench-retrieval bench-models bench-attribution bench-evaluate
 
 # DATA names a folder of public sets; a bench that needs an absent one says so and goes on.
 DATA ?= data
-bench-retrieval bench-models bench-attribution: $(VENV)/.dev
+bench-retrieval bench-models bench-attribution bench-evaluate: $(VENV)/.dev
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA)
 	$(BIN)/python -m bench.scale --write
@@ -40,6 +40,8 @@ bench-models:
 	$(BIN)/python -m bench.language_model --data $(DATA)
 bench-attribution:
 	$(BIN)/python -m bench.attribution
+bench-evaluate:
+	$(BIN)/python -m bench.evaluate --write
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \

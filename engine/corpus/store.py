@@ -27,7 +27,7 @@ import numpy as np
 from engine.errors import CorpusError, StorageError
 from engine.models.protocols import Floats
 from engine.settings import Chunking
-from engine.types import Document, Passage, Value
+from engine.types import Document, Passage, Value, ready
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -72,6 +72,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     try:
+        ready(Manifest)
         manifest = msgspec.json.decode(data, type=Manifest)
     except msgspec.DecodeError as error:
         raise CorpusError(
@@ -188,6 +189,7 @@ def _damaged(folder: Path, reason: str) -> CorpusError:
 
 
 def _read_lines(path: Path, kind: type[T]) -> list[T]:
+    ready(kind)
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
         return [decoder.decode(line) for line in file]

@@ -58,7 +58,7 @@ class Evaluation(Value, frozen=True):
 def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estimate]:
     """What a config would run and the most that it would take; loads data and corpora, runs nothing."""
     planned = plan(config)
-    prepare(planned.examples.values(), (control or Control()).watch)
+    prepare(planned, (control or Control()).watch)
     return planned, estimate(planned, Tools(config), planned.units)
 
 
@@ -84,7 +84,7 @@ def evaluate(
     try:
         with FileLock(folder / ".lock", timeout=0):
             planned = plan(config)
-            prepare(planned.examples.values(), control.watch)
+            prepare(planned, control.watch)
             run = Run(planned, folder, control)
             cost = estimate(planned, tools or Tools(config), list(run.waiting))
             _begin(planned, text, folder, cost)
@@ -177,6 +177,11 @@ def draw(folder: Path) -> Evaluation:
 
 def report(evaluation: Evaluation) -> str:
     """The tables in Markdown under what they were run on."""
+    return "\n".join([report_head(evaluation), *(to_markdown(table) for table in evaluation.results.tables)])
+
+
+def report_head(evaluation: Evaluation) -> str:
+    """What was run on what, what failed, was left out or switched off, and where it departs from the paper."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
     lines = [
@@ -193,7 +198,7 @@ def report(evaluation: Evaluation) -> str:
         *_listed("Switched off", [*manifest.off, *evaluation.results.notes]),
         *_listed("Departs from the paper's setting", manifest.departures),
     ]
-    return "\n".join([*lines, *(to_markdown(table) for table in evaluation.results.tables)])
+    return "\n".join(lines)
 
 
 def _listed(title: str, said: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -100,10 +100,12 @@ def _bare(need: str) -> str:
     return need.removeprefix("a ").removeprefix("an ").removeprefix("the ")
 
 
-def prepare(examples: Iterable[Example], watch: Watch) -> None:
-    """Make the sample corpora that the examples lie in, where they are absent; others must be there already."""
+def prepare(planned: Plan, watch: Watch) -> None:
+    """Make the sample corpora that a study searches, where they are absent; others must be there already."""
+    if "a corpus" not in planned.study.needs:
+        return
     there = {corpus.name for corpus in list_corpora() if corpus.documents}
-    for name in dict.fromkeys(example.corpus for example in examples):
+    for name in dict.fromkeys(example.corpus for example in planned.examples.values()):
         if name in WORLDS and name not in there:
             Collection.create(name).ingest(files(ASSETS / "corpora" / name.replace("-", "_")), watch)
 

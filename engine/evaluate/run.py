@@ -70,6 +70,7 @@ class Run:
         self._running: set[Unit] = set()
         self._tries: Counter[Unit] = Counter()
         self._unserved: list[Unit] = []  # units that met a server error since the last one that ended
+        self._stop: Stopped | None = None
         self._start, self._ended = time.monotonic(), 0
 
     @property
@@ -80,17 +81,22 @@ class Run:
     def go(self, pool: Pool) -> list[Row]:
         """Run what is left; the rows of all units in the plan's order.
 
-        Raises `Cancelled`, `ServerError`, `BudgetSpent`: what has a row is kept, and the run can be resumed.
+        Raises `Cancelled`, `ServerError`, `BudgetSpent`: what has a row is kept, and the run can be resumed. Units that
+        are under way when the server or the budget ends are waited for, so that what they cost is not lost.
         """
         self._tell()
-        while self.waiting or self._running:
+        while self._running or (self.waiting and self._stop is None):
             self.control.watch.step("units", len(self.rows), len(self.plan.units))
-            self._hand_out(pool)
+            if self._stop is None:
+                self._hand_out(pool)
             outcome = pool.take(POLL)
             if outcome is not None:
                 self._running.discard(outcome.unit)
                 self._take_in(outcome)
             self._tell()
+        if self._stop is not None:
+            kept = f"{len(self.rows)} of {len(self.plan.units)} units are kept."
+            raise STOPPED[self._stop.kind](f"{self._stop.message} {kept}")
         return [self.rows[unit] for unit in self.plan.units]
 
     def _hand_out(self, pool: Pool) -> None:
@@ -132,8 +138,9 @@ class Run:
             raise Cancelled(outcome.message)
         self._unserved.append(outcome.unit)
         gone = len(self._unserved) >= TRIES and (len(set(self._unserved)) > 1 or not self._ended)
-        if outcome.kind == "BudgetSpent" or gone:
-            raise STOPPED[outcome.kind](f"{outcome.message} {len(self.rows)} of {len(self.plan.units)} units are kept.")
+        if outcome.kind == "BudgetSpent" or gone or self._stop is not None:
+            self._stop = self._stop or outcome
+            return
         self._again(outcome.unit, Failure(type=outcome.kind, message=outcome.message))
 
     def _tell(self) -> None:

@@ -7,12 +7,13 @@ came from data sets and models is escaped for each.
 from __future__ import annotations
 
 import csv
+import html
 import io
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from engine.cases.markup import escape
+from engine.cases.markup import visible
 from engine.evaluate.values import Cell, Column, Measure, Table
 
 ARROWS = {"": "", "higher": "↑", "lower": "↓"}
@@ -100,7 +101,7 @@ def to_markdown(table: Table) -> str:
 
 
 def _md(text: str) -> str:
-    return escape(text).replace("|", "\\|").replace("\n", " ")
+    return html.escape(visible(text), quote=False).replace("|", "\\|").replace("\n", " ")
 
 
 def to_latex(table: Table) -> str:

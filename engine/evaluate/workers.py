@@ -57,7 +57,7 @@ class Worker:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.endswith(b"\n"):
-                self._said.put((self, msgspec.json.decode(line, type=Done | Stopped)))
+                self._said.put((self, line))
         self._said.put((self, None))
 
     def end(self) -> None:
@@ -66,7 +66,7 @@ class Worker:
         self.process.wait()
 
 
-Said = Done | Stopped | None
+Said = bytes | None
 
 
 class Processes:
@@ -102,7 +102,7 @@ class Processes:
         task, worker.task = worker.task, None
         if said is not None:
             self._idle_deaths = 0
-            return said
+            return msgspec.json.decode(said, type=Done | Stopped)
         self._workers[self._workers.index(worker)] = self._replaced()
         return Lost(unit=task.unit) if task is not None else None
 
