@@ -97,8 +97,9 @@ def select(query: Query) -> tuple[str, dict[str, str | int]]:
     else:
         ordered = column
     direction = "ASC" if query.ascending else "DESC"
+    last = "rowid DESC" if column == "updated" else "updated DESC, rowid DESC"
     statement = (
-        f"SELECT {COLUMNS} FROM cases WHERE {condition} ORDER BY {ordered} {direction}, updated DESC, rowid DESC"
+        f"SELECT {COLUMNS} FROM cases WHERE {condition} ORDER BY {ordered} {direction}, {last}"
         " LIMIT :limit OFFSET :offset"
     )
     return statement, {**values, "limit": query.limit, "offset": query.offset}

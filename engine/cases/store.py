@@ -11,6 +11,7 @@ import datetime
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -106,7 +107,7 @@ class CaseStore:
         query = search if isinstance(search, Query) else Query(text=search, limit=limit)
         with self._file.reading() as connection:
             found = connection.execute(*select(query)).fetchall()
-        return [CaseRow(**{**row, "tags": tuple(row["tags"].split("\n")[1:-1])}) for row in map(dict, found)]
+        return [_line(dict(row)) for row in found]
 
     def count(self, query: Query) -> int:
         """How many cases a query finds, whatever its limit."""
@@ -191,6 +192,11 @@ class CaseStore:
                 history.append(append(case, history, draft, now(), key))
                 rows.add_mark(connection, history[-1])
         return case
+
+
+def _line(row: dict[str, Any]) -> CaseRow:
+    row["tags"] = tuple(row["tags"].split("\n")[1:-1])
+    return CaseRow(**row)
 
 
 def _copied(mark: Mark) -> Draft:
