@@ -22,7 +22,7 @@ from engine.verify.event_order import against, turned
 from engine.verify.gaps import missing
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
-LEAST = 0.5  # share of the fact's words that the sentence must hold for any edit
+LEAST = 0.5  # share of the fact's words that the sentence must hold for a name to be replaced
 COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
@@ -42,8 +42,6 @@ def anchored_edit(
     `lacking` are the numbers and names that may go: no other passage that speaks of the fact holds them.
     """
     sentence = evidence.text[anchor.start : anchor.end]
-    if anchor.share < LEAST:
-        return None
     candidates = options(fact, sentence, evidence, anchor, lacking)
     if not candidates:
         return None
@@ -86,6 +84,8 @@ def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], a
         return anchor.share >= DELETED and not left
     if change.kind in ("order of events", "opposite"):
         return not left
+    if change.kind == "name" and anchor.share < LEAST:
+        return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
         return False
     gone = set(anchor.lacking) - left

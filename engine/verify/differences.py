@@ -158,7 +158,7 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         for at, _, name in names(evidence)
         if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
-    new = [name for name in dict.fromkeys(_apart(theirs, claim)) if name.lower() not in said]
+    new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
     for start, end, name in mine:
         if name not in lacking or (anchored and any(c.isdigit() for c in name)):
             continue
@@ -169,11 +169,11 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
 
 
-def _apart(found: Iterable[str], claim: str) -> Iterator[str]:
-    """The names; of "Ada and Bea" where the claim holds one of them, each by itself."""
+def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:
+    """The names; "Ada and Bea" each by itself where no name of the claim is such a pair."""
+    pairs = any(" and " in name for _, _, name in mine)
     for name in found:
-        parts = name.split(" and ")
-        yield from parts if any(part in claim for part in parts) else [name]
+        yield from [name] if pairs else name.split(" and ")
 
 
 def _without_article(start: int, end: int, name: str) -> tuple[int, int, str]:

@@ -1,0 +1,81 @@
+"""The other methods on the same answer, and the entropy study; kept for the session, not in the case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from components import state
+from components.baselines import LABELS, baseline_text, baselines_table, entropy_table
+from components.cache import workbench, workers
+from components.fact_controls import Asked
+from components.html import plain
+from components.polling import poll, result_of
+from components.runs import Run, start
+from engine.corpus.collection import Collection, list_corpora
+from engine.models.registry import load_writer
+from engine.types import Case
+from engine.verify.baselines import NAMES, Baseline, run_baseline
+from engine.verify.decompose import decompose
+from engine.verify.entropy import Entropy, entropies
+from engine.verify.evidence import Sources
+from engine.verify.tools import load_tools
+from engine.verify.values import AreRecord
+
+
+def collection_of(case: Case) -> Collection | None:
+    """The case's corpus, if it is still there."""
+    known = {corpus.name for corpus in list_corpora()}
+    return workbench().collection(case.corpus) if case.corpus in known and case.corpus is not None else None
+
+
+def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
+    """Two folded studies: the methods that ARE is compared with, and the entropy of facts and sub-questions."""
+    with st.expander("Other methods on this answer: DRQA, RARR, CCVER, an EFEC-style editor"):
+        st.caption("Same passages, same verifier; without a language model sub-questions are made by rule.")
+        names = st.pills(
+            "Methods", NAMES, selection_mode="multi", default=NAMES, format_func=LABELS.__getitem__, key="others"
+        )
+        _button(f"others:{case.id}", "Run them", lambda run: _baselines(case, names, asked, run))
+        found = result_of(f"others:{case.id}")
+        if isinstance(found, tuple) and found:
+            baselines_table(found, record)
+            for one in found:
+                st.subheader(LABELS[one.name])
+                baseline_text(one, case.answer.text)
+    with st.expander("Entropy of the facts beside that of sub-questions"):
+        model = st.text_input("Scored by", "embedded", key="entropy_model", help="A model that gives probabilities.")
+        _button(f"entropy:{case.id}", "Compute the entropy", lambda run: _entropy(case, record, model, run))
+        measured = result_of(f"entropy:{case.id}")
+        if isinstance(measured, dict):
+            entropy_table(measured)
+
+
+def _button(name: str, label: str, work) -> None:  # type: ignore[no-untyped-def]
+    """A button that starts the work, its progress while it runs, and what went wrong with it."""
+    run = state.run_of(name)
+    if run is not None and run.running:
+        poll(name, label)
+        return
+    if st.button(label, key=f"start_{name}"):
+        state.keep_run(name, start(workers(), work, label=name))
+        st.rerun()
+    if run is not None and run.problem:
+        (st.info if run.was_cancelled else st.error)(plain(run.problem))
+
+
+def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
+    tools = load_tools(asked.verifier, judge=asked.judge)
+    sources = Sources(workbench().embedder, case.passages, collection_of(case))
+    text = case.answer.text
+    given = (sources, tools.verifier, asked.settings, tools.judge, run.watch)
+    return tuple(run_baseline(name, case.question, text, *given) for name in names)
+
+
+def _entropy(
+    case: Case, record: AreRecord | None, model: str, run: Run[Mapping[str, Entropy]]
+) -> Mapping[str, Entropy]:
+    found = record.decomposition if record is not None else decompose(case.answer.text)
+    facts = [fact.text for clause in found.clauses for fact in clause.facts]
+    return entropies(facts, load_writer(model), run.watch)

@@ -1,0 +1,91 @@
+"""The edits of a check: tracked changes, a decision on each in the case's history, and what is exported."""
+
+from __future__ import annotations
+
+import msgspec
+import streamlit as st
+
+from components.cache import workbench
+from components.facts import tracked_changes
+from components.html import chips, escape, plain, show, tag, visible
+from engine.cases.review import Draft, review_of
+from engine.errors import GroundworkError
+from engine.types import Case
+from engine.verify.backtrack import exact
+from engine.verify.export import Decision, accepted_text, as_markdown, proposed
+from engine.verify.values import AreRecord, Placed
+
+
+def decisions_of(case: Case, record: AreRecord) -> dict[str, Decision]:
+    """The last decision on each edit of this check; one on another check's edit does not count."""
+    marks = review_of(workbench().cases.history(case.id)).overrides
+    found: dict[str, Decision] = {}
+    for edit in record.edits:
+        mark = marks.get(f"edit:{edit.id}")
+        if mark is not None and mark.machine == proposed(edit) and mark.value in ("accepted", "rejected"):
+            found[edit.id] = "accepted" if mark.value == "accepted" else "rejected"
+    return found
+
+
+def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) -> None:
+    """Write a decision into the case's history and draw the page anew; say why not where it is refused."""
+    draft = Draft(
+        kind="override",
+        author=author,
+        value=value,
+        target=f"edit:{edit.id}",
+        reason=reason or f"{value} on the Facts page",
+        machine=proposed(edit),
+    )
+    try:
+        workbench().cases.add_mark(case.id, draft)
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+    else:
+        st.rerun()
+
+
+def edits_view(case: Case, record: AreRecord) -> None:
+    """The tracked changes, a decision on each, and what is exported."""
+    st.header("Tracked changes")
+    decided = decisions_of(case, record)
+    tracked_changes(record, decided)
+    if record.edits:
+        author = st.text_input("Reviewer", key="reviewer", persist_state="session", placeholder="your name", width=320)
+        for edit in record.edits:
+            edit_card(case, record, edit, decided.get(edit.id), author.strip())
+    else:
+        st.caption("No edit was found.")
+    st.caption("What you accept is put in, everything else is not: the downloads hold what is accepted.")
+    with st.container(horizontal=True):
+        st.download_button("Accepted text", accepted_text(record, decided), "answer.txt", "text/plain")
+        st.download_button("Report", as_markdown(record, decided), "facts.md", "text/markdown")
+        record_json = msgspec.json.encode(record.to_dict())
+        st.download_button("Record as JSON", record_json, "facts.json", "application/json")
+
+
+def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | None, author: str) -> None:
+    """One edit: what changes, why, on which fact and passage, and the decision."""
+    old, new = edit.old or "nothing", edit.new or "taken out"
+    status = decision or ("suggestion" if edit.status == "suggestion" else "open")
+    with st.container(border=True):
+        show(tag("div", tag("b", f"{escape(edit.id)}. ") + escape(f"{old} → {new}")))
+        show(chips([("status", status), ("fact", record.facts[edit.fact].fact.text), ("because", edit.why)]))
+        with st.expander(plain(f"The passage: {edit.evidence.title or edit.evidence.document}")):
+            st.text(visible(edit.evidence.text))
+        if edit.ruling is not None:
+            st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
+        if edit.status == "suggestion" and not exact(edit, record.answer):
+            st.caption("Its place is not certain, so it is not put in: change the answer by hand if you agree.")
+            return
+        reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="why, if you want to say it")
+        with st.container(horizontal=True):
+            for value, label in (("accepted", "Accept"), ("rejected", "Reject")):
+                pressed = st.button(
+                    f"{label} {edit.id}",
+                    key=f"{value}_{case.id}_{edit.id}",
+                    disabled=not author or decision == value,
+                    help=None if author else "Give your name first: the decision goes into the case's history.",
+                )
+                if pressed:
+                    decide(case, edit, "accepted" if value == "accepted" else "rejected", author, reason)
