@@ -40,6 +40,7 @@ bench-models:
 	$(BIN)/python -m bench.language_model --data $(DATA)
 bench-attribution:
 	$(BIN)/python -m bench.attribution
+	$(BIN)/python -m bench.recolour
 bench-evaluate:
 	$(BIN)/python -m bench.evaluate --write
 

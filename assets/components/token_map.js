@@ -59,7 +59,7 @@ export default function (component) {
   const grid = make("div", "grid");
   const cells = [];
   const sums = [];
-  for (const passage of data.passages) {
+  for (const [place, passage] of data.passages.entries()) {
     const card = make("section", "card");
     const head = make("div", "head");
     const sum = make("span", "sum");
@@ -70,6 +70,7 @@ export default function (component) {
     const text = make("div", "text");
     const spans = passage.tokens.map((piece) => make("span", "", piece));
     text.append(...spans);
+    text.onpointerover = (event) => name(event.target, spans.indexOf(event.target), place);
     text.tabIndex = 0;
     text.setAttribute("role", "region");
     text.setAttribute("aria-label", "Passage " + passage.number);
@@ -88,6 +89,14 @@ export default function (component) {
   };
   const total = (passage) => passage.reduce((sum, value) => sum + value, 0);
 
+  // The number of a piece, written when the pointer reaches it: thousands of titles at every click would be felt.
+  const name = (span, i, p) => {
+    if (i < 0) return;
+    const value = data.rows[chosen][p][i];
+    const said = under(value, chosen);
+    span.title = signed(value) + " " + data.unit + (said ? ", " + said : "");
+  };
+
   const choose = (row) => {
     const values = data.rows[row];
     const totals = values.map(total);
@@ -100,11 +109,9 @@ export default function (component) {
     const order = totals.map((_, p) => p).sort((a, b) => totals[b] - totals[a]);
     values.forEach((passage, p) => {
       passage.forEach((value, i) => {
-        const said = under(value, row);
         const share = top ? value / top : 0;
-        const span = cells[p][i];
-        span.style.background = Math.abs(share) < 0.02 || said.startsWith("under") ? "" : colour(share);
-        span.title = signed(value) + (said ? ", " + said : "");
+        const plain = Math.abs(share) < 0.02 || under(value, row).startsWith("under");
+        cells[p][i].style.background = plain ? "" : colour(share);
       });
       const said = passage.length === 1 ? under(totals[p], row) : "";
       const { sum, fill, card } = sums[p];

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -54,9 +56,10 @@ def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, s
     whole = sums.all_inner_texts()
     page.get_by_role("button", name="Sentence 1", exact=True).click()
     assert sums.all_inner_texts() != whole
-    titles = [span.get_attribute("title") for span in page.locator(".card .text span").all()]
-    assert all(title[0] in "+−" for title in titles)
-    page.get_by_role("radio", name="Sentences").click()
+    piece = page.locator(".card .text span").first
+    piece.hover()
+    expect(piece).to_have_attribute("title", re.compile(r"^[+−][\d.e-]+ nats"))
+    page.get_by_text("Sentences", exact=True).click()
     page.get_by_role("button", name="Leave each sentence out").click()
     expect(page.locator(".card .text span")).to_have_count(2)
     look(page, "attribution_sentences")

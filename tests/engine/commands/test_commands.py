@@ -83,6 +83,18 @@ def test_faithfulness_ends_with_a_summary(tiny_embedded):
     assert found[-1] == {"summary": {"n": 1, "unit": "case", "abpc": found[0]["abpc"], "interval": None}}
 
 
+def test_faithfulness_of_several_methods_is_a_line_each(tiny_embedded):
+    record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
+    fast = ("--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
+    found = lines(run("faithfulness", "-", *fast, "--method", "occlusion,attention", stdin=json.dumps(record)))
+    assert [line["method"] for line in found[:2]] == ["occlusion", "attention"]
+    assert found[0]["morf"][0] == found[1]["morf"][0] == found[1]["lerf"][0]
+    assert found[-1]["summary"]["methods"]["attention"]["abpc"] == found[1]["abpc"]
+    wrong = run("faithfulness", "-", "--method", "astrology", stdin=json.dumps(record))
+    assert wrong.exit_code == 2
+    assert "input-x-gradient" in wrong.output
+
+
 def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
     path = tmp_path / "records.jsonl"

@@ -1,0 +1,98 @@
+"""How long the browser takes to recolour the passages after a click in the answer: `python -m bench.recolour`.
+
+The page's own component is drawn in Chromium with random scores; a click is timed until the second frame after it, when
+style, layout and paint are done. No model and no server has a part in it. The section goes to bench/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+from typing import Any
+
+from bench.results import conditions, write_section
+from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
+
+PASSAGES, TOKENS, ANSWER, SENTENCES = 15, 150, 48, 4
+CLICKS = 20
+CHROMIUM = "/usr/bin/chromium"
+
+DRAW = """async ([source, style, data]) => {
+  document.body.innerHTML = '<style></style><div id="root"><div class="gw"></div></div>';
+  document.querySelector('style').textContent = style;
+  const module = await import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
+  module.default({ data, parentElement: document.getElementById('root') });
+}"""
+CLICK = """(index) => new Promise((done) => {
+  const button = document.querySelectorAll('button.tok')[index];
+  const start = performance.now();
+  button.click();
+  requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
+})"""
+
+
+def made_up(rng: random.Random) -> dict[str, Any]:
+    """What the component draws, with a row for the answer, each sentence and each token."""
+    rows = 1 + SENTENCES + ANSWER
+    each = ANSWER // SENTENCES
+    answer = [
+        {"text": f" word{t}", "row": 1 + SENTENCES + t, "sentence": t // each, "differs": False} for t in range(ANSWER)
+    ]
+    return {
+        "answer": answer,
+        "sentences": [[0, 0]] * SENTENCES,
+        "passages": [
+            {"number": p + 1, "title": f"Passage {p + 1}", "tokens": [f" token{i}" for i in range(TOKENS)]}
+            for p in range(PASSAGES)
+        ],
+        "rows": [[[rng.gauss(0, 1) for _ in range(TOKENS)] for _ in range(PASSAGES)] for _ in range(rows)],
+        "unit": "logit",
+        "colours": [NEGATIVE, POSITIVE],
+        "strength": STRENGTH,
+    }
+
+
+def measure() -> tuple[list[float], float]:
+    """Milliseconds from each click to its paint, and processor milliseconds of the page's main thread a click."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.evaluate(DRAW, [stylesheet("token_map.js"), stylesheet("token_map.css"), made_up(random.Random(0))])
+        tools = page.context.new_cdp_session(page)
+        tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = task_seconds(tools)
+        times = [float(page.evaluate(CLICK, index)) for index in range(CLICKS)]
+        own = 1000 * (task_seconds(tools) - before) / CLICKS
+        browser.close()
+    return times, own
+
+
+def task_seconds(tools: Any) -> float:
+    """Processor seconds of the main thread so far."""
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+
+
+def main() -> None:
+    times, own = measure()
+    line = f"- {own:.0f} processor ms of the page's main thread a click (aim: under 250 ms); until the second frame"
+    line += f" after it {statistics.median(times):.0f} ms (median), {min(times):.0f} ms (shortest)"
+    text = "\n".join(
+        (
+            "## A click in the answer recolours the passages",
+            "",
+            f"{PASSAGES} passages of {TOKENS} tokens, {CLICKS} clicks in Chromium. {conditions()} Load of the machine"
+            f" while it ran: {os.getloadavg()[0]:.0f}.",
+            "",
+            line,
+        )
+    )
+    print(text)
+    write_section("recolour", text)
+
+
+if __name__ == "__main__":
+    main()
