@@ -9,13 +9,21 @@ import pytest
 
 from engine.cases.canonical import canonical
 from engine.cases.places import leaves
-from engine.cases.replay import replay_here
+from engine.cases.replay import replay, replay_here
 from engine.cases.replay.kinds import kind_of, stripped
 from engine.cases.replay.outcome import Tools
 from engine.cases.replay.run import compared, recompute
 from engine.corpus.collection import Collection
 from engine.errors import ModelNotFound
+from engine.evaluate.refinement import refine_saved
+from engine.models.registry import load_writer
+from engine.models.verifier import load_entailment
+from engine.reason.on_case import steps_of
+from engine.settings import Settings
 from engine.types import Analysis, Case, Document
+from engine.verify.on_case import facts_of
+from engine.verify.task import Tools as Judges
+from engine.workbench import Workbench
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record
 
 KINDS = ("attr-rag", "occlusion", "used x supports", "facts", "refinement", "steps")
@@ -98,6 +106,32 @@ def test_a_whole_replay_names_the_altered_number_of_each_kind(record, kind, at_h
     drifted = [n.place for n in result.numbers if n.status == "drifted"]
     assert drifted == [f"analyses[{analysis.id}].{places[kind]}"]
     assert drifted[0] in result.summary
+
+
+@pytest.mark.long
+def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_named(sample_home):
+    """With the embedded models, over the process boundary, the results removed."""
+    changes = ["retrieval.k=6", "retrieval.keep=2", "refinement.max_new_tokens=24", "decoding.max_new_tokens=24"]
+    bench = Workbench(Settings().apply(changes))
+    case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="attr-rag")
+    collection, model = bench.collection("bench-chemistry"), load_writer("embedded")
+    judges = Judges(load_entailment())
+    bench.cases.add_analysis(case.id, facts_of(case, judges, bench.settings, bench.embedder, collection))
+    refine_saved(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
+    case = bench.cases.add_analysis(case.id, steps_of(case, "cot-rag", model, collection, bench.settings))
+    found = replay(case)
+    assert [(n.place, n.status, n.difference, n.floor) for n in found.numbers if n.status != "reproduced"] == []
+    places = {
+        "attr-rag": "regeneration.alphas.cosine[0]",
+        "facts": "report.after.attr_r",
+        "refinement": "refinement.signals.s1",
+        "steps": "steps[0].search.hits[0].score",
+    }
+    analyses = tuple(altered(a, places[a.kind]) if a.kind in places else a for a in case.analyses)
+    drifted = {
+        n.place for n in replay(msgspec.structs.replace(case, analyses=analyses)).numbers if n.status == "drifted"
+    }
+    assert drifted == {f"analyses[{a.id}].{places[a.kind]}" for a in case.analyses if a.kind in places}
 
 
 def test_the_copy_holds_no_number_of_a_result_but_ids_and_offsets_of_replies(record):

@@ -11,6 +11,7 @@ import html5lib
 import msgspec
 import pytest
 from html5lib import HTMLParser
+from html5lib.html5parser import ParseError
 from markdown_it import MarkdownIt
 
 from engine.cases.canonical import content_hash
@@ -83,7 +84,16 @@ CASES = {"full": full_case(), "hostile": hostile_case(), "bare": full_case(
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_html_parses_without_one_error(name):
-    parsed(html_report(CASES[name]))
+    tree = parsed(html_report(CASES[name]))
+    assert tree.find("body/main/section") is not None
+
+
+@pytest.mark.parametrize(("old", "new"), [("</section>", ""), ("</table>", ""), ("<!DOCTYPE html>", "")])
+def test_the_parser_of_these_tests_lets_no_error_pass(old, new):
+    html = html_report(full_case())
+    assert old in html
+    with pytest.raises(ParseError):
+        parsed(html.replace(old, new, 1))
 
 
 def test_nothing_in_a_case_becomes_markup_a_script_or_an_address():
