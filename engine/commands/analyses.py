@@ -16,6 +16,7 @@ from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
 from engine.attribute.on_case import FaithfulnessReport, faithfulness
 from engine.attribute.regeneration import regenerate
+from engine.attribute.scorer import banner, out_of_domain
 from engine.attribute.spans import Span
 from engine.commands.shared import emit, file_argument, model_option, progress, run_records, seed_option, set_option
 from engine.commands.shared import workbench as open_workbench
@@ -48,6 +49,8 @@ class Scored:
         self.prompt: Prompt = build_prompt(record.question, passages, settings.prompting)
         style = settings.prompting.citations
         self.answer: Answer = annotate(model.encode_answer(record.answer), len(passages), style)
+        written = banner(record.model or "imported", model.name)
+        self.notes = tuple(filter(None, (written, out_of_domain(model.name, None))))
         self.spans: tuple[Span, ...] = record.spans or ((0, len(record.answer)),)
         for start, end in self.spans:
             if not 0 <= start < end <= len(record.answer):
@@ -97,15 +100,15 @@ def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: 
     )
 
 
-def _line(identity: str, name: str, found: Attribution) -> dict[str, Any]:
+def _line(scored: Scored, name: str, found: Attribution) -> dict[str, Any]:
     kept = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor", "forwards", "backwards")
     data = found.to_dict()
     return {
-        "id": identity,
+        "id": scored.record.id,
         "method": name,
         **{key: data[key] for key in kept},
         "seconds": found.seconds,
-        "notes": data["notes"],
+        "notes": [*scored.notes, *data["notes"]],
     }
 
 
@@ -137,7 +140,7 @@ def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignme
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
         scored = Scored(record, scorer, bench.settings)
-        return [_line(record.id, name, attribute_record(bench, scorer, scored, name, watch)) for name in names]
+        return [_line(scored, name, attribute_record(bench, scorer, scored, name, watch)) for name in names]
 
     run_records(file, AuditRecord, work)
 
