@@ -32,7 +32,13 @@ def analysis_section(case: Case, analysis: Analysis, number: int, review: Review
     stamp = analysis.stamp
     foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
     blocks = (*_drawn(case, analysis, review), plain(foot, "note"))
-    return Section(NAMES.get(analysis.kind, analysis.kind), blocks, id=f"analysis-{number}", level=3)
+    return Section(_title(case, analysis), blocks, id=f"analysis-{number}", level=3)
+
+
+def _title(case: Case, analysis: Analysis) -> str:
+    """The kind by its name; of several of a kind also the id, which says by whom."""
+    name = NAMES.get(analysis.kind, analysis.kind)
+    return name if sum(other.kind == analysis.kind for other in case.analyses) == 1 else f"{name}: {analysis.id}"
 
 
 def _drawn(case: Case, analysis: Analysis, review: Review) -> list[Block]:

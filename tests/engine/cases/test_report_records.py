@@ -178,6 +178,13 @@ def test_steps_show_what_was_kept_and_dropped_at_every_step(case):
     assert stored["final"]["reply"].split(".")[0] in html
 
 
+def test_two_records_of_one_kind_are_told_apart_by_their_heads(case):
+    steps = next(a for a in case.analyses if a.kind == "steps")
+    html = html_report(replace(case, analyses=(steps, replace(steps, id="steps:hyde:other"))))
+    assert "<h3>Step by step: steps:raise:scripted-scorer</h3>" in html
+    assert "<h3>Step by step: steps:hyde:other</h3>" in html
+
+
 def test_methods_of_the_records_are_defined_with_their_limits(case):
     html = html_report(case)
     bare = html_report(replace(case, analyses=()))
