@@ -24,7 +24,7 @@ from engine.verify.on_case import facts_of
 from engine.verify.task import Tools
 from engine.workbench import Workbench
 
-QUESTION = "Explain all the steps of isolating caffeine from tea."
+QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"
 CORPUS = "bench-chemistry"
 ATTRIBUTIONS = ("occlusion", "token map", "faithfulness", "used x supports")
 CONDITIONS = ("A", "B", "D", "E", "v2a", "v2c")
