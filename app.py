@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components.frame import draw_frame
+from components.reviewer import require_login
 from engine.home import ASSETS
 
 st.set_page_config(page_title="Groundwork", page_icon=str(ASSETS / "icon.png"), layout="wide")
@@ -29,5 +30,6 @@ page = st.navigation(
     },
     expanded=True,
 )
+require_login()
 draw_frame()
 page.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from engine.errors import GroundworkError, PromptTooLong, ServerError
@@ -30,9 +31,10 @@ def retry_after(error: Exception) -> float:
 
 def explain(error: Exception, model: Any, partial: str) -> GroundworkError:
     """The failure as an error of ours: what happened, what to do next. `model` is the `ServerModel`."""
-    text = str(error)
-    if any(words in text.lower() for words in TOO_LONG):
-        return PromptTooLong(f"The prompt is too long for {model.name}: {_short(text)}. Leave out some passages.")
+    if any(words in str(error).lower() for words in TOO_LONG):
+        return PromptTooLong(
+            f"The prompt is too long for {model.name}: {_short(error, model)}. Leave out some passages."
+        )
     if partial:
         return ServerError(
             f"{model.name} went away in the middle of its answer. Ask again; the text so far is kept.", partial
@@ -52,11 +54,14 @@ def _reason(error: Exception, model: Any) -> str:
     if isinstance(error, openai.RateLimitError):
         return f"{model.name} takes no more requests for now. Wait, or check the account's limits."
     if isinstance(error, openai.APIStatusError):
-        return f"{model.name} failed with status {error.status_code} ({_short(str(error))}). Try again later."
+        return f"{model.name} failed with status {error.status_code} ({_short(error, model)}). Try again later."
     return (
-        f"{model.name} cannot be reached ({_short(str(error))}). Check that the server runs and the address is right."
+        f"{model.name} cannot be reached ({_short(error, model)}). Check that the server runs and the address is right."
     )
 
 
-def _short(text: str) -> str:
+def _short(error: Exception, model: Any) -> str:
+    """The first line of what was said, without the key, which a server may say back."""
+    key = os.environ.get(model.key_env)
+    text = str(error).replace(key, "[key]") if key else str(error)
     return (text.strip().splitlines() or [""])[0][:200].rstrip(".")

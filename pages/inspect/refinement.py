@@ -14,6 +14,7 @@ from components.passage_labels import passage_labels
 from components.polling import result_of, wait_for
 from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
 from components.refinement_scores import fact_table, score_table
+from components.reviewer import reviewer
 from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
@@ -89,7 +90,7 @@ def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Setti
 
 def passages_tab(case: Case, review: Review) -> None:
     """Mark passages; the rules and scores of the other tabs follow at once."""
-    author = st.text_input("Your name", key="reviewer", placeholder="who marks", persist_state="session")
+    author = reviewer("Your name")
     if not author.strip():
         st.caption("Give your name to mark passages: the case's history keeps who marked what.")
 

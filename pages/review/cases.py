@@ -11,6 +11,7 @@ from components.html import cell, escape, plain, show, tag
 from components.library import bin_list, case_table, note, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
+from components.reviewer import reviewer
 from components.runs import start
 from engine.cases.case_file import write_case_file
 from engine.cases.importers import LAYOUTS, read_cases
@@ -125,8 +126,7 @@ def review(case: Case) -> None:
     store = workbench().cases
     history = store.history(case.id)
     found, chain = review_of(history), check_chain(history, case.id, _key())
-    name = st.text_input("Reviewer", key="reviewer", persist_state="session", placeholder="your name", width=320)
-    author = name.strip()
+    author = reviewer()
 
     def add(draft: Draft) -> None:
         try:

@@ -13,6 +13,7 @@ from components.html import cell, plain
 from components.runs import start
 from engine.errors import GroundworkError
 from engine.home import home
+from engine.hosts import hosts
 from engine.models.registry import EMBEDDED, available_models, load_writer, local_folder
 from engine.models.self_test_record import checks_of
 from engine.versions import package_versions
@@ -117,8 +118,7 @@ def machine() -> None:
         "processor cores": os.cpu_count(),
         "device for models": device(),
         "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
-        "hosts contacted": "none, unless a served model is used",
-        "model hub": "off" if os.environ.get("HF_HUB_OFFLINE") == "1" else "asked when a model id is given",
+        "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in hosts()) or "none, unless one is named",
     }
     st.table(pd.DataFrame({"value": {key: str(value) for key, value in rows.items()}}))
     with st.expander("Versions"):

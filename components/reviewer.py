@@ -1,0 +1,62 @@
+"""Who marks: the person whom a login vouches for, else the name that is typed.
+
+Two logins are understood: Streamlit's own OpenID Connect (`[auth]` in .streamlit/secrets.toml) and a reverse proxy
+that puts the person's name into a header, which GROUNDWORK_USER_HEADER names; see docs/access.md.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+
+import streamlit as st
+
+from components.html import plain
+
+HEADER = "GROUNDWORK_USER_HEADER"
+LONGEST = 200  # characters of a name
+
+
+def require_login() -> None:
+    """Where OpenID Connect is configured, nobody passes without a login that is still valid."""
+    claims = st.user.to_dict()
+    if "is_logged_in" not in claims or identity(claims, time.time()):
+        return
+    st.title("Groundwork")
+    st.write("Log in to work with the cases and documents of this server.")
+    st.button("Log in", type="primary", on_click=st.login)
+    st.stop()
+
+
+def reviewer(label: str = "Reviewer") -> str:
+    """The name that goes into the history: the login's, which cannot be changed here, or the one that is typed."""
+    known = identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
+    if known:
+        st.caption(f"{label}: {plain(known)}, as logged in")
+        return known
+    return st.text_input(
+        label, key="reviewer", persist_state="session", placeholder="your name", width=320, max_chars=LONGEST
+    ).strip()
+
+
+def identity(claims: Mapping[str, object], now: float) -> str:
+    """Name and address of an OpenID Connect login; "" where there is none or its token has expired.
+
+    >>> identity({"is_logged_in": True, "name": "Ada Quill", "email": "ada@example.org", "exp": 9}, now=5)
+    'Ada Quill <ada@example.org>'
+    """
+    expires = claims.get("exp")
+    if not claims.get("is_logged_in") or (isinstance(expires, int | float) and expires <= now):
+        return ""
+    name, address = (_one_line(claims.get(key)) for key in ("name", "email"))
+    return f"{name} <{address}>" if name and address else name or address or _one_line(claims.get("sub"))
+
+
+def forwarded(header: str, headers: Mapping[str, str]) -> str:
+    """The person that a reverse proxy names in its header; "" where no header was agreed on."""
+    return _one_line(headers.get(header)) if header else ""
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value or "").split())[:LONGEST]

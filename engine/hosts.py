@@ -1,0 +1,43 @@
+"""Which hosts this process would contact as it is configured: by default none."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlsplit
+
+from engine.types import Value
+
+HUB = "https://huggingface.co"
+
+
+class Host(Value, frozen=True):
+    """A host that may be contacted, when and with what."""
+
+    address: str
+    when: str
+
+
+def hosts() -> tuple[Host, ...]:
+    """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
+    found = []
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() not in ("1", "true", "yes", "on"):
+        address = os.environ.get("HF_ENDPOINT") or HUB
+        found.append(
+            Host(address=_bare(address), when="a Hugging Face id is given for a model: its files are downloaded")
+        )
+    if server := os.environ.get("GROUNDWORK_CHROMA"):
+        found.append(Host(address=_bare(server), when="a collection is searched or changed: vectors and passage ids"))
+    if server := os.environ.get("OPENAI_BASE_URL"):
+        found.append(Host(address=_bare(server), when="a model is named openai:MODEL: question, passages and drafts"))
+    return tuple(found)
+
+
+def _bare(address: str) -> str:
+    """Scheme, host and port, without a user, a password or a query.
+
+    >>> _bare("https://user:secret@models.example:8443/v1?key=1")
+    'https://models.example:8443'
+    """
+    parts = urlsplit(address)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}"

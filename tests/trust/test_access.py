@@ -1,0 +1,173 @@
+"""Who can reach it, who marks, what is kept secret, who is contacted."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from components.reviewer import forwarded, identity
+from components.runs import start
+from engine.cases.report import html_report, markdown_report
+from engine.cases.store import CaseStore
+from engine.commands import main
+from engine.hosts import hosts
+from engine.models.registry import load_writer
+from tests.trust.replies import Replies
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KEY = "sk-planted-4f1c9a7be2d84c0f"
+SIGNING = "planted-signing-0123456789abcdef"
+
+
+def test_it_listens_on_this_machine_alone():
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    assert config["server"]["address"] == "127.0.0.1"
+    assert config["browser"]["gatherUsageStats"] is False
+    assert config["client"]["showErrorDetails"] == "none"
+
+
+@pytest.mark.slow
+def test_a_served_app_is_not_reached_by_another_address(tmp_path, prepared_home):
+    from tests.browser.conftest import App
+
+    others = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    served = App(prepared_home, tmp_path / "log.txt")
+    try:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=10):
+            pass
+        for other in {*others, "127.0.0.2"} - {"127.0.0.1"}:
+            with pytest.raises(OSError):
+                socket.create_connection((other, served.port), timeout=10).close()
+    finally:
+        served.stop()
+
+
+def test_a_login_names_the_reviewer_until_it_expires():
+    claims = {"is_logged_in": True, "name": "Ada\nQuill", "email": "ada@example.org", "exp": 100}
+    assert identity(claims, now=99) == "Ada Quill <ada@example.org>"
+    assert identity(claims, now=100) == ""
+    assert identity({**claims, "is_logged_in": False}, now=1) == ""
+    assert identity({"is_logged_in": True, "sub": "u-17"}, now=1) == "u-17"
+    assert identity({}, now=1) == ""
+
+
+def test_a_header_is_believed_only_where_it_was_agreed_on():
+    headers = {"X-Forwarded-Email": "ada@example.org"}
+    assert forwarded("", headers) == ""
+    assert forwarded("X-Forwarded-Email", headers) == "ada@example.org"
+    assert forwarded("X-Forwarded-Email", {}) == ""
+
+
+def marks_as(claims):
+    """A page with the reviewer's place alone, under a login of those claims."""
+    from unittest.mock import PropertyMock, patch
+
+    import streamlit as st
+
+    with patch.object(type(st.user), "to_dict", PropertyMock(return_value=lambda: claims)):
+        return AppTest.from_string(
+            "from components.reviewer import require_login, reviewer\nimport streamlit as st\n"
+            "require_login()\nst.text('marks: ' + reviewer())"
+        ).run(timeout=60)
+
+
+def test_nobody_passes_a_configured_login_and_a_name_is_not_typed():
+    out = marks_as({"is_logged_in": False})
+    assert [button.label for button in out.button] == ["Log in"]
+    assert not out.text
+    ada = marks_as({"is_logged_in": True, "name": "Ada"})
+    assert ada.text[0].value == "marks: Ada"
+    assert not ada.text_input
+    assert marks_as({}).text_input[0].label == "Reviewer"
+
+
+def test_by_default_no_host_is_named(monkeypatch):
+    for name in ("GROUNDWORK_CHROMA", "OPENAI_BASE_URL", "HF_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert hosts() == ()
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert [host.address for host in hosts()] == ["https://huggingface.co"]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("GROUNDWORK_CHROMA", f"http://user:{KEY}@chroma.example:8000")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://models.example/v1")
+    assert [host.address for host in hosts()] == ["http://chroma.example:8000", "https://models.example"]
+    assert KEY not in str(hosts())
+
+
+@pytest.fixture
+def planted(sample_home, monkeypatch, tmp_path):
+    """A key of a served model and a signing key in the environment."""
+    signing = tmp_path / "signing.key"
+    signing.write_text(SIGNING)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GROUNDWORK_SIGNING_KEY", str(signing))
+    return sample_home
+
+
+def run(*arguments: str) -> str:
+    """What a command says, good or bad, with the traceback of one that fails."""
+    done = CliRunner().invoke(main, list(arguments))
+    return f"{done.output}{done.exception!r}{done.exc_info}"
+
+
+def test_a_planted_key_is_sent_to_its_server_and_is_found_nowhere_else(planted, caplog, tmp_path):
+    caplog.set_level(logging.DEBUG)
+    good, bad = Replies("It is dissolved in hot water [cite_1]."), Replies(f"Bearer {KEY} may not do this", status=400)
+    asked = ("ask", "How is it recrystallized?", "--corpus", "bench-chemistry", "--method", "vanilla", "--json")
+    said = [run(*asked, "--model", served.model) for served in (good, bad)]
+    store = CaseStore(planted / "cases.sqlite")
+    case = store.load(store.rows(limit=1)[0].id)
+    said += [run("models"), run("self-test", bad.model), run("export", case.id)]
+    said += [run("review", case.id, "--reviewer", "Ada", "--note", "Seen.")]
+    for row in store.rows():
+        whole = store.load_whole(row.id)
+        said += [html_report(*whole), markdown_report(*whole), whole[0].to_dict().__repr__()]
+    assert good.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert "[key]" in said[1]
+    written = {str(p): p.read_bytes() for p in planted.rglob("*") if p.is_file()}
+    for secret in (KEY, SIGNING):
+        assert [text[:200] for text in said if secret in text] == []
+        assert [name for name, data in written.items() if secret.encode() in data] == []
+        assert secret not in caplog.text
+
+
+def test_a_planted_key_is_on_no_page_and_in_no_traceback(planted, caplog):
+    for name in ("workbench", "workers", "preparation", "further_preparation"):
+        getattr(components.cache, name).clear()
+    components.cache.preparation().future.result()
+    components.cache.further_preparation().future.result()
+    app = AppTest.from_file("../../app.py", default_timeout=120).run()
+    shown = ""
+    for page in ("pages/ask/ask.py", "pages/review/cases.py", "pages/review/settings.py"):
+        shown += str(app.switch_page(page).run().main)
+        assert not app.exception
+    bad = Replies(f"Bearer {KEY} may not do this", status=500)
+    writer = load_writer(bad.model)
+    writer.attempts = 1
+    failed = start(components.cache.workers(), lambda run: unexpected(writer), label="a run")
+    assert failed.future.exception(timeout=60) is not None
+    assert KEY not in shown + caplog.text + str(failed.problem)
+
+
+def unexpected(writer):
+    """A programming error with the model at hand: the log gets its traceback."""
+    assert writer.name
+    raise KeyError("an error that nobody expected")
+
+
+def test_the_command_line_tells_no_traceback(planted):
+    bad = Replies(f"Bearer {KEY} may not do this", status=400)
+    command = [sys.executable, "-m", "engine", "self-test", bad.model]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert "Traceback" not in done.stderr
+    assert KEY not in done.stdout + done.stderr
