@@ -110,7 +110,8 @@ def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
     if named:
         value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=visible) or named[0]
         open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
-    st.caption("Choose a line to open its case.")
+    if any(row.case for row in found.rows):
+        st.caption("Choose a line to open its case.")
     picked = st.dataframe(
         units(found.rows), hide_index=True, key=f"units_{listed.name}", on_select="rerun", selection_mode="single-row"
     )

@@ -106,8 +106,8 @@ def _bars(chart: go.Figure, series: Series, number: int, figure: Figure) -> None
 
 
 def _points(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
-    """Single values as open marks; a series with intervals (means among them) as a line on top."""
-    if _interval(series) is not None:
+    """Single values as open marks; a series of means (each over n values) as a line."""
+    if series.n:
         _line(chart, series, number, figure)
         return
     marker = {

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.cases.store import now
 from engine.evaluate.config import Config
 from engine.evaluate.example import Example
-from engine.evaluate.studies._cases import tokens_of
+from engine.evaluate.studies._are import given_answer
+from engine.evaluate.studies._cases import case_of, tokens_of
 from engine.evaluate.studies._drawing import notes, questions_in
 from engine.evaluate.study import Study
 from engine.evaluate.summary import measure, of_method
@@ -20,8 +22,11 @@ from engine.evaluate.values import Axis, Column, Estimate, Figure, Found, Result
 from engine.metrics import Entails
 from engine.progress import Watch
 from engine.refine.costs import metered
+from engine.types import Analysis, Case, Stamp, inputs_hash
 from engine.verify.decompose import decompose, plain
 from engine.verify.decomposer_scores import d_correct
+from engine.verify.values import Decomposition
+from engine.versions import package_versions
 
 RULES, MODEL = "rules", "model"
 VALUES = {
@@ -44,7 +49,17 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
         values[f"{level}_d_correct"] = d_correct(predicted, wanted, _entails(tools)) if wanted else None
     missing = {} if gold[1] else {"facts_n_c": "The gold has clauses and no facts."}
-    return Found(values=values, missing=missing, cost=meter.cost, unparsed=found.fallbacks)
+    case = _case(tools, unit, example, found, watch)
+    return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
+
+
+def _case(tools: Tools, unit: Unit, example: Example, found: Decomposition, watch: Watch) -> Case:
+    """The answer with what it was taken apart into."""
+    written, passages = given_answer(tools, unit, example, watch)
+    inputs = inputs_hash(example.question, passages, written.answer.text)
+    stamp = Stamp(model=found.made_by, inputs=inputs, versions=package_versions(), created=now())
+    analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found.to_dict())
+    return case_of(example, passages, written, analyses=(analysis,))
 
 
 def _entails(tools: Tools) -> Entails:

@@ -140,6 +140,7 @@ def test_the_decomposer_is_held_against_gold(tmp_path):
     tools, study = scripted("decomposer"), study_of("decomposer")
     example = next(load("bank-investigation-clauses"))
     found = study.run(tools, unit("rules"), example, Watch())
+    assert found.case.answer.text == example.answer and found.case.analyses[0].kind == "decomposition"
     assert found.values["clauses_n_c"] == 1.0 and found.values["clauses_d_correct"] == 1.0
     same = Example.from_dict({**example.to_dict(), "clauses": [{"text": "Nothing of the kind."}]})
     assert study.run(tools, unit("rules"), same, Watch()).values == {
