@@ -6,13 +6,16 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from engine.cases.case_file import read_case_file
 from engine.cases.report import html_report
 from engine.cases.review import Draft, append
 from engine.samples import FIRST_QUESTION
+from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
+from tests.engine.cases.test_report_records import with_edit
 
 LOOKS = [{}, {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}]
 
@@ -112,7 +115,9 @@ def test_axe_finds_nothing_on_the_pages(app, page, look):
 
 @pytest.fixture
 def report_file(tmp_path):
-    case = full_case()
+    """A case with a record of every kind, an edit among its facts, and one of a kind that has no section."""
+    case = with_edit(full_record())
+    case = replace(case, analyses=(*case.analyses, full_case().analyses[1]))
     marks = [append(case, (), Draft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")]
     path = tmp_path / "report.html"
     path.write_text(html_report(case, marks), encoding="utf-8")
@@ -132,7 +137,7 @@ def test_the_report_needs_no_script_and_asks_the_network_for_nothing(page, repor
     said = []
     page.on("console", lambda message: said.append(message.text))
     page.goto(report_file.as_uri())
-    expect(page.get_by_role("heading", level=1)).to_have_text("Why is the sky blue?")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Who built the bridge?")
     expect(page.get_by_role("table").first).to_be_visible()
     assert page.requests == [report_file.as_uri()]
     assert said == []
@@ -149,6 +154,8 @@ def test_on_paper_the_report_is_a4_and_its_folds_are_open(page, report_file, tmp
     text = " ".join(sheet.extract_text() for sheet in pdf.pages)
     assert "Stored values" in text  # inside a fold that is closed on the screen
     assert "Head hash" in text
+    assert "Every round of every fact" in text
+    assert "(edit 1, not decided)" in " ".join(text.split())
 
 
 def test_a_hostile_report_runs_nothing(page, tmp_path):
