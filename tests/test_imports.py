@@ -18,6 +18,7 @@ LEAVES = {
     "statistics",
     "progress",
     "home",
+    "hosts",
     "versions",
     "records",
     "lexical",
