@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
+from streamlit.testing.v1 import AppTest
 
 from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
@@ -11,13 +13,16 @@ from components.source_map import source_map_data
 from components.token_map import token_map_data
 from engine.answer.citations import annotate
 from engine.attribute.agreement import agreement
+from engine.attribute.attr_rag import attr_rag, scored_by, with_drops
 from engine.attribute.methods_run import ALONE, methods_run
 from engine.attribute.on_case import method_of, occlusion_of, sentence_occlusion_of, token_map_of
 from engine.attribute.scorer import banner, out_of_domain
 from engine.attribute.token_map import TokenMap
+from engine.models.scripted import ScriptedScorer
 from engine.records import AuditRecord
 from engine.settings import Settings
 from engine.types import Answer, Attribution, Case, Stamp
+from tests.engine.attribute.test_attr_rag import SETS, quote_wanted
 from tests.tiny import tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds <b>forty</b> litres.", "Ostrel lies north.")
@@ -113,3 +118,45 @@ def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
     expected = 30 * last["seconds"] / (last["forwards"] + 2 * last["backwards"])
     assert f"about {expected:.0f} s" in seconds_said(case, model, 30)
     assert seconds_said(case, "another", 30) == ""
+
+
+def draw_attr_rag(result):
+    from components.attr_rag import attr_rag_view
+    from engine.attribute.attr_rag import AttrRag
+
+    attr_rag_view(AttrRag.from_dict(result))
+
+
+def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text():
+    scorer = ScriptedScorer(lambda passages, words, t: -3.0 + sum("gamma" in text for text in passages.values()))
+    found = attr_rag("q", SETS, quote_wanted("beta"), score=scored_by(scorer, writer="quoting reader"))
+    app = AppTest.from_function(draw_attr_rag, kwargs={"result": found.to_dict()}, default_timeout=60).run()
+    assert not app.exception
+    drawn = "".join(str(html.proto.body) for html in app.get("html"))
+    assert "+3.00" in drawn and "not scored" not in drawn
+    assert "Written by quoting reader" in drawn
+    other = with_drops(found, scored_by(ScriptedScorer(lambda p, w, t: -1.0), writer="quoting reader"))
+    unscored = replace(other, drops=None)
+    again = AppTest.from_function(draw_attr_rag, kwargs={"result": unscored.to_dict()}, default_timeout=60).run()
+    assert "not scored" in "".join(str(html.proto.body) for html in again.get("html"))
+
+
+def draw_flags(result, case):
+    from components.flags import flags_view
+    from engine.attribute.token_map import TokenMap
+    from engine.settings import Gradient
+    from engine.types import Case
+
+    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Gradient())
+
+
+def test_flags_stand_beside_chance_and_the_trigger_beside_the_papers_verdict(case):
+    app = AppTest.from_function(
+        draw_flags, kwargs={"result": stored(case, "token map"), "case": case.to_dict()}, default_timeout=60
+    ).run()
+    assert not app.exception
+    drawn = "".join(str(html.proto.body) for html in app.get("html"))
+    assert "By chance a passage is high at a rate of" in drawn
+    assert "With 3 passages this rule flags almost everything" in drawn
+    assert "negative result" in drawn
+    assert any("No passage is marked" in caption.value for caption in app.caption)
