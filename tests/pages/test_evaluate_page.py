@@ -113,3 +113,17 @@ def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():
     assert chart.data[0].error_y.array[0] == pytest.approx(0.2)
     assert chart.data[0].error_y.arrayminus[0] == pytest.approx(0.1)
     assert chart.data[0].customdata[0][0] == "c1"
+
+
+def test_a_contour_has_its_levels_its_line_and_a_named_point():
+    grid = (0.0, 1.0)
+    series = (
+        Series(name="F1_RP", x=grid, y=grid, z=((0.0, 0.0), (0.0, 1.0))),
+        Series(name="best before editing", x=(0.4, 0.4), y=grid),
+        Series(name="ARE", x=(0.7,), y=(0.9,), low=(0.8,), high=(0.95,)),
+    )
+    axes = {"x": Axis(name="Attr_r"), "y": Axis(name="Pres")}
+    chart = drawn(Figure(name="f", title="F", kind="contour", series=series, **axes))
+    levels, line, point = chart.data
+    assert (levels.type, line.line.dash, point.text[0]) == ("contour", "dash", "ARE")
+    assert point.error_y.arrayminus[0] == pytest.approx(0.1)
