@@ -2,8 +2,8 @@
 
 The verifier's network and adapters (`engine.train.verifier`) on all-MiniLM-L6-v2 with one logit for (question,
 passage), by softmax over a gold passage and three hard negatives (`reranker_data`), bf16 autocast, a linear decay and a
-running mean of the weights. Minutes are processor time, so that a busy machine trains as long.
-`python -m bench.reranker` compares what comes out with best-sentence similarity.
+running mean of the weights. Minutes are processor time, so that a busy machine trains as long. No weights are shipped:
+none have been shown to beat best-sentence similarity.
 """
 
 from __future__ import annotations
