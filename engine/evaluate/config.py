@@ -30,7 +30,11 @@ CONFIGS = Path(__file__).with_name("configs")
 
 
 class Limit(Value, frozen=True):
-    """What a served model may be asked for over the whole run, earlier parts included; None: no limit."""
+    """What a served model may be asked for over the whole run, earlier parts included; None: no limit.
+
+    A unit that was cut off leaves no row, so that what it had taken is not known to the next part. Workers of their
+    own share what is left; units in flight can take it over the limit by one call each.
+    """
 
     calls: int | None = None
     tokens: int | None = None

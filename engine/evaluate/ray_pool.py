@@ -7,6 +7,7 @@ corpora on a Chroma server). Rows and case files come back to the process that s
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import msgspec
@@ -48,7 +49,8 @@ class RayPool:
         self._began = not self._ray.is_initialized()
         if self._began:
             variables = {"PYTHONPATH": str(ROOT), "GROUNDWORK_HOME": str(home())}
-            self._ray.init(log_to_driver=False, runtime_env={"env_vars": variables})
+            own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+            self._ray.init(log_to_driver=False, runtime_env={"env_vars": variables}, **own)
         self._free = [self._start() for _ in range(size)]
         self._running: dict[Any, tuple[Any, Unit]] = {}
 
@@ -68,6 +70,9 @@ class RayPool:
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead actor is replaced at once."""
+        if not self._running:  # Ray waits for something, never for nothing: the run is paused
+            time.sleep(seconds)
+            return None
         ended, _ = self._ray.wait(list(self._running), timeout=seconds)
         if not ended:
             return None
