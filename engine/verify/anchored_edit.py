@@ -17,7 +17,7 @@ from engine.progress import Watch
 from engine.text import content_words
 from engine.verify.anchor import Anchor
 from engine.verify.differences import Replacement, apply, replacements
-from engine.verify.edit import CANDIDATES, KIND, changes
+from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.verify.event_order import against, turned
 from engine.verify.gaps import missing
 from engine.verify.values import Change, Edit, Evidence, Ruling
@@ -26,7 +26,6 @@ LEAST = 0.5  # share of the fact's words that the sentence must hold for a name 
 COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
-ENOUGH = 0.4  # p(supportive) from which a supportive verdict stands
 
 
 def anchored_edit(
