@@ -57,9 +57,10 @@ def given_answer(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tu
     return Written(answer=answer, stamp=stamp), example.passages
 
 
-def sources_of(tools: Tools, example: Example) -> Sources:
-    """Where evidence may come from; `settings.verification.evidence_from` narrows it."""
-    collection = tools.collection(example.corpus) if example.corpus else None
+def sources_of(tools: Tools, example: Example, settings: Settings) -> Sources:
+    """Where evidence may come from; the corpus is opened only where `verification.evidence_from` wants it."""
+    wanted = example.corpus and settings.verification.evidence_from != "case"
+    collection = tools.collection(example.corpus) if wanted else None
     return Sources(embedder=tools.embedder, case=example.passages, collection=collection)
 
 
@@ -67,7 +68,7 @@ def checked(tools: Tools, unit: Unit, example: Example, settings: Settings, watc
     """ARE on the example's answer, with the whole record in the case."""
     written, passages = given_answer(tools, unit, example, watch)
     deciders = _deciders(tools)
-    sources, text = sources_of(tools, example), written.answer.text
+    sources, text = sources_of(tools, example, settings), written.answer.text
     record = check_answer(example.question, text, sources, deciders, settings.verification, watch)
     case = case_of(example, passages, written)
     case = replace(case, analyses=(analysis_of(case, record, settings),))
@@ -95,7 +96,7 @@ def revised(tools: Tools, unit: Unit, example: Example, settings: Settings, watc
     """A baseline on the example's answer; the case holds the answer as it was, the values what became of it."""
     written, passages = given_answer(tools, unit, example, watch)
     writer = tools.writer if _roles(tools) else None
-    text, sources = written.answer.text, sources_of(tools, example)
+    text, sources = written.answer.text, sources_of(tools, example, settings)
     name, how = unit.method, settings.verification
     found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch)
     missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence does not belong to clauses."}
