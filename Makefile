@@ -10,7 +10,7 @@ export TOKENIZERS_PARALLELISM := false
 # Test processes; each file stays in one of them.
 WORKERS ?= 2
 
-.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution bench-evaluate docs screenshots clean
+.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution bench-evaluate bench-trust docs screenshots clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m components.serve
@@ -31,7 +31,7 @@ bench: bench-retrieval bench-models bench-attribution bench-evaluate
 
 # DATA names a folder of public sets; a bench that needs an absent one says so and goes on.
 DATA ?= data
-bench-retrieval bench-models bench-attribution bench-evaluate: $(VENV)/.dev
+bench-retrieval bench-models bench-attribution bench-evaluate bench-trust: $(VENV)/.dev
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA)
 	$(BIN)/python -m bench.scale --write
@@ -43,6 +43,9 @@ bench-attribution:
 	$(BIN)/python -m bench.recolour
 bench-evaluate:
 	$(BIN)/python -m bench.evaluate --write
+# The long suites and the load want a machine to themselves: LONG=--long
+bench-trust:
+	$(BIN)/python -m bench.trust --write $(LONG)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \

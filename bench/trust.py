@@ -1,0 +1,130 @@
+"""The trust suites with their figures: `make bench-trust`.
+
+    python -m bench.trust                 the fast suites
+    python -m bench.trust --long          the long ones as well, and the load of 20 sessions
+    python -m bench.trust --write         into bench/RESULTS.md
+
+A suite is a set of test files; what is counted is what its tests report. The fuzzer and the load say their figures
+themselves. The load average before each part is said, since figures of a busy machine are no figures of the program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import parse
+
+from bench.results import conditions, write_section
+
+ROOT = Path(__file__).resolve().parent.parent
+SUITES = {
+    "hostile text": ("tests/browser/test_hostile_text.py", "tests/trust/test_plain_text.py"),
+    "bad files and inputs": ("tests/trust/test_bad_input.py", "tests/trust/test_fuzz_loaders.py"),
+    "load": ("tests/trust/test_load.py",),
+    "faults": ("tests/trust/test_faults.py", "tests/engine/corpus/test_kill.py", "tests/engine/corpus/test_index.py"),
+    "access": ("tests/trust/test_access.py", "tests/engine/test_offline.py"),
+    "supply chain": ("tests/trust/test_supply_chain.py",),
+}
+TRIALS, LONG_TRIALS = 1_000, 20_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the tests of a suite reported; `busy` is the load average before it."""
+
+    suite: str
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    busy: float
+
+
+def run_suite(name: str, files: tuple[str, ...], long: bool) -> Outcome:
+    """Run the suite's files and read their report."""
+    busy = os.getloadavg()[0]
+    with tempfile.NamedTemporaryFile(suffix=".xml") as report:
+        marked = [] if long else ["-m", "not long"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report.name}", *marked]
+        subprocess.run([*command, *files], cwd=ROOT, stdout=sys.stderr, check=False)
+        cases = list(parse(report.name).iter("testcase"))
+    failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    seconds = sum(float(case.get("time") or 0) for case in cases)
+    return Outcome(name, len(cases) - failed - skipped, failed, skipped, seconds, busy)
+
+
+def figures(module: str, *arguments: str) -> dict[str, Any]:
+    """The JSON line that a part prints."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def fuzz_line(found: dict[str, Any]) -> str:
+    """The fuzzer's figures in a sentence."""
+    return (
+        f"- Fuzzer: {found['files']:,} damaged files of twelve kinds, {found['read']:,} read, {found['refused']:,}"
+        f" refused with a typed error, {len(found['failures'])} other outcomes; slowest file {found['slowest_s']:.2f} s"
+        f" (limit 10), peak memory {found['peak_mb']:,} MB (limit: 1 GB over the imports)."
+    )
+
+
+def load_line(found: dict[str, Any]) -> str:
+    """The load's figures in a sentence."""
+    return (
+        f"- Load: {found['sessions']} sessions, {found['runs']} runs, {len(found['errors'])} errors,"
+        f" {len(found['mixed'])} mixed results; a question is answered at most {found['displaced']} places later than"
+        f" it was asked; {found['views']} views, p50 {found['view_p50_s']} s, p95 {found['view_p95_s']} s (aim: under"
+        f" 1, queueing included); memory {found['memory_early_mb']} MB early, {found['memory_late_mb']} MB late."
+    )
+
+
+def section(outcomes: list[Outcome], lines: list[str]) -> str:
+    """The section of RESULTS.md."""
+    rows = [f"| {o.suite} | {o.passed} | {o.failed} | {o.skipped} | {o.seconds:.0f} | {o.busy:.1f} |" for o in outcomes]
+    return "\n".join(
+        (
+            "## Trust: hostile text, bad files, load, faults, access, supply chain",
+            "",
+            conditions(),
+            "",
+            "| suite | passed | failed | skipped | seconds of tests | load average before |",
+            "| --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+            *lines,
+        )
+    )
+
+
+def main() -> None:
+    """Run the suites that were asked for and print, or write, what they came to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--suites", nargs="*", choices=SUITES, default=list(SUITES), help="only these suites")
+    asked = parser.parse_args()
+    outcomes = [run_suite(name, SUITES[name], asked.long) for name in asked.suites if name != "load" or asked.long]
+    lines = []
+    if "bad files and inputs" in asked.suites:
+        trials = LONG_TRIALS if asked.long else TRIALS
+        lines.append(fuzz_line(figures("tests.trust.fuzz", "--trials", str(trials))))
+    if "load" in asked.suites and asked.long:
+        lines.append(load_line(figures("tests.trust.load")))
+    text = section(outcomes, lines)
+    print(text)
+    if asked.write:
+        write_section("trust", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""`python -m tests.trust.load --sessions 18 --rounds 11`: many users at once on one served app, and what it came to.
+
+Every session asks questions that carry its own run id, attributes its answer with a small model, and opens cases.
+A mixed result is a page that shows another session's run id. One JSON line says errors, mixed results, order, the
+seconds of actions that only view (from the request to the end of the script, queueing included) and the memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.trust.streamlit_client import Page, Session
+
+QUESTION = "How is the crude product of the acetaminophen experiment recrystallized? (run {run})"
+RUN = re.compile(r"\(run ([\w-]+)\)")
+
+
+class Book:
+    """What all sessions write down; one lock for all of it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.errors: list[str] = []
+        self.mixed: list[str] = []
+        self.asked: list[str] = []
+        self.answered: list[str] = []
+        self.views: list[float] = []
+        self.memory: list[int] = []
+
+    def note(self, name: str, value: Any) -> None:
+        """Add to one of the lists."""
+        with self.lock:
+            getattr(self, name).append(value)
+
+
+def check(book: Book, page: Page, run: str) -> None:
+    """The answer that is drawn is this run's own."""
+    headings = [m for text in page.texts if "gw-question" in text for m in RUN.findall(text)]
+    if set(headings) != {run}:
+        book.note("mixed", f"{run} saw {headings}")
+    for problem in page.problems:
+        book.note("errors", f"{run}: {problem}")
+
+
+def one_session(port: int, name: str, rounds: int, book: Book, server: psutil.Process) -> None:
+    """Ask, attribute, look at cases, again and again; an error is written down and ends the session."""
+    try:
+        session = Session(port)
+        session.wait(lambda page: "Question" in page.widgets)
+        for number in range(rounds):
+            one_round(session, f"{name}-{number}", book)
+            book.note("memory", server.memory_info().rss)
+        session.close()
+        book.views.extend(seconds for what, seconds in session.timings if what == "view")
+    except Exception as error:
+        book.note("errors", f"{name}: {type(error).__name__}: {error}"[:300])
+
+
+def one_round(session: Session, run: str, book: Book) -> None:
+    """One question to its attribution, and back over the pages that only show."""
+    session.open("", "turn")
+    session.fill("Question", QUESTION.format(run=run))
+    book.note("asked", run)
+    session.press("Ask")
+    mine = re.compile(rf"gw-question[^<]*>[^<]*\(run {re.escape(run)}\)")
+    page = session.wait(lambda p: "Cancel" not in p.widgets and bool(mine.search(p.said)))
+    book.note("answered", run)
+    check(book, page, run)
+    session.open("attribution", "turn")
+    session.fill("Scored by", "tiny-load")
+    session.rerun("turn")
+    session.press("Leave each passage out")
+    page = session.wait(lambda p: "Cancel" not in p.widgets and "gw-table" in p.said)
+    check(book, page, run)
+    for path in ("cases", "facts", ""):
+        page = session.open(path)
+        check(book, page, run)
+
+
+def displaced(book: Book) -> int:
+    """How many places at most a question was answered later than it was asked."""
+    order = {run: place for place, run in enumerate(book.asked)}
+    return max((place - order[run] for place, run in enumerate(book.answered)), default=0)
+
+
+def summary(book: Book, sessions: int, runs: int, seconds: float) -> dict[str, Any]:
+    """The figures of a load."""
+    views, memory = sorted(book.views), book.memory
+    fifth = max(1, len(memory) // 5)
+    return {
+        "sessions": sessions,
+        "runs": runs,
+        "errors": book.errors,
+        "mixed": book.mixed,
+        "displaced": displaced(book),
+        "view_p50_s": round(statistics.median(views), 2) if views else None,
+        "view_p95_s": round(views[int(0.95 * (len(views) - 1))], 2) if views else None,
+        "views": len(views),
+        "memory_early_mb": round(statistics.median(memory[fifth : 2 * fifth]) / 2**20) if memory else None,
+        "memory_late_mb": round(statistics.median(memory[-fifth:]) / 2**20) if memory else None,
+        "seconds": round(seconds),
+        "load_average_before": round(os.getloadavg()[2], 1),
+    }
+
+
+def in_chromium(port: int, count: int, book: Book, until: threading.Event) -> None:
+    """`count` tabs of a real browser that ask and look at cases until the others are through."""
+    from playwright.sync_api import expect, sync_playwright
+
+    from tests.browser.conftest import ARGUMENTS, CHROMIUM
+
+    expect.set_options(timeout=300_000)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            tabs = [browser.new_page() for _ in range(count)]
+            for number, tab in enumerate(tabs):
+                tab.goto(f"http://127.0.0.1:{port}/")
+                expect(tab.get_by_role("textbox", name="Question")).to_be_visible()
+                ask_in(tab, f"tab{number}-0")
+            turn = 0
+            while not until.is_set():
+                turn += 1
+                for number, tab in enumerate(tabs):
+                    expect(tab.get_by_role("heading", name=f"(run tab{number}-{turn - 1})")).to_be_visible()
+                    ask_in(tab, f"tab{number}-{turn}")
+            browser.close()
+    except Exception as error:
+        book.note("errors", f"Chromium: {type(error).__name__}: {error}"[:300])
+
+
+def ask_in(tab: Any, run: str) -> None:
+    """Ask in a tab of the browser."""
+    tab.get_by_role("textbox", name="Question").fill(QUESTION.format(run=run))
+    tab.get_by_role("button", name="Ask", exact=True).click()
+
+
+def load(prepared: Path, sessions: int, rounds: int, in_browser: int = 0) -> dict[str, Any]:
+    """Serve an app on a copy of a prepared data folder; let `sessions` users and `in_browser` tabs work on it."""
+    from tests.browser.conftest import App
+    from tests.trust.hostile import tiny_long
+
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        shutil.copytree(prepared, home)
+        tiny_long(home / "models" / "tiny-load")
+        served, book, started = App(home, Path(folder) / "log.txt"), Book(), time.monotonic()
+        server, through = psutil.Process(served.process.pid), threading.Event()
+        tabs = threading.Thread(target=in_chromium, args=(served.port, in_browser, book, through))
+        try:
+            if in_browser:
+                tabs.start()
+            with ThreadPoolExecutor(sessions) as pool:
+                for number in range(sessions):
+                    pool.submit(one_session, served.port, f"s{number}", rounds, book, server)
+            through.set()
+            if in_browser:
+                tabs.join()
+        finally:
+            served.stop()
+        return summary(book, sessions + in_browser, sessions * rounds, time.monotonic() - started)
+
+
+def main() -> None:
+    """Print the summary as one JSON line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sessions", type=int, default=18)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--tabs", type=int, default=2, help="of a real Chromium beside them")
+    parser.add_argument("--prepared", type=Path, help="a data folder with the sample corpora (default: made)")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = asked.prepared or Path(folder)
+        if asked.prepared is None:
+            os.environ["GROUNDWORK_HOME"] = folder
+            from engine.workbench import Workbench
+
+            Workbench().prepare_samples()
+        print(json.dumps(load(prepared, asked.sessions, asked.rounds, asked.tabs)))
+
+
+if __name__ == "__main__":
+    main()
