@@ -22,42 +22,49 @@ OWN = "the case's answer"
 
 
 def pick() -> tuple[str, str] | None:
-    """The two sides as `side` reads them; None where there is nothing to compare."""
+    """The two sides as `side` reads them, which is also how a link names them; None where there is no case."""
     rows = workbench().cases.rows(limit=LISTED)
-    names = {row.id: f"{row.question} ({row.model}, {row.updated[:16].replace('T', ' ')})" for row in rows}
+    # The id makes the label of each the only one of its kind: a select box finds its options by their labels.
+    names = {r.id: f"{r.question} ({r.model}, {r.updated[:16].replace('T', ' ')}, {r.id})" for r in rows}
     ids = list(names)
     if not ids:
         st.info("There is no case yet. Ask a question, or import an answer.")
         return None
     current = open_case_id()
-    first = ids.index(current) if current in names else 0
-    second = first if len(ids) < 2 else int(first == 0)
-    left, right = st.columns(2)
-    with left:
-        one = _side("Left", ids, names, first, "left")
-    with right:
-        other = _side("Right", ids, names, second, "right")
-    if one == other:
+    first = current if current in names else ids[0]
+    second = next((i for i in ids if i != first), first)
+    columns = st.columns(2)
+    with columns[0]:
+        left = _side("left", names, first)
+    with columns[1]:
+        right = _side("right", names, second)
+    if left == right:
         st.info("Both sides are the same answer. Choose another case, or another condition of a refined one.")
-    return one, other
+    return left, right
 
 
-def _side(label: str, ids: list[str], names: dict[str, str], index: int, key: str) -> str:
-    """A case, and of a refined one the answer of a condition."""
-    chosen = st.selectbox(
-        label, ids, index=index, format_func=lambda i: visible(names[i]), key=key, bind="query-params"
-    )
+def _side(name: str, names: dict[str, str], default: str) -> str:
+    """A case, and of a refined one the answer of a condition; the address names what is chosen."""
+    case_id, _, condition = st.query_params.get(name, default).partition(":")
+    case_id = case_id if case_id in names else default
+    ids, label = list(names), name.capitalize()
+    chosen = st.selectbox(label, ids, ids.index(case_id), format_func=lambda i: visible(names[i]), key=name) or default
+    options = [OWN, *_written(chosen)]
+    found = chosen
+    if len(options) > 1:
+        index = options.index(condition) if condition in options and chosen == case_id else 0
+        picked = st.selectbox(f"{label} answer", options, index, format_func=_titled, key=f"{name}_answer_{chosen}")
+        found = chosen if picked in (None, OWN) else f"{chosen}:{picked}"
+    if st.query_params.get(name) != found:
+        st.query_params[name] = found
+    return found
+
+
+def _written(case_id: str) -> tuple[str, ...]:
     try:
-        written = conditions(workbench().cases.load(chosen))
+        return conditions(workbench().cases.load(case_id))
     except GroundworkError:
-        return str(chosen)  # said where the two are loaded
-    if not written:
-        return str(chosen)
-    options = (OWN, *written)
-    name = st.selectbox(
-        f"{label} answer", options, format_func=_titled, key=f"{key}_answer_{chosen}", bind="query-params"
-    )
-    return str(chosen) if name == OWN else f"{chosen}:{name}"
+        return ()  # said where the two are loaded
 
 
 def _titled(name: str) -> str:

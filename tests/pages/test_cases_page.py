@@ -125,5 +125,17 @@ def test_two_answers_of_one_refined_case_are_compared(tmp_path):
         app = next(box for box in app.selectbox if box.label == label).set_value(name).run()
     assert not app.exception
     assert "Scores that differ" in [header.value for header in app.header]
-    shown = " ".join(str(frame.value.to_dict()) for frame in app.dataframe)
-    assert "settings.condition" in shown or "model" in shown
+    assert (app.query_params["left"], app.query_params["right"]) == ("0123456789ab:A", "0123456789ab:B")
+
+
+def test_a_link_names_both_sides_also_where_cases_share_a_question():
+    components.cache.workbench.clear()
+    for name in ("one", "two", "three"):
+        store().save(full_case(name))
+    refined = full_record()
+    store().save(refined)
+    app = AppTest.from_file("../../pages/review/compare.py", default_timeout=60)
+    app.query_params["left"], app.query_params["right"] = "two", f"{refined.id}:C2"
+    app = app.run()
+    assert not app.exception
+    assert {box.label: box.value for box in app.selectbox} == {"Left": "two", "Right": refined.id, "Right answer": "C2"}
