@@ -18,7 +18,7 @@ from engine.cases.worked_example import EXAMPLE
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, ROOT, App
 
 IMAGES = ROOT / "docs" / "images"
-WIDTH, COLOURS = 1280, 96
+WIDTH, COLOURS = 1280, 200
 SHOTS = (  # name, page, tab, theme, height, scrolled to
     ("ask", "", "", "light", 900, ""),
     ("corpora", "corpora", "", "light", 860, ""),
@@ -32,14 +32,18 @@ SHOTS = (  # name, page, tab, theme, height, scrolled to
 )
 
 
+DRAWN = """() => {
+  const title = document.querySelector('[data-testid=stMain] h1');
+  const busy = ['stStatusWidget', 'stSkeleton'].some(id => document.querySelector(`[data-testid=${id}]`));
+  return title && title.textContent !== 'Groundwork' && !busy && !document.querySelector('[data-stale=true]');
+}"""  # the title is the project's own as long as the samples are being prepared
+
+
 def settle(page: Page) -> None:
-    """Wait until the page's title stands and nothing runs or is stale."""
-    page.locator("[data-testid=stMain] h1").first.wait_for()
-    page.wait_for_timeout(800)
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=stStatusWidget]') && !document.querySelector('[data-stale=true]')"
-    )
-    page.wait_for_timeout(800)
+    """Wait until the page is drawn whole: nothing runs, nothing is stale, no placeholder is left."""
+    for _ in range(2):
+        page.wait_for_function(DRAWN)
+        page.wait_for_timeout(1000)
 
 
 def take(browser: Browser, url: str, shot: tuple[str, str, str, str, int, str]) -> bytes:
@@ -65,7 +69,7 @@ def take(browser: Browser, url: str, shot: tuple[str, str, str, str, int, str]) 
 def smaller(picture: bytes, path: Path) -> int:
     """Write a picture with few colours; return its size in bytes."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     return path.stat().st_size
 
 
