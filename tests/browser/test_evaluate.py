@@ -1,0 +1,79 @@
+"""A run from its cost to its start, and a point of a figure that opens its case."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from playwright.sync_api import expect
+
+from engine.cases.case_file import write_case_file
+from engine.cases.store import CaseStore
+from engine.evaluate.as_toml import as_toml
+from engine.evaluate.config import Config
+from engine.evaluate.evaluate import Manifest
+from engine.evaluate.values import Estimate, Row, Unit
+
+LONG = 400_000  # milliseconds: a busy machine
+
+
+def test_the_cost_comes_before_the_start(app, page, look):
+    page.goto(f"{app.url}/evaluate")
+    expect(page.get_by_role("heading", name="Evaluate")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Start")).to_be_disabled(timeout=LONG)
+    page.get_by_label("Examples (0: all)").fill("2")
+    page.get_by_label("Examples (0: all)").press("Enter")
+    expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    page.get_by_role("button", name="See the cost").click()
+    expect(page.get_by_text("At most, worked out")).to_be_visible(timeout=LONG)
+    look(page, "evaluate-cost")
+    page.get_by_role("button", name="Start").click()
+    # The tables at its end are the page test's: units take minutes on a busy machine.
+    expect(page.get_by_text(re.compile("of 6 units, (running|finished)"))).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("bench-chemistry; model reader")).to_be_visible(timeout=LONG)
+
+
+def test_a_point_opens_its_case_by_link(app, page, look):
+    _finished_run(app.home, "fabricated")
+    page.goto(f"{app.url}/evaluate?run=fabricated")
+    expect(page.get_by_text("needed by example")).to_be_visible(timeout=LONG)
+    points = page.locator(".js-plotly-plot").last.locator(".scatterlayer .points path")
+    expect(points.first).to_be_visible(timeout=LONG)
+    points.first.scroll_into_view_if_needed()
+    look(page, "evaluate-points")
+    points.first.click(force=True)
+    page.wait_for_url("**/attribution?case=attr-rag-chunks-0*", timeout=LONG)
+    expect(page.get_by_role("heading", name="Attribution")).to_be_visible(timeout=LONG)
+
+
+def _finished_run(home, name):
+    """A run of three units as it lies on the disk, with the library's first case as the case of each."""
+    folder = home / "evaluations" / name
+    (folder / "cases").mkdir(parents=True)
+    store = CaseStore(home / "cases.sqlite")
+    case = store.load(store.rows(limit=1)[0].id)
+    config = Config(study="attr-rag-chunks", data="bench-chemistry", methods=("top-10",), model="reader")
+    units = tuple(Unit(example=f"q{i}", method="top-10", seed=1337) for i in range(3))
+    rows = []
+    for number, unit in enumerate(units):
+        case_name = f"attr-rag-chunks-{number}"
+        (folder / "cases" / f"{case_name}.json").write_bytes(
+            write_case_file(msgspec.structs.replace(case, id=case_name))
+        )
+        values = {"needed": number + 1, "gold": 2, "found": 1, "recall": 0.5, "density": 0.2, "rouge_l": 0.3 * number}
+        rows.append(Row(unit=unit, state="done", values=values, case=case_name))
+    manifest = Manifest(
+        study=config.study,
+        shows=(),
+        config="",
+        data="",
+        units=units,
+        left_out={},
+        off=(),
+        departures=(),
+        cost=Estimate(),
+        versions={},
+    )
+    (folder / "config.toml").write_text(as_toml(config))
+    (folder / "run.json").write_bytes(msgspec.json.encode(manifest))
+    (folder / "units.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
