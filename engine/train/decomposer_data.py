@@ -60,7 +60,7 @@ def read_triples(path: Path) -> list[tuple[str, str, str]]:
 def sample(triples: Sequence[Triple], rng: random.Random) -> Row:
     """One text on one subject: its clauses are verbatim, their facts name the subject."""
     facts = [fact(t, rng) for t in rng.sample(list(triples), min(len(triples), rng.randint(1, MOST)))]
-    clauses = []
+    clauses: list[Row] = []
     while facts:
         size = 2 if rng.random() < 0.6 else 1
         group, facts = facts[:size], facts[size:]
