@@ -94,7 +94,8 @@ def _occlusion_again(case: Case, analysis: Analysis, model: LanguageModel, setti
     values = less(result)
     if missing:
         values.pop("placebo_floor", None)
-        values.get("details", {}).pop("placebo_floor_by_span", None)
+        for name in ("placebo_floor_by_span", "placebo_floor_by_token"):
+            values.get("details", {}).pop(name, None)
     return Outcome(values=values, floor=result.get("numerical_floor") or 0.0, why=missing)
 
 

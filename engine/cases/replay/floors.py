@@ -18,7 +18,7 @@ from engine.models.protocols import Embedder, Entailment, LanguageModel, TokenPr
 T = TypeVar("T")
 FLOOR_TEXTS = 40  # texts that the embedder's rounding is measured on
 FLOOR_PAIRS = 12  # pairs that the verifier's rounding is measured on
-FLOOR_ROWS = 6  # rows that a language model's rounding is measured on
+FLOOR_ROWS = 12  # rows that a language model's rounding is measured on
 
 
 def embedding_floor(embedder: Embedder, question: str, texts: Sequence[str]) -> float:

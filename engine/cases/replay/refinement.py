@@ -82,7 +82,7 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
         why, values["refinement"] = THRESHOLD, less(values["refinement"], {"threshold"})
     if not repeating.can.score:
         values = less(values, {"logprob"})
-    floors = {"entailments": floor}
+    floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows)}
     return Outcome(values=values, floor=_nats(request, value), floors=floors, why=why)
 
 
