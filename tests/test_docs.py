@@ -41,9 +41,10 @@ def commands():
     seen = set()
     for page in PAGES:
         for block in _BLOCK.finditer(page.read_text(encoding="utf-8")):
-            for line in "".join(part or "" for part in block.groups()).splitlines():
-                words = shlex.split(line, comments=True)
-                if words[:3] == ["python", "-m", "engine"] and tuple(words) not in seen:
+            for line in "".join(part or "" for part in block.groups()).replace("\\\n", " ").splitlines():
+                called = line.strip().startswith("python -m engine ")
+                words = shlex.split(line, comments=True) if called else []
+                if called and tuple(words) not in seen:
                     seen.add(tuple(words))
                     yield pytest.param(words[3:], id=f"{page.stem}: {' '.join(words[3:6])}"[:60])
 

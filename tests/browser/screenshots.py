@@ -27,7 +27,6 @@ SHOTS = (  # name, page, tab, theme, height, scrolled to
     ("faithfulness", "attribution", "Faithfulness", "light", 860, "Faithfulness"),
     ("refinement", "refinement", "Side by side", "light", 900, "Side by side"),
     ("facts", "facts", "", "light", 900, "Evidence from"),
-    ("steps", "steps", "", "light", 900, "Shown"),
     ("cases", "cases", "", "light", 900, ""),
 )
 
