@@ -130,6 +130,7 @@ NAMES = {
     "labels": "Labels that came with the answer",
     "occlusion": "Occlusion: without each passage",
     "occlusion of chunk sets": "Occlusion: without each chunk set",
+    "occlusion of sentences": "Occlusion: without each sentence of the passages that mattered most",
     "input x gradient": "Input x gradient",
     "integrated gradients": "Integrated gradients",
     "value-weighted attention": "Value-weighted attention",
