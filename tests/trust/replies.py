@@ -20,7 +20,7 @@ class Replies:
 
             def do_POST(self):
                 self.rfile.read(int(self.headers["content-length"]))
-                served.headers.append(dict(self.headers))
+                served.headers.append({name.lower(): value for name, value in self.headers.items()})
                 if status != 200:
                     return self._fail()
                 self.send_response(200)

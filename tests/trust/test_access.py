@@ -132,7 +132,7 @@ def test_a_planted_key_is_sent_to_its_server_and_is_found_nowhere_else(planted, 
     for row in store.rows():
         whole = store.load_whole(row.id)
         said += [html_report(*whole), markdown_report(*whole), whole[0].to_dict().__repr__()]
-    assert good.headers[0]["Authorization"] == f"Bearer {KEY}"
+    assert good.headers[0]["authorization"] == f"Bearer {KEY}"
     assert "[key]" in said[1]
     written = {str(p): p.read_bytes() for p in planted.rglob("*") if p.is_file()}
     for secret in (KEY, SIGNING):
