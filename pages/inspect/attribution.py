@@ -27,7 +27,6 @@ from engine.attribute.used_supports import UsedSupports
 from engine.cases.review import review_of, with_labels
 from engine.types import Case
 
-
 TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
 
 
