@@ -9,7 +9,7 @@ from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
 from engine.cases.store import CaseStore
 from engine.cases.worked_example import EXAMPLE, take_in
-from engine.evaluate.worked_example import CONDITIONS, CORPUS, QUESTION
+from bench.worked_example import CONDITIONS, CORPUS, QUESTION
 from engine.reason.on_case import solutions_of
 from engine.refine.report import reports_of
 from engine.samples import SAMPLES

@@ -1,6 +1,6 @@
 """Making the worked example that is kept with the project: one case with every analysis.
 
-    GROUNDWORK_HOME=$(mktemp -d) python -m engine.evaluate.worked_example
+    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example
 
 writes it anew (minutes; after a change of the shipped models). Each of its numbers carries the stamp of the run that
 made it, and replay scores them again as those of any other case.
