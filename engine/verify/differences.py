@@ -140,8 +140,8 @@ def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
 def names(text: str) -> list[tuple[int, int, str]]:
     """Runs of capitalised words with their spans, stop words and months left out.
 
-    >>> [name for _, _, name in names("The Gate met Ada Berg of the Bank")]
-    ['Gate', 'Ada Berg of the Bank']
+    >>> [name for _, _, name in names("The Gate met Ada Berg")]
+    ['Gate', 'Ada Berg']
     """
     found = [(m.start(), m.end(), m.group()) for m in _NAME.finditer(text) if not _common(m.group())]
     return [_without_article(start, end, name) for start, end, name in found]

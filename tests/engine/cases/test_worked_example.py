@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bench.worked_example import CONDITIONS, CORPUS, QUESTION
 from engine.attribute.attr_rag import AttrRag
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
 from engine.cases.store import CaseStore
 from engine.cases.worked_example import EXAMPLE, take_in
-from bench.worked_example import CONDITIONS, CORPUS, QUESTION
 from engine.reason.on_case import solutions_of
 from engine.refine.report import reports_of
 from engine.samples import SAMPLES
