@@ -32,6 +32,7 @@ def open_page(app, page, name):
 
 
 def settle(page):
+    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
     expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
     expect(page.locator("[data-stale=true]")).to_have_count(0)
 
