@@ -74,7 +74,7 @@ def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
     frames = []
     page.on("websocket", lambda socket: frames.append(socket))
     words.nth(1).click()
-    expect(page.locator(".gw[data-row]")).not_to_have_attribute("data-row", "0")
+    expect(page.locator(".gw[data-row]:visible")).not_to_have_attribute("data-row", "0")
     assert page.locator(".card .sum:visible").first.inner_text() != before
     assert frames == []
     expect(page.get_by_text("By chance a passage is high")).to_be_visible()
