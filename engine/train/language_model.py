@@ -221,6 +221,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--level", type=int, default=0, help="first step of the curriculum")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--batch-tokens", type=int, default=Recipe.batch_tokens)
     for name in asdict(Mixture()):
         parser.add_argument(f"--{name}", type=float, help="share of the samples; giving any replaces the two stages")
     return parser.parse_args(arguments)
@@ -245,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     level = options.level
     for number, (share, mixture) in enumerate(stages(options)):
         minutes = options.minutes * share
-        recipe = Recipe(minutes=minutes, level=level, seed=options.seed + number, mixture=mixture)
+        recipe = Recipe(minutes, options.batch_tokens, level=level, seed=options.seed + number, mixture=mixture)
         level = train(model, tokenizer, recipe, text, JOBS, options.out)["level"]
 
 

@@ -12,6 +12,7 @@ import torch
 from torch.nn.functional import cross_entropy, linear
 from transformers import Lfm2ForCausalLM
 
+from engine.models.embedder import fast_bfloat16
 from engine.train.batches import SOURCES, Batch
 
 WEIGHTS = (0.0, 0.1, 1.0, 1.0, 0.3, 6.0)  # by batches.CODES: none, prompt, answer, real, memory, cite
@@ -69,7 +70,7 @@ def losses(
     share = float(targets.sum()) / max(1.0, float((codes == 1).sum()))
     drawn = (codes == 1) & (torch.rand(codes.shape, generator=generator) < share)
     place = targets | drawn
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
         out = model.model(input_ids=ids[:, :-1], use_cache=False, output_hidden_states=heads is not None)
         logits = linear(out.last_hidden_state[place], model.lm_head.weight)
         naming = source_loss(heads, out.hidden_states, batch, apart) if heads is not None else torch.zeros(())

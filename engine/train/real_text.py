@@ -26,11 +26,12 @@ ASKS = ("What is said about {}?", "{}", "What is known about {}?", "{}?", "What 
 
 @dataclass(frozen=True)
 class RealQuestion:
-    """A question with the sentence that answers it and, where known, the short answer in that sentence."""
+    """A question with the sentence that answers it and, where known, the short answer and the sentences around it."""
 
     question: str
     sentence: str
     short: str = ""
+    around: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def located(question: str, passage: str, answers: str | list[str]) -> Iterator[R
     for answer in answers:
         for sentence in cut(passage):
             if tidy(answer) in sentence:
-                yield RealQuestion(question, sentence, tidy(answer))
+                yield RealQuestion(question, sentence, tidy(answer), cut(passage))
                 return
 
 
@@ -109,24 +110,33 @@ def neighbours(text: RealText, rng: random.Random, sentences: int) -> str:
     return " ".join(document[start : start + rng.randint(1, sentences)])
 
 
+def passage_with(known: RealQuestion, rng: random.Random, sentences: int) -> str:
+    """The question's sentence among its neighbours, `sentences` in all at most; alone where none are known."""
+    if known.sentence not in known.around:
+        return known.sentence
+    place = known.around.index(known.sentence)
+    start = max(0, place - rng.randrange(sentences))
+    return " ".join(known.around[start : max(place + 1, start + rng.randint(1, sentences))])
+
+
 def real_example(text: RealText, passages: int, rng: random.Random, sentences: int = 2, short: float = 0.0) -> Example:
     """A question and its sentence among other passages, most often of the same document."""
     if text.questions and rng.random() < 0.4:
-        known = rng.choice(text.questions)
+        chosen = rng.choice(text.questions)
+        target = passage_with(chosen, rng, sentences)
         others = [neighbours(text, rng, sentences) for _ in range(passages - 1)]
-        target, chosen = known.sentence, known
     else:
         document = rng.choice(text.documents)
-        start = rng.randrange(len(document))
-        target = document[start]
-        chosen = RealQuestion(cloze(target, rng), target)
-        rest = [s for s in document if s != target]
+        sentence = rng.choice(document)
+        chosen = RealQuestion(cloze(sentence, rng), sentence, around=document)
+        target = passage_with(chosen, rng, sentences)
+        rest = [s for s in document if s not in target]
         rng.shuffle(rest)
         others = rest[: passages - 1]
         others += [neighbours(text, rng, sentences) for _ in range(passages - 1 - len(others))]
     texts = [target, *others]
     rng.shuffle(texts)
     numbers = citation_numbers(len(texts), rng, Difficulty())
-    answer = chosen.short if chosen.short and rng.random() < short else target
-    asked = Asked(chosen.question, answer, chosen.short or target, numbers[texts.index(target)])
+    answer = chosen.short if chosen.short and rng.random() < short else chosen.sentence
+    asked = Asked(chosen.question, answer, chosen.short or chosen.sentence, numbers[texts.index(target)])
     return Example(tuple(texts), numbers, (asked,))

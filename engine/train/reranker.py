@@ -1,9 +1,9 @@
 """Train a re-ranker: `python -m engine.train.reranker --data DIR --minutes 25 --out FOLDER`.
 
 The verifier's network and adapters (`engine.train.verifier`) on all-MiniLM-L6-v2 with one logit for (question,
-passage), by softmax over a gold passage and three hard negatives (`reranker_data`), bf16 autocast, a linear decay and a
-running mean of the weights. Minutes are processor time, so that a busy machine trains as long. No weights are shipped:
-none have been shown to beat best-sentence similarity.
+passage), by softmax over a gold passage and three hard negatives (`reranker_data`), bf16 autocast where the processor
+has it, a linear decay and a running mean of the weights. Minutes are processor time, so that a busy machine trains as
+long. No weights are shipped: none have been shown to beat best-sentence similarity.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from engine.models.embedder import load_embedder
+from engine.models.embedder import fast_bfloat16, load_embedder
 from engine.models.verifier_network import EvidenceNetwork, base_network, collate, encode
 from engine.train.reranker_data import SETS, Ask, Ranking, first_stage, groups, hard_negatives, load_set
 from engine.train.verifier import Recipe, add_adapters, average, parameter_groups, save, trained
@@ -60,7 +60,7 @@ def train(network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * min(1.0, (step + 1) / 100) * (1.0 - progress)
         network.train()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
             logits = network(**collate(encode(tokenizer, pairs, LIMIT))).reshape(GROUPS, NEGATIVES + 1)
             loss = nn.functional.cross_entropy(logits, torch.zeros(GROUPS, dtype=torch.long))
         loss.backward()  # type: ignore[no-untyped-call]

@@ -1,9 +1,9 @@
 """Train the embedded verifier: `python -m engine.train.verifier --data DIR --minutes 90`.
 
 Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of all-MiniLM-L6-v2, its biases and norms, sixteen token
-types and a three-way head, by cross-entropy on the mixed pairs of `verifier_data`, bf16 autocast, a linear decay over
-the given time, and a running mean of the weights, which is what is saved. Then `verifier_calibration` fits scale,
-bias and thresholds on the dev halves.
+types and a three-way head, by cross-entropy on the mixed pairs of `verifier_data`, bf16 autocast where the processor
+has it, a linear decay over the given time, and a running mean of the weights, which is what is saved. Then
+`verifier_calibration` fits scale, bias and thresholds on the dev halves.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from engine.models.embedder import fast_bfloat16
 from engine.models.verifier import FOLDER
 from engine.models.verifier_network import ADAPTER, REST, EvidenceNetwork, base_network, collate, encode
 from engine.train.verifier_calibration import calibrate_folder
@@ -116,7 +117,7 @@ def train(network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * min(1.0, (step + 1) / 100) * (1.0 - progress)
         network.train()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
             loss = criterion(network(**inputs), labels)
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
