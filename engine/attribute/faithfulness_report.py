@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -34,6 +34,9 @@ from engine.progress import Watch
 from engine.settings import Faithfulness, Settings
 from engine.types import Analysis, Answer, Attribution, Case, Prompt, Value
 
+METHODS = ("input x gradient", "occlusion")  # what a report needs anyway
+FURTHER = ("integrated gradients", "value-weighted attention")  # rankings that cost passes of their own
+
 
 class FaithfulnessReport(Value, frozen=True):
     """Curves of the gradient and the occlusion ranking, the passage-level curve, random rankings, diagnostics."""
@@ -55,8 +58,14 @@ def rows_needed(passages: int, settings: Faithfulness) -> int:
     return 2 + (passages + 1) + 2 * steps + 2 * passages + settings.rankings * (steps - 2)
 
 
-def faithfulness_of(case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None) -> Analysis:
-    """MoRF, LeRF and ABPC of input x gradient and occlusion on the case's passages, beside random rankings.
+def faithfulness_of(
+    case: Case,
+    model: LanguageModel,
+    settings: Settings,
+    watch: Watch | None = None,
+    methods: Sequence[str] = METHODS,
+) -> Analysis:
+    """MoRF, LeRF and ABPC of the rankings on the case's passages, beside random rankings.
 
     `Cancelled` carries the analysis where random rankings were left out.
     """
@@ -71,17 +80,9 @@ def faithfulness_of(case: Case, model: LanguageModel, settings: Settings, watch:
 
     with count_forwards(model) as count:
         try:
-            return keep(faithfulness(model, prompt, answer, settings, watch))
+            return keep(faithfulness(model, prompt, answer, settings, watch, methods))
         except Cancelled as stopped:
             raise kept(stopped, keep) from stopped
-
-
-RELEVANCE: dict[str, Callable[..., Relevance]] = {
-    "input x gradient": input_x_gradient,
-    "integrated gradients": integrated_gradients,
-    "value-weighted attention": value_weighted_attention,
-}
-METHODS = ("input x gradient", "occlusion")
 
 
 def faithfulness(
@@ -94,7 +95,7 @@ def faithfulness(
 ) -> FaithfulnessReport:
     """The report of one prompt and answer, a curve a method; without gradients (`CannotDo`) there is none.
 
-    `methods` are "occlusion" and names of `RELEVANCE`; the diagnostics are those of input x gradient. A run that is
+    `methods` are names of `METHODS` and `FURTHER`; the diagnostics are those of input x gradient. A run that is
     stopped among the random rankings raises `Cancelled` whose `partial` is the report with fewer.
     """
     coded = model.encode(prompt)
@@ -102,7 +103,7 @@ def faithfulness(
     explained = content_mask(answer)
     relevance = input_x_gradient(model, prompt, answer, target=settings.gradient.target, watch=watch)
     left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, watch=watch)
-    rankings = {name: _ranking(name, model, prompt, answer, relevance, left_out, watch) for name in methods}
+    rankings = {name: _ranking(name, model, prompt, answer, settings, relevance, left_out, watch) for name in methods}
     found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
     by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
     explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
@@ -133,6 +134,7 @@ def _ranking(
     model: LanguageModel,
     prompt: Prompt,
     answer: Answer,
+    settings: Settings,
     gradient: Relevance,
     left_out: Attribution,
     watch: Watch | None,
@@ -141,7 +143,17 @@ def _ranking(
     coded = model.encode(prompt)
     if name == "occlusion":
         return passage_ranking(coded, left_out.scores[0], left_out.sources)
-    if name not in RELEVANCE:
-        raise InputError(f"There is no ranking of tokens by {name!r}. Choose of: occlusion, {', '.join(RELEVANCE)}.")
-    own = gradient if name == gradient.method else RELEVANCE[name](model, prompt, answer, watch=watch)
+    own = gradient if name == gradient.method else _further(name, model, prompt, answer, settings, watch)
     return token_ranking(own.by_span[0], removable(coded))
+
+
+def _further(
+    name: str, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None
+) -> Relevance:
+    """Relevance of every input token for the whole answer by one of `FURTHER`."""
+    if name == "integrated gradients":
+        how = settings.gradient
+        return integrated_gradients(model, prompt, answer, target=how.target, steps=how.integrated_steps, watch=watch)
+    if name == "value-weighted attention":
+        return value_weighted_attention(model, prompt, answer, watch=watch)
+    raise InputError(f"There is no ranking of tokens by {name!r}. Choose of: {', '.join((*METHODS, *FURTHER))}.")

@@ -105,7 +105,8 @@ def _faithfulness_again(
     prompt, answer, _ = subject(case, model, settings)
     # A probability moves by no more than its logarithm does.
     floor = token_floor(model, [(model.encode(prompt), [token.id for token in answer.tokens])])
-    return Outcome(values=less(faithfulness_of(case, model, settings).result), floor=floor)
+    methods = tuple(curve["ranking"] for curve in analysis.result["curves"])
+    return Outcome(values=less(faithfulness_of(case, model, settings, methods=methods).result), floor=floor)
 
 
 def _used_supports_again(

@@ -9,18 +9,18 @@ stand on the same rows. `options.rankings` names the extra ones.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from engine.attribute.attention import value_weighted_attention
-from engine.attribute.faithfulness import Curves, curves, removable, token_ranking
-from engine.attribute.faithfulness_report import FaithfulnessReport, faithfulness_of, rows_needed
-from engine.attribute.integrated_gradients import integrated_gradients
-from engine.attribute.relevance import Relevance
-from engine.attribute.spans import content_mask
-from engine.attribute.subject import subject
+from engine.attribute.faithfulness_report import (
+    FURTHER,
+    METHODS,
+    FaithfulnessReport,
+    faithfulness_of,
+    rows_needed,
+)
 from engine.errors import InputError
 from engine.evaluate.config import Config
 from engine.evaluate.example import Example
@@ -30,21 +30,16 @@ from engine.evaluate.study import Study
 from engine.evaluate.tools import Tools
 from engine.evaluate.values import Estimate, Found, Results, Row, Unit
 from engine.models.hooks import count_forwards
-from engine.models.protocols import LanguageModel
 from engine.progress import Watch
 from engine.refine.values import Cost
-from engine.settings import Settings
-from engine.types import Answer, Case, Prompt
-
-EXTRA = ("integrated gradients", "value-weighted attention")
 
 
 def extra(config: Config) -> tuple[str, ...]:
     """The rankings beside input x gradient, occlusion and random ones."""
-    asked = tuple(config.options.get("rankings", EXTRA))
-    strange = [name for name in asked if name not in EXTRA]
+    asked = tuple(config.options.get("rankings", FURTHER))
+    strange = [name for name in asked if name not in FURTHER]
     if strange:
-        raise InputError(f"{strange[0]!r} is no further ranking. Name of: {', '.join(EXTRA)}.")
+        raise InputError(f"{strange[0]!r} is no further ranking. Name of: {', '.join(FURTHER)}.")
     return asked
 
 
@@ -55,11 +50,10 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     with count_forwards(scorer) as count:
         written = tools.write(unit.seed)(example.question, example.passages, None, watch)
         case = case_of(example, example.passages, written)
-        analysis = faithfulness_of(case, scorer, settings, watch)
-        report = FaithfulnessReport.from_dict(analysis.result)
-        more = further(case, scorer, settings, extra(tools.config), watch)
+        analysis = faithfulness_of(case, scorer, settings, watch, (*METHODS, *extra(tools.config)))
     seconds = time.perf_counter() - start
-    found = {curve.ranking: curve for curve in (*report.curves, *more)}
+    report = FaithfulnessReport.from_dict(analysis.result)
+    found = {curve.ranking: curve for curve in report.curves}
     values: dict[str, Any] = {
         "abpc": {**{name: curve.abpc for name, curve in found.items()}, "random": report.random.mean},
         "abpc_nats": {name: curve.abpc_nats for name, curve in found.items()},
@@ -73,37 +67,10 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, case=replace(case, analyses=(analysis,)), cost=cost)
 
 
-def further(
-    case: Case, model: LanguageModel, settings: Settings, names: Sequence[str], watch: Watch
-) -> tuple[Curves, ...]:
-    """The curves of the further rankings."""
-    prompt, answer, _ = subject(case, model, settings)
-    coded = model.encode(prompt)
-    rankings: Mapping[str, Sequence[int]] = {
-        name: token_ranking(relevance_of(name, model, prompt, answer, settings, watch).by_span[0], removable(coded))
-        for name in names
-    }
-    if not rankings:
-        return ()
-    ids = [token.id for token in answer.tokens]
-    steps = settings.faithfulness.steps
-    return tuple(curves(model, coded, ids, content_mask(answer), dict(rankings), steps, watch).values())
-
-
-def relevance_of(
-    name: str, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch
-) -> Relevance:
-    """Relevance of every input token for the whole answer by a further method."""
-    if name == "integrated gradients":
-        how = settings.gradient
-        return integrated_gradients(model, prompt, answer, target=how.target, steps=how.integrated_steps, watch=watch)
-    return value_weighted_attention(model, prompt, answer, watch=watch)
-
-
 def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
     """One answer, then the rows of every ranking; integrated gradients take a forward and a backward a step."""
     settings, names = tools.settings(unit.seed), extra(tools.config)
-    steps = settings.gradient.integrated_steps if EXTRA[0] in names else 0
+    steps = settings.gradient.integrated_steps if "integrated gradients" in names else 0
     rows = rows_needed(len(example.passages), settings.faithfulness) + len(names) * 2 * settings.faithfulness.steps
     read = tokens_of(example.question, *(passage.text for passage in example.passages))
     forwards = rows + steps + len(names)
