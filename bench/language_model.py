@@ -31,12 +31,18 @@ from engine.settings import Decoding
 from engine.text import sentences
 from engine.train.jobs import LEVELS, Job, answering_prompt
 from engine.train.jobs_facts import AGREES, DISAGREES, IRRELEVANT, edit_job, facts_job, verdict_job
+from engine.train.jobs_reason import final_answer_job, sub_answer_job, sub_questions_job
 from engine.train.worlds import Asked, Difficulty, Example, answering_example, make_world
 from engine.types import Answer, Passage, Prompt, Segment
 
 DEFAULT = ASSETS / "models" / "language_model"
 SHORT = Decoding(max_new_tokens=60)
 COUNTS = (1, 5, 10, 15, 20, 30)
+REASONING = {
+    "RAISE: both sub-questions with their queries right": sub_questions_job,
+    "RAISE: sub-answer right": sub_answer_job,
+    "RAISE: final answer right": final_answer_job,
+}
 
 
 @dataclass(frozen=True)
@@ -199,8 +205,8 @@ def job_replies(model: HuggingFaceModel, job: Job, n: int) -> list[tuple[str, st
     rng = random.Random(f"held out {job.__name__}")
     made = []
     for _ in range(n):
-        prompt, right, _ = job(LEVELS[4], rng)
-        asked = Prompt(segments=(Segment(kind="instruction", text=prompt.text),))
+        *prompt, right, _ = job(LEVELS[4], rng)
+        asked = Prompt(segments=tuple(Segment(kind="instruction", text=piece.text) for piece in prompt))
         made.append((model.generate(asked, Decoding(max_new_tokens=90)).text.strip(), right.text))
     return made
 
@@ -230,6 +236,15 @@ def jobs(model: HuggingFaceModel, n: int) -> list[Row]:
         Row("verdict macro-F1", macro_f1(verdicts), n, "0.85"),
         Row("verdicts unparsed", share(unparsed), n, "< 0.02"),
     ]
+
+
+def reasoning(model: HuggingFaceModel, n: int) -> list[Row]:
+    """RAISE's jobs: both sub-questions as asked for, the sub-answer and the final answer as written."""
+    rows = []
+    for name, job in REASONING.items():
+        found = job_replies(model, job, n)
+        rows.append(Row(name, share([given == right for given, right in found]), n))
+    return rows
 
 
 def passage(text: str) -> Passage:
@@ -291,6 +306,7 @@ def table(folder: Path, n: int, data: Path) -> Iterator[Row]:
     yield from ranked_first(model, given, n)
     yield from by_passages(model, max(20, n // 5))
     yield from jobs(model, n)
+    yield from reasoning(model, n)
     yield from samples(model, n)
     yield from xquad(model, data, n)
     yield from speed(model, folder, given)

@@ -126,13 +126,16 @@ def base_network() -> tuple[EvidenceNetwork, Any]:
 
 
 def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
-    """The trained network in eval mode, adapter merged into the base, and the tokenizer."""
+    """The trained network in eval mode, adapter merged into the base, and the tokenizer; as many logits as trained."""
     from safetensors.torch import load_file
 
     network, tokenizer = base_network()
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     merge(network, load_file(folder / ADAPTER), config["lora_alpha"] / config["r"])
     rest = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
+    last = f"head.{len(network.head) - 1}.weight"
+    if len(rest[last]) != len(network.head[-1].weight):
+        network.head[-1] = nn.Linear(*reversed(rest[last].shape))
     unknown = network.load_state_dict(rest, strict=False).unexpected_keys
     if unknown:
         raise KeyError(f"{REST} has tensors that the network lacks: {', '.join(unknown)}")
