@@ -13,6 +13,7 @@ import json
 import random
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from engine.attribute.aggregate import passage_attribution
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
 from engine.home import ASSETS
+from engine.metrics import rouge_l
 from engine.models.huggingface import HuggingFaceModel
 from engine.settings import Decoding
 from engine.text import sentences
@@ -200,6 +202,22 @@ def samples(model: HuggingFaceModel, n: int) -> list[Row]:
     ]
 
 
+def long_answers(model: HuggingFaceModel) -> list[Row]:
+    """ROUGE-L (F) of "explain all the steps" on the chemistry sample by passages needed: the gold quotations alone."""
+    path = ASSETS / "corpora" / "bench_chemistry" / "questions.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    scores: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["kind"] == "long":
+            quotes = [passage(gold["quote"]) for gold in row["gold"]]
+            reply = model.generate(build_prompt(row["question"], quotes), Decoding(max_new_tokens=200))
+            scores[row["passages_needed"]].append(rouge_l(row["answer"], reply.text))
+    return [
+        Row(f"shipped samples, all the steps, {needed} passages needed: ROUGE-L", float(np.mean(found)), len(found))
+        for needed, found in sorted(scores.items())
+    ]
+
+
 def job_replies(model: HuggingFaceModel, job: Job, n: int) -> list[tuple[str, str]]:
     """(reply, right reply) of a job on held-out worlds."""
     rng = random.Random(f"held out {job.__name__}")
@@ -308,6 +326,7 @@ def table(folder: Path, n: int, data: Path) -> Iterator[Row]:
     yield from jobs(model, n)
     yield from reasoning(model, n)
     yield from samples(model, n)
+    yield from long_answers(model)
     yield from xquad(model, data, n)
     yield from speed(model, folder, given)
 
