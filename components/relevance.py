@@ -1,6 +1,8 @@
-"""Four-level relevance of the retrieved passages: the analyst's own and a model's, beside each other."""
+"""Four-level relevance of the retrieved passages: a reviewer's own and a model's, beside each other."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -8,15 +10,21 @@ from components import state
 from components.cache import workbench, workers
 from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
+from components.reviewer import reviewer
 from components.runs import start
+from engine.cases.review import Draft, review_of, withdrawals
+from engine.cases.step_ratings import rating, rating_target, reviewers_ratings
 from engine.errors import GroundworkError
 from engine.judge import judge_warning
 from engine.models.registry import load_writer
-from engine.reason.relevance import ANALYST, KIND, LEVELS, Rating, Ratings, rate, ratings_analysis, ratings_of
+from engine.reason.relevance import LEVELS, Rating, Ratings, rate, ratings_analysis, ratings_of
 from engine.reason.values import ReasonStep, Solution
 from engine.types import Case
 
 NOT_RATED = "not rated"
+
+Mark = Callable[[Rating], None]
+"""What to do with a level that a reviewer chose, or took back."""
 
 
 def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
@@ -25,8 +33,10 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     if not searched:
         st.caption("This run searched nothing, so there are no passages to rate.")
         return
-    raters = [r for r in _all(case) if (r.method, r.model) == (solution.method, solution.model)]
-    for ratings in raters:
+    raters = ratings_of(case, solution)
+    history = workbench().cases.history(case.id)
+    own = reviewers_ratings(solution, review_of(history))
+    for ratings in (*raters, *([own] if own.ratings else [])):
         shares = ", ".join(f"{name} {share:.0%}" for name, share in ratings.shares().items())
         show(
             tag(
@@ -38,37 +48,53 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     _ask_model(case, solution, key)
     numbers = [step.number for step in searched]
     chosen = st.selectbox("Step", numbers, format_func=lambda n: f"Step {n}", key=f"{key}_step") or numbers[0]
-    _rate_step(case, solution, next(s for s in searched if s.number == chosen), raters, key)
+    author = reviewer()
+    if not author:
+        st.caption("Give your name to rate passages: the case's history keeps who rated what.")
+
+    def mark(rated: Rating) -> None:
+        """Write a level, or take back what stands where there is none, and draw the page anew."""
+        target = rating_target(solution, rated.step, rated.passage)
+        drafts = (
+            [rating(solution, rated, raters, author)]
+            if rated.level
+            else withdrawals(history, "override", target, author)
+        )
+        _keep(case, drafts)
+
+    step = next(s for s in searched if s.number == chosen)
+    _rate_step(step, raters, own, mark, key=key, disabled=not author)
 
 
-def _all(case: Case) -> list[Ratings]:
-    return [Ratings.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == KIND]
-
-
-def _rate_step(case: Case, solution: Solution, step: ReasonStep, raters: list[Ratings], key: str) -> None:
-    """A row a passage: what the models say, and a choice for the analyst."""
-    own = ratings_of(case, solution, ANALYST)
+def _rate_step(
+    step: ReasonStep, raters: Sequence[Ratings], own: Ratings, mark: Mark, *, key: str, disabled: bool
+) -> None:
+    """A row a passage: what the models say, and a choice for the reviewer."""
+    options = (NOT_RATED, *LEVELS)
     for hit in (*step.kept, *step.dropped):
-        said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters if r.by != ANALYST]
+        said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters]
         left, right = st.columns([4, 1])
         left.text(visible(f"{hit.passage.title or hit.passage.document}: {hit.passage.text}"))
         if said:
             left.caption(plain("; ".join(said)))
         level = own.level(step.number, hit.passage.id)
-        options = (NOT_RATED, *LEVELS)
+        # The level is in the key: the choice starts from what stands, also where it was changed elsewhere.
         picked = right.selectbox(
             "Relevance",
             options,
-            index=options.index(level) if level else 0,
-            key=f"{key}_{step.number}_{hit.passage.id}",
+            index=options.index(level or NOT_RATED),
+            key=f"{key}_{step.number}_{hit.passage.id}_{level}",
+            disabled=disabled,
         )
-        if picked != (level or NOT_RATED) and picked != NOT_RATED:
-            _keep(case, own.with_rating(Rating(step=step.number, passage=hit.passage.id, level=picked)))
+        wanted = next((name for name in LEVELS if name == picked), None)
+        if wanted != level:
+            mark(Rating(step=step.number, passage=hit.passage.id, level=wanted))
 
 
-def _keep(case: Case, ratings: Ratings) -> None:
+def _keep(case: Case, drafts: Sequence[Draft]) -> None:
     try:
-        workbench().cases.add_analysis(case.id, ratings_analysis(case, ratings))
+        for draft in drafts:
+            workbench().cases.add_mark(case.id, draft)
     except GroundworkError as error:
         st.error(plain(str(error)))
         return

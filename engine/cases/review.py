@@ -192,6 +192,14 @@ def review_of(history: Sequence[Mark]) -> Review:
     )
 
 
+def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -> tuple[Draft, ...]:
+    """What has to be added so that no mark of this kind stands at a place: the last alone would uncover the others."""
+    withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
+    standing = (mark for mark in history if (mark.kind, mark.target) == (kind, target))
+    entries = (f"entry:{mark.number}" for mark in standing)
+    return tuple(Draft(kind="withdrawal", author=author, target=e) for e in entries if e not in withdrawn)
+
+
 def passage_of(mark: Draft) -> int | None:
     """The passage that a relevance label is about; None for every other mark."""
     place, _, number = mark.target.partition(":")

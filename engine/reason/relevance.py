@@ -1,16 +1,14 @@
-"""How far each retrieved passage helps its step, on four levels (RAISE, appendix C.3): by a model and by the analyst.
+"""How far each retrieved passage helps its step, on four levels (RAISE, appendix C.3): what a model says of it.
 
-Ratings by different raters are kept beside each other and never merged. A reply of the model that cannot be read is a
-rating without a level, counted as unparsed.
+Ratings by different raters are kept beside each other and never merged; people's are marks in the case's history
+(engine/cases/step_ratings.py). A reply of the model that cannot be read is a rating without a level, counted as
+unparsed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
-
-from msgspec.structs import replace
 
 from engine.judge import Level, judge_relevance
 from engine.models.protocols import Writer
@@ -19,7 +17,6 @@ from engine.reason.values import Solution
 from engine.types import Analysis, Case, Stamp, Value, inputs_hash
 
 KIND = "relevance to steps"
-ANALYST = "analyst"
 LEVELS: tuple[Level, ...] = ("none", "superficial", "partial", "full")
 
 
@@ -44,11 +41,6 @@ class Ratings(Value, frozen=True):
         """The level given to a passage at a step, None without one."""
         return next((r.level for r in self.ratings if (r.step, r.passage) == (step, passage)), None)
 
-    def with_rating(self, rating: Rating) -> Ratings:
-        """The ratings with this one in place of an earlier one of the same passage at the same step."""
-        others = tuple(r for r in self.ratings if (r.step, r.passage) != (rating.step, rating.passage))
-        return replace(self, ratings=(*others, rating))
-
     def shares(self, passages: Sequence[tuple[int, str]] | None = None) -> dict[str, float]:
         """Share of each level and of `unparsed` among the rated (step, passage) pairs; empty without any."""
         chosen = [r for r in self.ratings if passages is None or (r.step, r.passage) in set(passages)]
@@ -67,19 +59,14 @@ def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropp
     return Ratings(method=solution.method, model=solution.model, by=judge.name, ratings=tuple(ratings))
 
 
-def ratings_of(case: Case, solution: Solution, by: str) -> Ratings:
-    """What a rater has said of a run so far."""
-    wanted = _id(solution.method, solution.model, by)
-    found: dict[str, Any] | None = next((a.result for a in case.analyses if a.id == wanted), None)
-    empty = Ratings(method=solution.method, model=solution.model, by=by)
-    return Ratings.from_dict(found) if found is not None else empty
+def ratings_of(case: Case, solution: Solution) -> tuple[Ratings, ...]:
+    """What each rater has said of a run so far."""
+    found = (Ratings.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == KIND)
+    return tuple(r for r in found if (r.method, r.model) == (solution.method, solution.model))
 
 
 def ratings_analysis(case: Case, ratings: Ratings) -> Analysis:
     """The ratings as an analysis of the case; one a method, model and rater."""
     stamp = Stamp(model=ratings.by, inputs=inputs_hash(case.question, ()))
-    return Analysis(id=_id(ratings.method, ratings.model, ratings.by), kind=KIND, stamp=stamp, result=ratings.to_dict())
-
-
-def _id(method: str, model: str, by: str) -> str:
-    return f"{KIND}:{method}:{model}:{by}"
+    name = f"{KIND}:{ratings.method}:{ratings.model}:{ratings.by}"
+    return Analysis(id=name, kind=KIND, stamp=stamp, result=ratings.to_dict())

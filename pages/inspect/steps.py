@@ -115,7 +115,9 @@ def results(case: Case, model: str) -> None:
     left, right = st.columns(2)
     chosen = left.selectbox("Shown", range(len(runs)), first, format_func=names.__getitem__, key=f"shown_{case.id}")
     others = [i for i in range(len(runs)) if i != chosen]
-    beside = right.selectbox("Beside it", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
+    beside = None
+    if others:
+        beside = right.selectbox("Beside it", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
     run = runs[chosen if chosen is not None else first]
     shown = threshold_slider(case, run, model)
     labelled = calibrations().get(run.embedder)

@@ -8,7 +8,7 @@ from engine.models.scripted import ScriptedWriter
 from engine.reason.gold import primer_gold, primer_question, read, recall, retrieved
 from engine.reason.methods import method_of
 from engine.reason.options import Problem
-from engine.reason.relevance import ANALYST, Rating, Ratings, rate, ratings_analysis, ratings_of
+from engine.reason.relevance import Rating, Ratings, rate, ratings_analysis, ratings_of
 from engine.reason.solve import Means, solve
 from engine.types import Answer, Case, Hit, Passage, Stamp
 
@@ -82,18 +82,14 @@ def test_a_model_rates_every_passage_and_an_unreadable_reply_has_no_level(soluti
     assert len(rate(solution, ScriptedWriter(said), dropped=False).ratings) == 2
 
 
-def test_analyst_and_model_are_kept_beside_each_other(solution):
+def test_raters_are_kept_beside_each_other(solution):
     case = Case(id="c", question="Why?", passages=(), answer=Answer(text=""), stamp=Stamp(model="m"))
-    own = ratings_of(case, solution, ANALYST)
-    assert own.ratings == ()
-    own = own.with_rating(Rating(step=1, passage="a", level="none")).with_rating(
-        Rating(step=1, passage="a", level="full")
+    assert ratings_of(case, solution) == ()
+    one, other = (
+        Ratings(method="raise", model=solution.model, by=by, ratings=(Rating(step=1, passage="a", level=level),))
+        for by, level in (("judge", "none"), ("analyst", "full"))
     )
-    model = Ratings(
-        method="raise", model=solution.model, by="judge", ratings=(Rating(step=1, passage="a", level="none"),)
-    )
-    analyses = (ratings_analysis(case, own), ratings_analysis(case, model))
+    foreign = Ratings(method="hyde", model=solution.model, by="judge")
+    analyses = tuple(ratings_analysis(case, ratings) for ratings in (one, other, foreign))
     case = Case.from_dict({**case.to_dict(), "analyses": [a.to_dict() for a in analyses]})
-    assert ratings_of(case, solution, ANALYST).level(1, "a") == "full"
-    assert ratings_of(case, solution, "judge").level(1, "a") == "none"
-    assert len(own.ratings) == 1
+    assert ratings_of(case, solution) == (one, other)

@@ -1,0 +1,97 @@
+"""The Steps page without a browser: a reviewer's relevance levels go into the case's history, and back out."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from engine.cases.review import check_chain
+from engine.reason.relevance import Rating, Ratings, ratings_analysis
+from engine.types import Analysis
+from tests.engine.cases.samples import full_case
+from tests.engine.cases.test_step_ratings import solution  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+def app(solution):  # noqa: F811
+    """The page on a case with one run of two steps, which a model has rated."""
+    components.cache.workbench.clear()
+    case = full_case("first")
+    found = Ratings(
+        method="raise", model=solution.model, by="judge", ratings=(Rating(step=1, passage="a", level=None),)
+    )
+    run = Analysis(id=f"steps:raise:{solution.model}", kind="steps", stamp=case.stamp, result=solution.to_dict())
+    store().save(msgspec.structs.replace(case, analyses=(run, ratings_analysis(case, found))))
+    made = AppTest.from_file("../../pages/inspect/steps.py", default_timeout=60)
+    made.query_params["case"] = "first"
+    return made.run()
+
+
+def store():
+    return components.cache.workbench().cases
+
+
+def level(app, passage="a"):
+    return next(box for box in app.selectbox if box.label == "Relevance" and f"_{passage}_" in box.key)
+
+
+def rated(app, value, by="Ada"):
+    if by is not None:
+        next(field for field in app.text_input if field.label == "Reviewer").set_value(by).run()
+    level(app).select(value).run()
+    assert not app.exception
+
+
+def shown(app) -> str:
+    return " ".join(str(element.proto) for element in app.get("html"))
+
+
+def test_one_run_has_nothing_to_stand_beside_it(app):
+    assert not app.exception
+    assert "Beside it" not in [box.label for box in app.selectbox]
+
+
+def test_a_level_needs_a_name(app):
+    assert level(app).disabled
+    assert "Give your name" in " ".join(caption.value for caption in app.caption)
+
+
+def test_a_level_is_an_entry_of_the_history_beside_the_models(app):
+    rated(app, "full")
+    (mark,) = store().history("first")
+    assert (mark.author, mark.value, mark.machine) == ("Ada", "full", "judge: no level")
+    assert "step 1/passage a" in mark.target
+    assert level(app).value == "full"
+    assert level(app, "b").value == "not rated"
+    assert "reviewers" in shown(app)
+    assert "of 1 rated" in shown(app)
+
+
+def test_a_level_can_be_changed_and_taken_back(app):
+    rated(app, "full")
+    rated(app, "none", by="Bo")
+    assert level(app).value == "none"
+    rated(app, "not rated", by=None)
+    assert level(app).value == "not rated"
+    assert "reviewers" not in shown(app)
+    history = store().history("first")
+    assert [(m.kind, m.author) for m in history] == [
+        ("override", "Ada"),
+        ("override", "Bo"),
+        ("withdrawal", "Bo"),
+        ("withdrawal", "Bo"),
+    ]
+    assert not check_chain(history, "first").problem
+    rated(app, "partial", by=None)
+    assert level(app).value == "partial"
+
+
+def test_a_signed_off_case_takes_no_level_and_says_so(app):
+    from engine.cases.review import Draft
+
+    store().add_mark("first", Draft(kind="status", author="Ada", value="signed off"))
+    rated(app, "full")
+    assert len(store().history("first")) == 1
+    assert "signed off" in app.error[0].value
