@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from engine.verify.phrases import Tokens, phrase_start, subject_of, trimmed
+from engine.verify.phrases import Tokens, behind_subordinator, phrase_start, subject_of, trimmed
 from engine.verify.tagging import BE, finite, put_in
 
 
@@ -93,12 +93,14 @@ def predicates(fact: Tokens, subject: Tokens) -> list[Tokens]:
     lead = parts[0][0] if parts else None
     if len(parts) > 1 and len(parts[0]) <= 2 and parts[0][-1].tag in ("verb", "part", "prep") and len(parts[-1]) > 1:
         parts = [parts[0] + parts[-1][1:], *parts[1:]]
+    inner = behind_subordinator(fact[: cuts[0]])
+    named = subject if len(inner) == cuts[0] else subject_of(inner)  # "because a clerk keyed it and left"
     result = []
     for part in parts:
         helper = (
             [lead] if lead and lead.tag == "aux" and part[0].tag in ("part", "ing") and part is not parts[0] else []
         )
-        result.append([*subject, *helper, *part])
+        result.append([*(subject if part is parts[0] else named), *helper, *part])
     return result
 
 

@@ -11,9 +11,19 @@ def distributed(fact: Tokens) -> list[Tokens]:
     for i, token in enumerate(fact):
         if token.tag == "and" and token.low in ("and", "but", "as well as") and 0 < i < len(fact) - 1:
             items = _items(fact, i)
+            if items and _two_clauses(fact, i, items):
+                return [*distributed(fact[: i - (fact[i - 1].tag == ",")]), fact[i + 1 :]]
             if items:
                 return _one_each(fact, items)
     return [fact]
+
+
+def _two_clauses(fact: Tokens, at: int, items: list[tuple[int, int]]) -> bool:
+    """Is the last "item" the subject of a verb of its own, behind a comma: "paid Ann, and her takings agree"."""
+    start, end = items[-1]
+    end = next((i for i in range(end, len(fact)) if fact[i].tag not in ("noun", "num", "det", "pron", "and")), at)
+    opened = start == at + 1 < end and finite(fact[end]) and fact[at - 1].tag == ","
+    return opened and any(finite(t) for t in fact[: items[0][0]])
 
 
 def _one_each(fact: Tokens, items: list[tuple[int, int]]) -> list[Tokens]:
@@ -47,8 +57,15 @@ def _items(fact: Tokens, at: int) -> list[tuple[int, int]]:
         start = _item_start(fact, before, kind)
         if start and end < len(fact) - 1 and fact[end].tag in ("prep", "to") and fact[end].low == fact[start - 1].low:
             start, end = _phrase_with_of(fact, start - 1), _item_end(fact, end + 1)  # "A with x and B with y"
+        elif 0 < start < before and fact[start].tag == "num" and fact[start - 1].tag == "pron":
+            start -= _ends_in_number(fact[at + 1 : end])  # "leaving him 22 and Ann 34 per cent"
         spans = [(start, before), (at + 1, end)]
     return spans if all(a < b for a, b in spans) else []
+
+
+def _ends_in_number(item: Tokens) -> bool:
+    """Is the item somebody and what they get: a noun or pronoun, then a number with its unit."""
+    return len(item) > 1 and item[0].tag in ("noun", "pron") and any(t.tag == "num" for t in item[1:])
 
 
 def _phrase_with_of(fact: Tokens, end: int) -> int:
@@ -98,7 +115,8 @@ def _item_start(fact: Tokens, end: int, kind: str, shared: set[str] = frozenset(
     `shared` are prepositions that the other items hold too: the item may hold one.
     """
     if kind in ("part", "ing", "verb"):
-        return next((i for i in range(end - 1, max(-1, end - 6), -1) if fact[i].tag == kind), end)
+        found = next((i for i in range(end - 1, max(-1, end - 6), -1) if fact[i].tag == kind), end)
+        return end if found and fact[found - 1].tag in ("det", "num") else found  # "a boiling tube and using 20 mL"
     if kind in ("prep", "to"):
         return next((i for i in range(end - 1, -1, -1) if fact[i].tag == kind or finite(fact[i])), end)
     start = end

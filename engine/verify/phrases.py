@@ -44,6 +44,34 @@ def subject_of(main: Tokens) -> Tokens:
     return main[:verb] if verb else main[phrase_start(main, len(main)) :]
 
 
+def behind_subordinator(main: Tokens) -> Tokens:
+    """The last clause of `main` that a subordinator opens, with subject and verb of its own; else all of `main`."""
+    for i in range(len(main) - 3, 0, -1):
+        own = main[i + 1 :]
+        if main[i].tag == "sub" and main[i].low != "that" and not finite(own[0]) and any(map(finite, own)):
+            return own
+    return main
+
+
+def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
+    """(subject, predicate) of a relative clause with its head put in.
+
+    "who won" is said of the head; "during which Ann won" becomes "Ann won during HEAD", "which he bought" "he bought
+    HEAD".
+    """
+    led = segment[0].tag == "prep"
+    rest = segment[2:] if led else segment[1:]
+    verb = next((i for i, t in enumerate(rest) if finite(t)), None)
+    if segment[led].low not in ("which", "whom", "who", "that") or not verb or (not led and rest[0].tag != "pron"):
+        return head, segment[1:] if segment[0].low in ("which", "who", "that") else segment
+    if led:
+        return rest[:verb], [*rest[verb:], segment[0], *head]
+    end = verb + 1
+    while end < len(rest) and rest[end].tag in ("part", "adv") and rest[verb].tag == "aux":
+        end += 1
+    return rest[:verb], [*rest[verb:end], *head, *rest[end:]]
+
+
 def head_of(main: Tokens) -> Tokens:
     """The noun phrase that ends `main`, without its article's modifiers."""
     return main[phrase_start(main, len(main)) :] or main

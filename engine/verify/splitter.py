@@ -12,8 +12,18 @@ from collections.abc import Sequence
 
 from engine.models.alignment import NUMBER_WORDS
 from engine.verify.embedded import origins, predicates, taken_apart, titles
+from engine.verify.gapping import with_the_verb
 from engine.verify.lists import distributed
-from engine.verify.phrases import Tokens, head_of, joins, phrase_start, subject_of, trimmed
+from engine.verify.phrases import (
+    Tokens,
+    behind_subordinator,
+    head_of,
+    joins,
+    phrase_start,
+    relative,
+    subject_of,
+    trimmed,
+)
 from engine.verify.tagging import Token, finite, put_in, tokens
 
 Copied = tuple[int, int, int]
@@ -53,7 +63,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
     body, aside = _brackets(body)
     result: list[Tokens] = []
     subject: Tokens = []
-    for clause in _independent(body):
+    for clause in [whole for part in _independent(body) for whole in with_the_verb(part)]:
         done, subject = _clause(clause, subject)
         result.extend(done)
     result.extend(aside)
@@ -205,13 +215,12 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
         segment = segments[i]
         first = segment[0]
         if first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
-            rest = segment[1:] if first.tag == "rel" and first.low in ("which", "who", "that") else segment
             if head_of(main)[-1].tag == "num":
                 target.extend(segment)
                 continue
-            extra.append((head_of(main), list(rest)))
+            extra.append(relative(segment, head_of(main)))
             target = extra[-1][1]
-        elif _is_list(segments, i) or _closes_subject(main, segment):
+        elif _is_list(segments, i) or _closes_subject(main, segment) or _amount(segment):
             target.append(put_in(",", ","))
             target.extend(segment)
         elif not any(finite(t) for t in main) and any(finite(t) for t in segment) and finite(segment[0]):
@@ -223,7 +232,7 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
         elif first.tag in ("det", "noun") and not _counts(first) and not any(map(finite, segment)) and head_of(target):
             extra.append((head_of(target), [put_in("is", "aux"), *segment]))
         elif finite(first) and any(finite(t) for t in main):
-            extra.append((subject_of(main), list(segment)))
+            extra.append((subject_of(behind_subordinator(main)), list(segment)))
             target = extra[-1][1]
         else:
             target = main if not any(finite(t) for t in main) else target
@@ -234,6 +243,11 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
 def _counts(token: Token) -> bool:
     """A number word: "three in Mallow" is no apposition."""
     return token.low in NUMBER_WORDS
+
+
+def _amount(segment: Tokens) -> bool:
+    """A sum of money opens it: "EUR 24,000 on 19 March" is an item, no apposition."""
+    return len(segment) > 1 and segment[0].text.isupper() and segment[0].tag == "noun" and segment[1].tag == "num"
 
 
 def _is_list(segments: list[Tokens], i: int) -> bool:

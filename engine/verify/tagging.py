@@ -91,7 +91,9 @@ _REGULAR = _set(
     "score separate serve share sign specialise star start state stay stop stretch struggle study succeed suffer "
     "suggest supply support surround survive target tend touch trade train transfer travel treat turn use vary "
     "view visit vote want watch win work post approve withdraw print bank lodge count note rely point admit drop "
-    "grant issue hold pay alert dissolve heat cool filter wash collect dry weigh stir pour boil"
+    "grant issue hold pay alert dissolve heat cool filter wash collect dry weigh stir pour boil agree apply avoid "
+    "disagree emerge evolve expect inform learn migrate persuade prevent recommend recover satisfy solve suffice "
+    "transform translate"
 )
 _IRREGULAR_PAST = _set(
     "became began broke brought built bought came chose cut drew drove ate fell felt fought found flew forgot "
@@ -179,7 +181,7 @@ def _tag(word: str, before: list[Token], after: str) -> Tag:
     if low == "to":
         return "to"
     if low in FINITE_AUXILIARIES:
-        return "aux"
+        return "noun" if word == "May" and (before or after.isdigit()) else "aux"
     if low in ("be", "been", "being"):
         return "part"
     if low in RELATIVES:
@@ -211,13 +213,15 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     """Verb, participle or noun: by form, then by what stands before."""
     if last is not None and last.low in ("he", "she", "it", "they", "we") and _opens_clause(before):
         return "verb"
-    if low.endswith("ing") and len(low) > 5:
+    if (low.endswith("ing") and len(low) > 5) or low in ("using", "going", "doing", "lying", "dying"):
         return "noun" if last and last.tag in ("det",) else "ing"
     past = low in _IRREGULAR_PAST or (low.endswith("ed") and len(low) > 4)
     participle = low in _IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
     if past or participle:
         return _past(low, last, before, after, past, participle)
     if last is None or (last.tag in ("det", "prep", "num", "and") and not _verb_before(before)):
+        return "noun"
+    if last.low.endswith(("'s", "’s")):
         return "noun"
     if low in _IRREGULAR_PRESENT or (low.endswith("s") and _stem(low) in _REGULAR):
         return (
@@ -267,9 +271,12 @@ def _past(low: str, last: Token | None, before: list[Token], after: str, past: b
 
 
 def _verb_before(before: list[Token]) -> bool:
-    """Is there a finite verb since the last clause boundary."""
-    for token in reversed(before):
+    """Is there a finite verb since the last clause boundary: a mark, a subordinator, or ", and" before a subject."""
+    for i in range(len(before) - 1, -1, -1):
+        token = before[i]
         if token.tag in ("rel", "sub") or token.text in ";:":
+            return False
+        if token.tag == "and" and 0 < i < len(before) - 1 and before[i - 1].tag == ",":
             return False
         if token.tag in ("aux", "verb"):
             return True

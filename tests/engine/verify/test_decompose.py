@@ -121,3 +121,47 @@ def test_parsers_refuse_what_is_not_copied_or_leaves_words_out():
     assert parse_clauses("Ice melts.", "Ice melts. Steam rises.") is None
     assert parse_clauses("Steam rises.\nIce melts.", "Ice melts. Steam rises.") is None
     assert parse_facts("", "Ice melts.") is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The solid was dissolved in a boiling tube and using 20 mL of water.",
+            {"The solid was dissolved in a boiling tube and using 20 mL of water"},
+        ),
+        (
+            "The salt is dissolved in a beaker containing water and using 20 mL of acid.",
+            {
+                "The salt is dissolved in a beaker containing water",
+                "The salt is dissolved in a beaker using 20 mL of acid",
+            },
+        ),
+        (
+            "The mill banked 900 pounds, and its takings and deposits agree.",
+            {"The mill banked 900 pounds", "its takings and deposits agree"},
+        ),
+        (
+            "Five boats were built in Cork, three in Mallow and two in Youghal.",
+            {"Five boats were built in Cork", "three were built in Mallow", "two were built in Youghal"},
+        ),
+        (
+            "The will gave Ann's shares to Bea and ten to Cleo.",
+            {"The will gave Ann's shares to Bea", "The will gave ten to Cleo"},
+        ),
+        ("The sale left him 22 and Ann 34 per cent.", {"The sale left him 22", "The sale left Ann 34 per cent"}),
+        ("He owns two mills, which he bought in 2019.", {"He owns two mills", "he bought two mills in 2019"}),
+        ("It was a siege, during which Ada left.", {"It was a siege", "Ada left during a siege"}),
+        ("In May 2024 a letter asked for help.", {"In May 2024 a letter asked for help"}),
+        (
+            "The till was short because a clerk keyed a sum and reversed it.",
+            {"The till was short", "a clerk keyed a sum", "a clerk reversed it"},
+        ),
+    ],
+)
+def test_coordinated_facts_are_sentences(sentence, facts):
+    assert set(split(sentence)) == facts
+
+
+def test_a_year_behind_a_comma_is_no_second_subject():
+    assert not any(fact.startswith("2007") for fact in split("The first plane was shown on July 8, 2007 at the plant."))
