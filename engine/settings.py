@@ -12,6 +12,7 @@ import msgspec
 
 from engine.errors import InputError
 from engine.types import Value
+from engine.value import converted
 
 
 class Chunking(Value, frozen=True):
@@ -161,6 +162,6 @@ class Settings(Value, frozen=True):
                 )
             data[stage][field] = value.strip()
         try:
-            return msgspec.convert(data, Settings, strict=False)
+            return converted(data, Settings, strict=False)
         except msgspec.ValidationError as error:
             raise InputError(f"--set has a value of the wrong kind: {error}.") from error

@@ -226,3 +226,12 @@ def titled(title: str, text: str) -> str:
     """`text` with its document's title in front, as it is embedded and indexed; underscores read as spaces."""
     head = title.replace("_", " ").strip()
     return f"{head}\n{text}" if head else text
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """A count with its noun, thousands apart; `more` where the plural is not made with an s.
+
+    >>> counted(1, "case"), counted(0, "case"), counted(1200, "reply", "replies")
+    ('1 case', '0 cases', '1,200 replies')
+    """
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"

@@ -6,51 +6,12 @@ strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks th
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import threading
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import msgspec
 
-from engine.errors import RecordError
-
-
-class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A frozen value with a checked JSON form."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts, lists, strings and numbers."""
-        data: dict[str, Any] = msgspec.to_builtins(self)
-        return data
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Self:
-        """Check `data` and build the value; raise `RecordError` naming the place that does not fit."""
-        ready(cls)
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise RecordError(f"This is no valid {cls.__name__}: {error}.") from error
-
-
-_ready: set[type] = set()
-_getting_ready = threading.Lock()
-
-
-def ready(kind: type) -> None:
-    """Let msgspec look at a type once, alone: two threads that are the first to convert it bring the process down."""
-    if kind in _ready:
-        return
-    with _getting_ready:
-        with contextlib.suppress(msgspec.ValidationError):
-            msgspec.convert(None, kind)
-        _ready.add(kind)
-
-
-def sha256(text: str) -> str:
-    """Hex SHA-256 of the UTF-8 bytes of `text` (lone surrogates kept)."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+from engine.value import Value as Value
+from engine.value import sha256 as sha256
 
 
 class Section(Value, frozen=True):

@@ -19,6 +19,7 @@ from engine.corpus.loaders import load
 from engine.errors import RecordError
 from engine.home import ASSETS
 from engine.types import Document, Passage, Value, sha256
+from engine.value import decoded
 
 WORLDS = ("bench-chemistry", "bank-investigation", "science-primer")
 Kind = Literal["short", "long", "multiple_choice", "open"]
@@ -244,7 +245,7 @@ def _records(path: Path, kind: type[T]) -> tuple[T, ...]:
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").strip().split("\n"), start=1):
         try:
-            found.append(msgspec.json.decode(line, type=kind))
+            found.append(decoded(line, kind))
         except msgspec.MsgspecError as error:
             raise RecordError(f"{path.name}, line {number}, is no valid {kind.__name__}: {error}.") from error
     return tuple(found)

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LEAVES = {
     "types",
+    "value",
     "errors",
     "settings",
     "text",

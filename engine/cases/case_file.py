@@ -18,7 +18,8 @@ from engine.cases.canonical import canonical, content_hash, digest, settled
 from engine.cases.migrations import migrated
 from engine.cases.review import Mark, check_chain, check_draft
 from engine.errors import CaseFileError, InputError
-from engine.types import Case, Value, inputs_hash, ready, sha256
+from engine.types import Case, Value, inputs_hash, sha256
+from engine.value import converted
 
 FORMAT = "groundwork-case"
 SCHEMA = 2
@@ -62,9 +63,8 @@ def write_case_file(case: Case, history: Sequence[Mark] = ()) -> bytes:
 def read_case_file(data: bytes | str) -> CaseFile:
     """Check and read a case file of this or an older schema; raise `CaseFileError` with the path of what is wrong."""
     raw = _decoded(data)
-    ready(CaseFile)
     try:
-        file = msgspec.convert(migrated(raw), CaseFile)
+        file = converted(migrated(raw), CaseFile)
     except msgspec.ValidationError as error:
         raise CaseFileError(f"This is no valid case file: {_told(error)}. Nothing was imported.") from error
     for path, problem in _problems(file):

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from engine.cases.canonical import content_hash, digest
 from engine.errors import CaseFileError
 from engine.types import Case, sha256
+from engine.value import converted
 
 Json = dict[str, Any]
 
 
 def envelope(data: Json) -> Json:
     """Schema 1 to 2: the bare case gets an envelope; its hashes are those of what was read."""
-    case = msgspec.convert(data, Case)
+    case = converted(data, Case)
     return {
         "format": "groundwork-case",
         "schema": 2,

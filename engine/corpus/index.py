@@ -28,6 +28,7 @@ from engine.corpus.store import Snapshot, storage
 from engine.errors import Cancelled, CorpusLocked, ServerError, StorageError
 from engine.models.protocols import Floats
 from engine.progress import Watch
+from engine.value import decoded
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection as ChromaCollection
@@ -218,7 +219,7 @@ def _take_lock(folder: Path) -> None:
 def _state(folder: Path) -> dict[str, str]:
     """What `index.json` says, or nothing."""
     try:
-        return msgspec.json.decode((folder / _STATE).read_bytes(), type=dict[str, str])
+        return decoded((folder / _STATE).read_bytes(), dict[str, str])
     except (OSError, msgspec.DecodeError):
         return {}
 

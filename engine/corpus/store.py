@@ -27,7 +27,8 @@ import numpy as np
 from engine.errors import CorpusError, StorageError
 from engine.models.protocols import Floats
 from engine.settings import Chunking
-from engine.types import Document, Passage, Value, ready
+from engine.types import Document, Passage, Value
+from engine.value import decoded, ready
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -72,8 +73,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     try:
-        ready(Manifest)
-        manifest = msgspec.json.decode(data, type=Manifest)
+        manifest = decoded(data, Manifest)
     except msgspec.DecodeError as error:
         raise CorpusError(
             f"The collection {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."

@@ -25,6 +25,7 @@ import msgspec
 from engine.errors import InputError
 from engine.settings import Settings
 from engine.types import Value
+from engine.value import converted
 
 CONFIGS = Path(__file__).with_name("configs")
 
@@ -84,7 +85,7 @@ class Config(Value, frozen=True):
         for stage in ("decoding", "occlusion", "faithfulness"):
             data[stage]["seed"] = seed
         try:
-            return msgspec.convert(data, Settings)
+            return converted(data, Settings)
         except msgspec.ValidationError as error:
             raise InputError(f"A value under [settings] is of the wrong kind: {error}.") from error
 
@@ -101,7 +102,7 @@ def read_config(path: Path) -> Config:
 def parse_config(text: str, name: str = "the config") -> Config:
     """The config written in `text`."""
     try:
-        config = msgspec.convert(tomllib.loads(text), Config)
+        config = converted(tomllib.loads(text), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"{name} is no valid config: {error}.") from error
     if not config.seeds:

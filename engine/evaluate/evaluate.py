@@ -21,6 +21,7 @@ from engine.evaluate.tools import Tools
 from engine.evaluate.values import Estimate, Failure, Results, Row, Unit
 from engine.evaluate.workers import Processes
 from engine.types import Value, sha256
+from engine.value import decoded
 from engine.versions import package_versions
 
 Where = Literal["local", "ray"]
@@ -125,7 +126,7 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
         msgspec.json.encode(msgspec.structs.replace(planned.config, budget=type(planned.config.budget)())).decode()
     )
     if path.exists():
-        known = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        known = decoded(path.read_bytes(), Manifest)
         if known.config != config:
             raise InputError(f"{folder} holds a run of another config. Resume it with its own config.toml.")
         if known.data != planned.data:
@@ -151,7 +152,7 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
 def opened(folder: Path) -> Evaluation:
     """The run in a folder as far as it came; raise `InputError` where there is none."""
     try:
-        manifest = msgspec.json.decode((folder / "run.json").read_bytes(), type=Manifest)
+        manifest = decoded((folder / "run.json").read_bytes(), Manifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{folder} holds no run ({error.strerror}). Name the folder given with --out.") from error

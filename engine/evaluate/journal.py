@@ -14,6 +14,7 @@ import msgspec
 
 from engine.errors import InputError, StorageError
 from engine.evaluate.values import Row
+from engine.value import decoded
 
 
 class Journal:
@@ -30,7 +31,7 @@ class Journal:
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
-                yield msgspec.json.decode(line, type=Row)
+                yield decoded(line, Row)
             except msgspec.MsgspecError as error:
                 raise InputError(
                     f"Line {number} of {self.path} is no row of this version ({error}). Start again in a new folder."

@@ -16,6 +16,7 @@ from engine.evaluate.config import Config, parse_config
 from engine.evaluate.journal import Journal
 from engine.home import home
 from engine.types import Value
+from engine.value import decoded
 
 _STRANGE = re.compile(r"[^a-z0-9]+")
 
@@ -73,7 +74,7 @@ def runs() -> list[Listed]:
 
 def _listed(folder: Path) -> Listed | None:
     try:
-        total = len(msgspec.json.decode((folder / "run.json").read_bytes(), type=_Units).units)
+        total = len(decoded((folder / "run.json").read_bytes(), _Units).units)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
         rows = Journal(folder).rows()
     except (OSError, msgspec.MsgspecError, InputError):

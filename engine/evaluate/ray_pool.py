@@ -20,17 +20,18 @@ from engine.evaluate.pools import task_of
 from engine.evaluate.values import Unit
 from engine.evaluate.workers import ROOT
 from engine.home import home
+from engine.value import decoded
 
 
 class Serving:
     """What stands on a node: the models of one config. Speaks JSON, so that both sides agree on the values."""
 
     def __init__(self, config: bytes) -> None:
-        self._performer = Performer(msgspec.json.decode(config, type=Config))
+        self._performer = Performer(decoded(config, Config))
 
     def perform(self, task: bytes) -> bytes:
         """Run a task."""
-        given = msgspec.json.decode(task, type=Task)
+        given = decoded(task, Task)
         self._performer.tools.allow(given.allowance)
         return msgspec.json.encode(self._performer.perform(given))
 
@@ -78,7 +79,7 @@ class RayPool:
             return None
         actor, unit = self._running.pop(ended[0])
         try:
-            said: Done | Stopped = msgspec.json.decode(self._ray.get(ended[0]), type=Done | Stopped)
+            said: Done | Stopped = decoded(self._ray.get(ended[0]), Done | Stopped)
         except self._ray.exceptions.RayActorError:
             self._free.append(self._start())
             return Lost(unit=unit)

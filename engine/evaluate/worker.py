@@ -13,6 +13,7 @@ import msgspec
 
 from engine.evaluate.config import Config
 from engine.evaluate.perform import Performer, Task
+from engine.value import decoded
 
 
 def main() -> None:
@@ -20,9 +21,9 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     lines = sys.stdin.buffer
-    performer = Performer(msgspec.json.decode(lines.readline(), type=Config))
+    performer = Performer(decoded(lines.readline(), Config))
     for line in lines:
-        task = msgspec.json.decode(line, type=Task)
+        task = decoded(line, Task)
         performer.tools.allow(task.allowance)
         out.write(msgspec.json.encode(performer.perform(task)) + b"\n")
 

@@ -19,6 +19,7 @@ from engine.evaluate.example import Example
 from engine.evaluate.perform import Done, Lost, Outcome, Stopped, Task
 from engine.evaluate.pools import task_of
 from engine.evaluate.values import Unit
+from engine.value import decoded
 
 ROOT = Path(__file__).resolve().parents[2]
 IDLE_DEATHS = 3  # workers in a row that die without having finished anything: then it is not the units' fault
@@ -102,7 +103,7 @@ class Processes:
         task, worker.task = worker.task, None
         if said is not None:
             self._idle_deaths = 0
-            return msgspec.json.decode(said, type=Done | Stopped)
+            return decoded(said, Done | Stopped)
         self._workers[self._workers.index(worker)] = self._replaced()
         return Lost(unit=task.unit) if task is not None else None
 

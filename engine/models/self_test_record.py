@@ -17,6 +17,7 @@ from engine.home import home
 from engine.models.protocols import Writer
 from engine.models.self_test import Check, self_test
 from engine.types import sha256
+from engine.value import decoded
 
 
 def checks_of(model: Writer) -> tuple[Check, ...]:
@@ -48,7 +49,7 @@ def remembered(name: str, revision: str, dtype: str) -> tuple[Check, ...] | None
     if not path.is_file():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Check, ...])
+        return decoded(path.read_bytes(), tuple[Check, ...])
     except msgspec.MsgspecError:
         return None  # damaged, or of an older version: it is tested again
 

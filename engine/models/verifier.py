@@ -24,6 +24,7 @@ from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.verdicts import EVEN, Precision, Threshold, softmax, verdict_note
 from engine.models.windowed import Pairs, WindowedVerifier, in_batches
 from engine.types import Value
+from engine.value import decoded
 
 FOLDER = ASSETS / "models" / "verifier"
 EMBEDDED = "embedded"
@@ -81,7 +82,7 @@ def load_embedded(folder: Path = FOLDER) -> EmbeddedVerifier:
     from engine.models.verifier_network import load_network
 
     try:
-        calibration = msgspec.json.decode((folder / "thresholds.json").read_bytes(), type=Calibration)
+        calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)
         network, tokenizer = load_network(folder)
     except (OSError, msgspec.DecodeError, KeyError, RuntimeError) as error:
         raise ModelNotFound(

@@ -22,6 +22,7 @@ from engine.home import home
 from engine.models.protocols import Embedder
 from engine.progress import Watch
 from engine.types import Document, Passage, Value
+from engine.value import decoded
 
 PERCENTILE = 2.0
 FEWEST = 20  # pairs; of fewer the 2nd percentile is hardly more than the smallest value
@@ -133,7 +134,7 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
 def calibrations() -> dict[str, Threshold]:
     """The calibrated thresholds by embedder."""
     try:
-        return msgspec.json.decode(_file().read_bytes(), type=dict[str, Threshold])
+        return decoded(_file().read_bytes(), dict[str, Threshold])
     except FileNotFoundError:
         return {}
     except msgspec.MsgspecError as error:

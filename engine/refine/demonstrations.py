@@ -6,12 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from engine.answer.prompt import MARKERS
 from engine.prompts import fill
 from engine.text import content_words
 from engine.types import Segment, Value
+from engine.value import decoded
 
 FILE = Path(__file__).with_name("demonstrations.json")
 SHARED = 0.5  # share of a demonstration's question words in the question from which it counts as the same question
@@ -40,7 +39,7 @@ class Demonstration(Value, frozen=True):
 @cache
 def demonstrations() -> tuple[Demonstration, ...]:
     """The shipped ones, in file order."""
-    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Demonstration, ...])
+    return decoded(FILE.read_bytes(), tuple[Demonstration, ...])
 
 
 def choose(

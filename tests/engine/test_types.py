@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+ENGINE = Path(__file__).resolve().parents[2] / "engine"
 FIRST_USE = """
 import threading
-from engine.types import Answer, Case, Stamp
-data = Case(id="c", question="q", passages=(), answer=Answer(text="a"), stamp=Stamp(model="m")).to_dict()
+{prepare}
 barrier = threading.Barrier(8)
+right = []
 def convert():
     barrier.wait()
-    assert Case.from_dict(data).id == "c"
+    right.append({use})
 threads = [threading.Thread(target=convert) for _ in range(8)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
+assert right == [True] * 8, right
 """
+CASE = """
+from engine.types import Answer, Case, Stamp
+data = Case(id="c", question="q", passages=(), answer=Answer(text="a"), stamp=Stamp(model="m")).to_dict()
+"""
+USES = {
+    "a value from plain data": (CASE, 'Case.from_dict(data).id == "c"'),
+    "a case of an old schema": (
+        CASE + "from engine.cases.migrations import envelope",
+        'envelope(data)["case"]["id"] == "c"',
+    ),
+    "settings": (
+        "from engine.settings import Settings",
+        'Settings().apply(["retrieval.k=7"]).retrieval.k == 7',
+    ),
+    "a sample world": (
+        "from engine.worlds import load_world",
+        'len(load_world("science-primer").questions) > 0',
+    ),
+}
 
 
-def test_many_threads_may_be_the_first_to_build_a_value():
+@pytest.mark.parametrize("use", USES)
+def test_many_threads_may_be_the_first_to_build_a_value(use):
     # A process of its own: what this guards against is a crash, and only the first use of a type can show it.
-    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True)
+    prepare, expression = USES[use]
+    code = FIRST_USE.format(prepare=prepare, use=expression)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_typed_data_comes_in_through_one_door():
+    typed = re.compile(r"msgspec\.convert\(|msgspec\.\w+\.decode\([^\n]*\btype=")
+    found = {
+        path.relative_to(ENGINE).as_posix() for path in ENGINE.rglob("*.py") if typed.search(path.read_text("utf-8"))
+    }
+    assert found == {"value.py"}

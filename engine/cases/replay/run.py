@@ -25,6 +25,7 @@ from engine.cases.replay.written import scored_again, stored_text
 from engine.errors import CaseError, GroundworkError
 from engine.progress import Watch
 from engine.types import Analysis, Case
+from engine.value import decoded
 
 ROOT = Path(__file__).resolve().parents[3]
 Outcomes = dict[str, Outcome]
@@ -111,7 +112,7 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
     if process.returncode:
         last = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise CaseError(f"The replay stopped before its end ({last or process.returncode}). Nothing was changed.")
-    return msgspec.json.decode(out.rpartition(b"\n")[2], type=Outcomes)
+    return decoded(out.rpartition(b"\n")[2], Outcomes)
 
 
 def _wait(process: subprocess.Popen[bytes], tick: Callable[[], None]) -> tuple[bytes, bytes]:
