@@ -9,6 +9,7 @@ import streamlit as st
 from components.html import escape, show, tag
 from components.style import diverging
 from engine.attribute.agreement import Pair, agreement
+from engine.text import counted
 from engine.types import Attribution, Case
 
 READING = (
@@ -69,5 +70,5 @@ def _cell(pair: Pair) -> str:
     rho = "ρ not defined" if pair.rho is None else f"ρ {pair.rho:+.2f}"
     signs = "signs not defined" if pair.signs is None else f"signs {pair.signs:.0%}"
     said = f"{signs}<br>{'same first' if pair.same_top else 'another first'}"
-    title = f"{pair.first} and {pair.second}, {pair.sources} passages"
+    title = f"{pair.first} and {pair.second}, {counted(pair.sources, 'passage')}"
     return tag("td", tag("b", rho) + "<br>" + said, style=f"background:{diverging(pair.rho or 0.0)}", title=title)

@@ -12,13 +12,15 @@ from components.html import escape, plain, show, tag
 from components.style import diverging, sequential
 from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
+from engine.text import counted
 
 
 def attr_rag_view(found: AttrRag) -> None:
     """Draw the selection of one run."""
     kept, sets = len(found.selection.chosen), len(found.sets)
     st.caption(
-        f"Kept {kept} of {sets} chunk sets (at most {found.selection.limit}); {len(found.filled)} passages filled gaps."
+        f"Kept {kept} of {counted(sets, 'chunk set')} (at most {found.selection.limit});"
+        f" {counted(len(found.filled), 'passage')} filled gaps."
         " α = 1 − similarity of the answer without the set to the answer with all sets: high means that the answer"
         " changed. The six metrics are correlated: three that agree are not three witnesses."
     )
@@ -32,7 +34,10 @@ def attr_rag_view(found: AttrRag) -> None:
         show(tag("p", escape(note), class_="gw-note"))
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
-    whole, rest = f"the answer from all {sets} sets", f"the answer from the {kept} kept"
+    whole, rest = (
+        f"the answer from {'the one set' if sets == 1 else f'all {sets} sets'}",
+        f"the answer from the {kept} kept",
+    )
     if before == after:
         show(tag("div", escape(after), class_="gw-answer"))
         st.caption(f"Word for word {whole} and {rest}.")

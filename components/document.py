@@ -7,6 +7,7 @@ import itertools
 import streamlit as st
 
 from components.html import escape, plain, show, tag
+from engine.text import counted
 from engine.types import Document, Passage
 
 LIMIT = 60_000  # characters drawn at once; a browser slows down well before a megabyte of markup
@@ -17,10 +18,10 @@ def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
     st.subheader(plain(document.title or document.id))
     words = [len(passage.text.split()) for passage in passages]
     overlapping = sum(a.end > b.start for a, b in itertools.pairwise(passages))
-    facts = [f"{len(document.text):,} characters", f"{len(passages)} passages"]
+    facts = [counted(len(document.text), "character"), counted(len(passages), "passage")]
     if words:
         facts.append(f"{min(words)} to {max(words)} words each")
-    facts.append(f"{overlapping} overlaps" if overlapping else "no overlap")
+    facts.append(counted(overlapping, "overlap") if overlapping else "no overlap")
     st.caption(" · ".join(facts))
     pieces, position = [], 0
     for passage in passages:

@@ -18,6 +18,7 @@ from engine.evaluate.evaluate import Evaluation, report
 from engine.evaluate.library import Listed, folder_of, state_of, take_in
 from engine.evaluate.tables import caption, heading, to_csv, to_latex, to_markdown
 from engine.evaluate.values import Axis, Figure, Measure, Row, Series, Table
+from engine.text import counted
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
 # The page on which a study's cases say most.
@@ -90,17 +91,18 @@ def results_view(listed: Listed) -> None:
 def _about(found: Evaluation) -> None:
     """What the run is of, and what must be known to read it."""
     config, manifest = found.config, found.manifest
+    unread = sum(row.unparsed for row in found.rows)
     st.caption(
         plain(
             f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; seeds"
-            f" {', '.join(map(str, config.seeds))}. {len(found.rows):,} of {len(manifest.units):,} units,"
-            f" {len(found.failures):,} failed, {sum(row.unparsed for row in found.rows):,} replies could not be read."
+            f" {', '.join(map(str, config.seeds))}. {len(found.rows):,} of {counted(len(manifest.units), 'unit')},"
+            f" {len(found.failures):,} failed, {counted(unread, 'reply', 'replies')} could not be read."
         )
     )
     for line in (*manifest.off, *found.results.notes):
         st.info(plain(line))
     if manifest.departures:
-        with st.expander(f"Departs from the paper's setting in {len(manifest.departures)} points"):
+        with st.expander(f"Departs from the paper's setting in {counted(len(manifest.departures), 'point')}"):
             st.text("\n".join(map(visible, manifest.departures)))
 
 

@@ -15,6 +15,7 @@ from components.runs import Run, start
 from engine.evaluate.evaluate import Evaluation, evaluate
 from engine.evaluate.library import Listed, folder_of
 from engine.evaluate.run import Control, Progress
+from engine.text import counted
 
 
 @dataclass
@@ -98,9 +99,9 @@ def said(progress: Progress) -> str:
     >>> said(Progress(done=3, failed=1, total=12, remaining=125.0))
     '3 of 12 units, 1 failed, about 2 min left'
     """
-    parts = [f"{progress.done:,} of {progress.total:,} units", f"{progress.failed:,} failed"]
+    parts = [f"{progress.done:,} of {counted(progress.total, 'unit')}", f"{progress.failed:,} failed"]
     if progress.served.calls:
-        parts.append(f"{progress.served.calls:,} calls of the server")
+        parts.append(f"{counted(progress.served.calls, 'call')} of the server")
     if progress.paused:
         parts.append("paused")
     elif progress.remaining is not None and progress.done < progress.total:
@@ -134,11 +135,11 @@ def run_controls(listed: Listed) -> None:
         watch_evaluation(listed.name)
         return
     if own is not None and own.run.was_cancelled:
-        st.info(f"Stopped with {listed.done:,} of {listed.total:,} units done; they are kept.")
+        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done; they are kept.")
     elif own is not None and own.run.problem:
         st.error(plain(own.run.problem))
     if not listed.finished:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
-        if st.button(f"Go on with the {listed.total - listed.done:,} units left", key=f"resume_{listed.name}"):
+        if st.button(f"Go on with the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
             begin(listed.name, text, resume=True)
             st.rerun()

@@ -25,6 +25,7 @@ from engine.evaluate.plan import Plan
 from engine.evaluate.run import Control
 from engine.evaluate.studies import names, study_of
 from engine.evaluate.values import Estimate
+from engine.text import counted
 
 COST = "evaluation_cost"
 OTHER = "a file or folder of your own"
@@ -157,8 +158,6 @@ def _say_cost(planned: Plan, cost: Estimate) -> None:
         column.metric(label, f"{value:,}", border=True)
     st.caption("At most, worked out from a few examples of each method.")
     for what, count in planned.left_out.items():
-        st.warning(
-            plain(f"{count} examples are left out: they bring no {what.removeprefix('a ').removeprefix('an ')}.")
-        )
+        st.warning(plain(f"{counted(count, 'example')} left out for want of {what}."))
     for line in planned.off:
         st.info(plain(line))

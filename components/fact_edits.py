@@ -8,23 +8,14 @@ import streamlit as st
 from components.cache import workbench
 from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
+from components.reviewer import reviewer
+from engine.cases.places import decisions
 from engine.cases.review import Draft, review_of
 from engine.errors import GroundworkError
 from engine.types import Case
 from engine.verify.backtrack import exact
 from engine.verify.export import Decision, accepted_text, as_markdown, proposed
 from engine.verify.values import AreRecord, Placed
-
-
-def decisions_of(case: Case, record: AreRecord) -> dict[str, Decision]:
-    """The last decision on each edit of this check; one on another check's edit does not count."""
-    marks = review_of(workbench().cases.history(case.id)).overrides
-    found: dict[str, Decision] = {}
-    for edit in record.edits:
-        mark = marks.get(f"edit:{edit.id}")
-        if mark is not None and mark.machine == proposed(edit) and mark.value in ("accepted", "rejected"):
-            found[edit.id] = "accepted" if mark.value == "accepted" else "rejected"
-    return found
 
 
 def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) -> None:
@@ -48,12 +39,12 @@ def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) 
 def edits_view(case: Case, record: AreRecord) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
-    decided = decisions_of(case, record)
+    decided = decisions(record, review_of(workbench().cases.history(case.id)))
     tracked_changes(record, decided)
     if record.edits:
-        author = st.text_input("Reviewer", key="reviewer", persist_state="session", placeholder="your name", width=320)
+        author = reviewer()
         for edit in record.edits:
-            edit_card(case, record, edit, decided.get(edit.id), author.strip())
+            edit_card(case, record, edit, decided.get(edit.id), author)
     else:
         st.caption("No edit was found.")
     st.caption("What you accept is put in, everything else is not: the downloads hold what is accepted.")

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.html import escape, show, tag, visible
 from components.style import stylesheet
+from engine.text import counted
 from engine.verify.export import Decision
 from engine.verify.shared_words import shared_words
 from engine.verify.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
@@ -175,7 +176,9 @@ def measures_view(record: AreRecord) -> None:
     )
     caption = tag(
         "caption",
-        escape(f"{after.clauses} clauses; after: with every placed edit put in. Entailment: {record.measured}."),
+        escape(
+            f"{counted(after.clauses, 'clause')}; after: with every placed edit put in. Entailment: {record.measured}."
+        ),
     )
     table = tag("table", caption + tag("thead", tag("tr", heads)) + tag("tbody", rows), class_="gw-table")
     show(tag("div", table, class_="gw-scroll", tabindex="0"))

@@ -9,6 +9,7 @@ from components.triggers import flag_table
 from engine.attribute.flags import Concentration
 from engine.attribute.token_map import TokenMap, concentration_of, flags_of
 from engine.settings import Gradient
+from engine.text import counted
 from engine.types import Case
 
 
@@ -40,7 +41,7 @@ def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> Non
             + tag("td", escape(f"{len(spans) / max(1, total):.0%}"))
             + tag(
                 "td",
-                escape(f"{times} of {trigger.tokens} tokens"),
+                escape(f"{times} of {counted(trigger.tokens, 'token')}"),
                 class_="" if number in trigger.numbers else "gw-weak",
             ),
         )

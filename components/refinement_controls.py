@@ -19,6 +19,7 @@ from engine.refine.report import Report, analysis_id, reports_of
 from engine.refine.values import Gate
 from engine.refine.variants import VARIANTS
 from engine.settings import Settings
+from engine.text import counted
 from engine.types import Case
 
 GATES = {"own": "Own rules", "always": "Always"}
@@ -84,7 +85,8 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
     found = reports_of(run.case).get(report_id) if run.case else None
     done = [n for n in names if found and n in found.refinement.variants]
     st.progress(
-        len(done) / len(names), text=f"{plain(run.stage or 'starting')}: {len(done)} of {len(names)} conditions"
+        len(done) / len(names),
+        text=f"{plain(run.stage or 'starting')}: {len(done)} of {counted(len(names), 'condition')}",
     )
     if st.button("Cancel", key="cancel_refinement", disabled=run.cancelling):
         run.stop()

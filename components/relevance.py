@@ -19,6 +19,7 @@ from engine.judge import judge_warning
 from engine.models.registry import load_writer
 from engine.reason.relevance import LEVELS, Rating, Ratings, rate, ratings_analysis, ratings_of
 from engine.reason.values import ReasonStep, Solution
+from engine.text import counted
 from engine.types import Case
 
 NOT_RATED = "not rated"
@@ -107,7 +108,9 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     judge = left.text_input("Rated by the model", "", key=f"{key}_judge", placeholder="openai:MODEL@BASE_URL")
     count = sum(len(step.search.hits) for step in solution.steps if step.search)
-    if right.button(f"Rate {count} passages: {count} calls", key=f"{key}_rate", disabled=not judge):
+    if right.button(
+        f"Rate {counted(count, 'passage')}: {counted(count, 'call')}", key=f"{key}_rate", disabled=not judge
+    ):
 
         def work(run):  # type: ignore[no-untyped-def]
             ratings = rate(solution, load_writer(judge), run.watch)

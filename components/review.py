@@ -12,6 +12,7 @@ from components.library import note
 from engine.cases.places import Place, places
 from engine.cases.report.review import when
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Draft, Mark, Review
+from engine.text import counted
 from engine.types import Case
 
 Add = Callable[[Draft], None]
@@ -99,7 +100,7 @@ def history_table(history: Sequence[Mark]) -> None:
     """Every entry, oldest first, with its hash."""
     if not history:
         return
-    with st.expander(f"The whole history ({len(history)} entries)"):
+    with st.expander(f"The whole history ({counted(len(history), 'entry', 'entries')})"):
         _table(
             "Nothing is ever taken out; a withdrawal is an entry of its own.",
             [

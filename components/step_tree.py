@@ -12,6 +12,7 @@ from engine.reason.logical_query import LABEL
 from engine.reason.methods import method_of
 from engine.reason.options import letter
 from engine.reason.values import Asked, ReasonStep, Solution, similarity
+from engine.text import counted
 from engine.types import Hit
 
 BINS = 50  # of the similarity plot, over 0 to 1
@@ -62,7 +63,7 @@ def _passages(step: ReasonStep, gold: Collection[str]) -> str:
         return ""
     count, limit = len(step.search.hits), step.threshold
     under = f"similarity of at least {limit:.2f}" if limit is not None else "no T: every passage is given"
-    kept = tag("summary", f"Kept {len(step.kept)} of {count} passages, {under}")
+    kept = tag("summary", f"Kept {len(step.kept)} of {counted(count, 'passage')}, {under}")
     drawn = tag("details", kept + _hits(step.kept, gold, "gw-kept"), class_="gw-keeps")
     if limit is None:
         return drawn
@@ -95,7 +96,7 @@ def _asked(calls: Sequence[Asked]) -> str:
     pieces = []
     for asked in calls:
         cut = "" if asked.finished else ", cut at the length limit"
-        tokens = "" if asked.written is None else f"{asked.written} tokens written, "
+        tokens = "" if asked.written is None else f"{counted(asked.written, 'token')} written, "
         head = f"{asked.purpose}: {tokens}{asked.seconds:.1f} s{cut}"
         pieces.append(tag("h4", escape(head)) + tag("pre", escape(asked.prompt.text.strip("\n"))))
         pieces.append(tag("pre", escape(asked.reply) or "(empty)"))

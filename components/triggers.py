@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from components.html import escape, show, tag
 from engine.attribute.flags import Flags, PassageFlag
 from engine.refine.values import Signals, Threshold, Trigger, Variant, Word
+from engine.text import counted
 from engine.types import Case
 
 
@@ -104,6 +105,11 @@ def flag_table(flags: Flags, case: Case) -> None:
 def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
     passage = case.passages[flag.number - 1]
     label = {True: "relevant", False: "not relevant", None: ""}[flag.relevant]
-    cells = (f"{flag.times} of {tokens} tokens", "high" if flag.high else "", label, "flagged" if flag.flagged else "")
+    cells = (
+        f"{flag.times} of {counted(tokens, 'token')}",
+        "high" if flag.high else "",
+        label,
+        "flagged" if flag.flagged else "",
+    )
     name = tag("th", escape(f"{flag.number} · {passage.title or passage.document}"), scope="row")
     return tag("tr", name + "".join(tag("td", escape(cell), class_="gw-text") for cell in cells))

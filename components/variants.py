@@ -12,6 +12,7 @@ from components.steps import duration
 from components.style import stylesheet
 from engine.refine.values import Refinement, Variant
 from engine.refine.variants import VARIANTS
+from engine.text import counted
 
 Edit = Literal["same", "removed", "added"]
 OUTCOMES = {
@@ -74,9 +75,9 @@ def _facts(variant: Variant) -> list[tuple[str, str]]:
     if variant.trigger is not None and variant.trigger.rule not in ("always", "unavailable"):
         facts.append(("rule", variant.trigger.rule))
     if variant.cost.written:
-        facts.append(("", f"{variant.cost.written} tokens in {duration(variant.cost.seconds)}"))
+        facts.append(("", f"{counted(variant.cost.written, 'token')} in {duration(variant.cost.seconds)}"))
     if variant.answer is not None:
-        facts.append(("", f"{len(variant.answer.citations)} citations"))
+        facts.append(("", counted(len(variant.answer.citations), "citation")))
     return facts
 
 

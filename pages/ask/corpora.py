@@ -18,6 +18,7 @@ from engine.corpus.collection import Collection, IngestReport, list_corpora, rem
 from engine.corpus.loaders import MEDIA_TYPES
 from engine.errors import GroundworkError
 from engine.settings import Chunking
+from engine.text import counted
 
 LIMIT = 200 * 2**20  # bytes of one uploaded file; the route checks neither size nor kind, so it is checked here
 
@@ -61,7 +62,8 @@ def draw_report(run: Run[IngestReport]) -> None:
         report = run.future.result()
         st.success(
             f"{report.added} added, {report.replaced} replaced, {report.unchanged} unchanged in"
-            f" {duration(report.seconds)}. The corpus has {report.documents} documents, {report.passages} passages."
+            f" {duration(report.seconds)}. The corpus has {counted(report.documents, 'document')},"
+            f" {counted(report.passages, 'passage')}."
         )
         for name, reason in report.skipped:
             st.warning(plain(reason if reason.startswith(name) else f"{name}: {reason}"))
@@ -158,7 +160,7 @@ def look_into(name: str) -> None:
         return
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.subheader(f"{len(snapshot.documents)} documents")
+        st.subheader(counted(len(snapshot.documents), "document"))
         counts = pd.Series([p.document for p in snapshot.passages]).value_counts()
         rows = [
             {"title": cell(d.title), "document": cell(d.id), "passages": int(counts.get(d.id, 0))}

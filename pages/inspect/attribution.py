@@ -25,6 +25,7 @@ from engine.attribute.methods_run import methods_run
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
 from engine.cases.review import review_of, with_labels
+from engine.text import counted
 from engine.types import Case
 
 TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
@@ -63,8 +64,8 @@ def tokens_tab(case: Case, model: str) -> None:
             st.caption(plain(note))
     if result.argmax_differs:
         st.caption(
-            f"At {len(result.argmax_differs)} tokens (dotted) {plain(result.model)} would itself have chosen another"
-            " one; the token of the answer is explained all the same."
+            f"At {counted(len(result.argmax_differs), 'token')} (dotted) {plain(result.model)} would itself have"
+            " chosen another one; the token of the answer is explained all the same."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"Input x gradient of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
@@ -95,7 +96,7 @@ def faithfulness_tab(case: Case, model: str) -> None:
 def used_tab(case: Case, model: str) -> None:
     """What the model used beside what the passage supports."""
     pairs = len(case.answer.sentences) * len(case.passages)
-    cost = f"occlusion by sentence, and {pairs} verdicts: one a sentence and passage"
+    cost = f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
     ask_for(case, "used x supports", "Compare use and support", cost, model)
     found = latest(case, "used x supports", model)
     if found is not None:

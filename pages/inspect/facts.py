@@ -21,6 +21,7 @@ from engine.corpus.collection import list_corpora
 from engine.errors import Cancelled, GroundworkError
 from engine.records import AuditRecord
 from engine.settings import Settings
+from engine.text import counted
 from engine.types import Analysis, Case
 from engine.verify.decompose import decompose
 from engine.verify.on_case import facts_of, record_of
@@ -83,7 +84,8 @@ def controls(case: Case) -> Asked | None:
         count * (chosen.keep + chosen.anchored) * (2 if chosen.evidence_from == "both" else 1) * chosen.max_iterations
     )
     st.caption(
-        f"{count} facts, at most {most} verdicts and some more for edits; about 40 verdicts a second on a free core."
+        f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits;"
+        " about 40 verdicts a second on a free core."
         f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
     )
     if running is not None and running.problem:

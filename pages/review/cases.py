@@ -22,6 +22,7 @@ from engine.cases.review import Draft, check_chain, review_of
 from engine.cases.signing import signing_key
 from engine.errors import GroundworkError
 from engine.records import AuditRecord
+from engine.text import counted
 from engine.types import Case
 
 UPLOAD_LIMIT = 200 * 2**20  # bytes; the upload route checks neither size nor kind, so it is checked here
@@ -45,7 +46,11 @@ def library() -> None:
     store = workbench().cases
     query = query_controls(store.facets(), key="cases")
     rows, found = store.rows(query), store.count(query)
-    note(f"{found:,} cases" if found == len(rows) else f"The first {len(rows):,} of {found:,} cases; search for fewer.")
+    note(
+        counted(found, "case")
+        if found == len(rows)
+        else f"The first {len(rows):,} of {found:,} cases; search for fewer."
+    )
     if not rows:
         st.info("No case is found. Search for something else, ask a question, or import an answer.")
     chosen = case_table(rows, key="case_table") if rows else []
@@ -118,7 +123,7 @@ def _upload() -> None:
         except GroundworkError as error:
             st.warning(plain(f"Record {identity}: {error}"))
     if done:
-        st.success(f"{done:,} cases imported.")
+        st.success(f"{counted(done, 'case')} imported.")
 
 
 def review(case: Case) -> None:

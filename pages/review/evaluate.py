@@ -8,11 +8,12 @@ from components.evaluation_setup import setup
 from components.heading import heading
 from components.html import visible
 from engine.evaluate.library import Listed, runs
+from engine.text import counted
 
 
 def name_of(listed: Listed) -> str:
     """A run as the pickers show it."""
-    return visible(f"{listed.name}: {listed.done:,} of {listed.total:,} units, {standing(listed)}")
+    return visible(f"{listed.name}: {listed.done:,} of {counted(listed.total, 'unit')}, {standing(listed)}")
 
 
 def chosen_run(known: list[Listed]) -> Listed | None:
@@ -22,7 +23,7 @@ def chosen_run(known: list[Listed]) -> Listed | None:
     name = left.selectbox("Run", list(by_name), format_func=visible, key="run", bind="query-params")
     found = by_name.get(name or "")
     if found is not None:
-        right.markdown(f"{found.done:,} of {found.total:,} units, {standing(found)}")
+        right.markdown(f"{found.done:,} of {counted(found.total, 'unit')}, {standing(found)}")
     return found
 
 
