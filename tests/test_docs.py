@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -72,23 +73,25 @@ def examples(cheap: bool):
             yield given
 
 
-def run(arguments, monkeypatch) -> None:
+def run(arguments, monkeypatch, folder) -> None:
+    """Run it as it stands, but for the folder that it writes."""
     monkeypatch.chdir(ROOT)
-    result = CliRunner().invoke(main, arguments)
+    given = [str(folder / "out") if before == "--out" else word for before, word in pairwise(("", *arguments))]
+    result = CliRunner().invoke(main, given)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", examples(cheap=True))
-def test_a_cheap_command_of_the_docs_runs(arguments, sample_home, monkeypatch):
-    run(arguments, monkeypatch)
+def test_a_cheap_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_path):
+    run(arguments, monkeypatch, tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("arguments", examples(cheap=False))
-def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch):
-    run(arguments, monkeypatch)
+def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_path):
+    run(arguments, monkeypatch, tmp_path)
 
 
 PARTS = ("Definition", "Source", "Limits", "Cost", "On the screen", "Command line")

@@ -30,6 +30,7 @@ def chosen_run(known: list[Listed]) -> Listed | None:
 heading(
     "Evaluate",
     "A study over a data set: its cost before it starts, its progress, and its tables and figures with intervals.",
+    "evaluation",
 )
 with st.expander("A new run", expanded=not runs()):
     begun = setup()
