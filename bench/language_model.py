@@ -40,10 +40,10 @@ from engine.types import Answer, Passage, Prompt, Segment
 DEFAULT = ASSETS / "models" / "language_model"
 SHORT = Decoding(max_new_tokens=60)
 COUNTS = (1, 5, 10, 15, 20, 30)
-REASONING = {
-    "RAISE: both sub-questions with their queries right": sub_questions_job,
-    "RAISE: sub-answer right": sub_answer_job,
-    "RAISE: final answer right": final_answer_job,
+REASONING: dict[str, tuple[Job, str]] = {  # what is compared follows the mark on each line: a wording is free
+    "RAISE: both queries right": (sub_questions_job, " | "),
+    "RAISE: sub-answer right": (sub_answer_job, "\n"),
+    "RAISE: final answer right": (final_answer_job, "The final answer is "),
 }
 
 
@@ -257,12 +257,17 @@ def jobs(model: HuggingFaceModel, n: int) -> list[Row]:
 
 
 def reasoning(model: HuggingFaceModel, n: int) -> list[Row]:
-    """RAISE's jobs: both sub-questions as asked for, the sub-answer and the final answer as written."""
+    """RAISE's jobs: the queries of both sub-questions, the sub-answer, the final answer."""
     rows = []
-    for name, job in REASONING.items():
-        found = job_replies(model, job, n)
+    for name, (job, mark) in REASONING.items():
+        found = [[after(mark, text) for text in pair] for pair in job_replies(model, job, n)]
         rows.append(Row(name, share([given == right for given, right in found]), n))
     return rows
+
+
+def after(mark: str, text: str) -> list[str]:
+    """Of each line what follows the last mark."""
+    return [line.rpartition(mark)[2] for line in text.splitlines()]
 
 
 def passage(text: str) -> Passage:
