@@ -53,8 +53,12 @@ def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = 
 
 
 def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
-    """The numbers and names that the anchor's passage lacks and no sentence that says as much of the fact has."""
-    others = [other for other in near if other is not anchor and other.worth > anchor.worth - AS_NEAR]
+    """The numbers and names that the anchor's passage lacks and no sentence that says as much of the fact has.
+
+    A sentence whose passage lacks a number or name of the fact that this one holds says less of it.
+    """
+    alike = [other for other in near if other is not anchor and other.worth > anchor.worth - AS_NEAR]
+    others = [other for other in alike if set(other.lacking) <= set(anchor.lacking)]
     return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
 
 

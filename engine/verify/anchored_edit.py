@@ -3,8 +3,9 @@
 Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
 and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
 stands where the verifier calls it supportive. A number or date stands also where the passage lacks nothing of the
-edited fact, the sentence holds most of its words (`NEARLY`) and the verifier speaks for it more than for the fact.
-Which of the two is said on the ruling.
+edited fact, the sentence holds most of its words (`NEARLY`) and the verifier speaks for it more than for the fact; an
+order of events where the passage gives it (`event_order.py`), which a small verifier cannot tell. What stood for an
+edit is said on the ruling.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from engine.verify.gaps import missing
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
 LEAST = 0.5  # share of the fact's words that the sentence must hold for a name to be replaced
-COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
+ORDER = "order of events"
+COUNTED = ("number", "date", "comparison", ORDER)  # kinds of which words alone can tell whether the passage has them
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
 
@@ -49,7 +51,10 @@ def anchored_edit(
     worths = [_worth(one) + KIND * change.weight for one, change in zip(judged, candidates, strict=True)]
     best = max(range(len(worths)), key=worths.__getitem__)
     chosen = candidates[best]
-    ruling = _checked(texts[best], judged[best], before, evidence, anchor, verifier)
+    if chosen.kind == ORDER:
+        ruling = _ordered(judged[best], chosen.new, verifier)
+    else:
+        ruling = _checked(texts[best], judged[best], before, evidence, anchor, verifier)
     if ruling is None or (ruling.verdict != judged[best].verdict and chosen.kind not in COUNTED):
         return None
     whole = Change(start=chosen.start, end=chosen.end, old=fact[chosen.start : chosen.end], new=chosen.new)
@@ -66,22 +71,22 @@ def anchored_edit(
 def options(fact: str, sentence: str, evidence: Evidence, anchor: Anchor, lacking: frozenset[str]) -> list[Replacement]:
     """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`."""
     whole = f"{evidence.title}\n{evidence.text}"
-    found = [*_order(fact, sentence), *replacements(fact, sentence, anchored=True)]
+    found = [*_order(fact, evidence.text), *replacements(fact, sentence, anchored=True)]
     return [change for change in found if _fits(fact, change, whole, lacking, anchor)][:CANDIDATES]
 
 
-def _order(fact: str, sentence: str) -> list[Replacement]:
+def _order(fact: str, passage: str) -> list[Replacement]:
     """The word that states the opposite order of two events."""
-    order = against(fact, sentence)
+    order = against(fact, passage)
     new = turned(fact, order) if order else ""
-    return [Replacement(order.start, order.end, new, "order of events", 1.0)] if order and new else []
+    return [Replacement(order.start, order.end, new, ORDER, 1.0)] if order and new else []
 
 
 def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], anchor: Anchor) -> bool:
     left = set(missing(apply(fact, [change]), whole))
     if change.kind == "negation":
         return anchor.share >= DELETED and not left
-    if change.kind in ("order of events", "opposite"):
+    if change.kind in (ORDER, "opposite"):
         return not left
     if change.kind == "name" and anchor.share < LEAST:
         return False
@@ -103,6 +108,13 @@ def _words(text: str) -> set[str]:
 
 def _worth(judged: Judged) -> float:
     return judged.scores["supportive"] - judged.scores["editing_required"] / 2
+
+
+def _ordered(judged: Judged, word: str, verifier: Entailment) -> Ruling:
+    """The ruling on a fact whose order of events is now the passage's, which words and dates tell."""
+    ruling = Ruling.of(judged, verifier)
+    note = f'supportive, because the passage gives the two events in the order of "{word}"'
+    return replace(ruling, verdict="supportive", note=f"{note}; else {ruling.note}")
 
 
 def _checked(

@@ -22,6 +22,11 @@ _NAME = re.compile(
     rf"{_PART}(?:(?: (?:of|the|de|van|von|and|for|in) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
     r"(?: \([A-Z]\w+\))?"
 )
+_MONTH = rf"(?:{'|'.join(MONTHS)})\b"
+_IN_MONTH = re.compile(  # "in May" and "5 May", not "May Berg"
+    rf"(?:\b[Ii]n |(?<=\d )){_MONTH}|(?:\b(?:of|and|for) |(?<![\w.-] )(?<!\w)){_MONTH}(?! [A-Z])"
+)
+_FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
@@ -79,7 +84,7 @@ def replacements(claim: str, evidence: str, *, anchored: bool = False) -> list[R
 
 def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
     """A number that the evidence contradicts: its comparison turned round, or the evidence's number in its place."""
-    theirs = quantities(evidence)
+    theirs = [other for other in quantities(evidence) if not other.denied]
     for mine in quantities(claim):
         rivals = rival(mine, theirs)
         if not rivals or any(holds(mine, other) for other in rivals[:1]):
@@ -138,13 +143,17 @@ def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
 
 
 def names(text: str) -> list[tuple[int, int, str]]:
-    """Runs of capitalised words with their spans, stop words and months left out.
+    """Runs of capitalised words with their spans, stop words, negations and months left out.
 
-    >>> [name for _, _, name in names("The Gate met Ada Berg")]
-    ['Gate', 'Ada Berg']
+    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
+    ['Gate', 'Ada Berg', 'Viktor']
     """
-    found = [(m.start(), m.end(), m.group()) for m in _NAME.finditer(text) if not _common(m.group())]
-    return [_without_article(start, end, name) for start, end, name in found]
+    found = []
+    for run in _NAME.finditer(text):
+        cuts = [(run.start(), run.start()), *(m.span() for m in _IN_MONTH.finditer(text, *run.span()))]
+        for (_, start), (end, _) in pairwise([*cuts, (run.end(), run.end())]):
+            found.append(_trimmed(text, start, end))
+    return [(start, end, text[start:end]) for start, end in found if not _common(text[start:end])]
 
 
 def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
@@ -176,10 +185,14 @@ def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterat
         yield from [name] if pairs else name.split(" and ")
 
 
-def _without_article(start: int, end: int, name: str) -> tuple[int, int, str]:
-    """The name without a first word that is none ("The Gate")."""
-    first, _, rest = name.partition(" ")
-    return (start + len(first) + 1, end, rest) if rest and first.lower() in STOP_WORDS else (start, end, name)
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span less white space and less first words that are no name ("The Gate", "No Viktor")."""
+    while start < end and (found := _FIRST.match(text, start, end)):
+        if found.group(1).lower() not in STOP_WORDS | _NEGATIONS or found.group(1) in MONTHS:
+            break
+        start = found.end()
+    bare = text[start:end].lstrip()
+    return end - len(bare), end - len(bare) + len(bare.rstrip())
 
 
 def _related(claim: str, evidence: str, place: int, least: float) -> bool:
@@ -192,7 +205,7 @@ def _related(claim: str, evidence: str, place: int, least: float) -> bool:
 
 def _common(name: str) -> bool:
     """A capitalised word that opens a sentence and is no name, or a month."""
-    return name.lower() in STOP_WORDS or bool(months(name)) or len(name) < 2
+    return name.lower() in STOP_WORDS | _NEGATIONS or name in MONTHS or len(name) < 2
 
 
 def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:

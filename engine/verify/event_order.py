@@ -8,48 +8,76 @@ are left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engine.models.alignment import stem
-from engine.text import content_words
+from engine.text import content_words, sentences
+from engine.verify.event_dates import days_between, said_days
 
 _WORD = re.compile(
-    r"\b(?:(?P<before>before|prior to|ahead of|preced(?:ed|es|ing))|(?P<after>after|follow(?:ed|s|ing)))\b"
+    r"\b(?:(?P<before>before|prior to|ahead of|earlier than|preced(?:ed|es|ing))"
+    r"|(?P<after>after|later than|follow(?:ed|s|ing)))\b"
     r"(?P<by> by\b)?",
     re.IGNORECASE,
 )
 TURNED = {
     "before": "after", "after": "before", "prior to": "after", "ahead of": "after", "preceded": "followed",
     "precedes": "follows", "preceding": "following", "followed": "preceded", "follows": "precedes",
-    "following": "preceding",
+    "following": "preceding", "earlier than": "later than", "later than": "earlier than",
 }  # fmt: skip
+_OPENING = re.compile(
+    r"(?:\w+ ){0,2}(?:(?P<earlier>before(?=,)|(?:earlier|previously|beforehand)\b(?! than))"
+    r"|(?:after(?=,)|(?:later|afterwards|subsequently)\b(?! than))),?\s",
+    re.IGNORECASE,
+)
 _BREAK = re.compile(r"[,;:()]\s")
 _SHARED = 2  # words that both sides together must share
 
 
 @dataclass(frozen=True)
 class Order:
-    """Two events around [start, end): `left` comes first where `first`; both are stems of content words."""
+    """Two events around [start, end): `left` comes first where `first`; stems of content words, and as written."""
 
     start: int
     end: int
     first: bool
     left: frozenset[str]
     right: frozenset[str]
+    said: tuple[str, str] = ("", "")
 
 
 def orders(text: str) -> list[Order]:
-    """The orders that the text states, left to right."""
+    """The orders that the text states, left to right; those between a sentence and the one before it last."""
+    spans = sentences(text)
+    return [*(order for span in spans for order in _inside(text, *span)), *_between(text, spans)]
+
+
+def _inside(text: str, begin: int, stop: int) -> list[Order]:
+    """The orders within the sentence [begin, stop)."""
     found = []
-    marks = list(_WORD.finditer(text))
+    marks = list(_WORD.finditer(text, begin, stop))
     for number, match in enumerate(marks):
-        begin = marks[number - 1].end() if number else 0
-        stop = marks[number + 1].start() if number + 1 < len(marks) else len(text)
+        start = marks[number - 1].end() if number else begin
+        end = marks[number + 1].start() if number + 1 < len(marks) else stop
         first = (match.group("before") is not None) != (match.group("by") is not None)
-        left = _said(_BREAK.split(text[begin : match.start()])[-1])
-        right = _said(_BREAK.split(text[match.end() : stop])[0])
-        if right:
-            found.append(Order(match.start(), match.end(), first, left, right))
+        left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
+        said = _BREAK.split(left)[-1], _BREAK.split(right)[0]
+        if _said(said[1]):
+            found.append(Order(match.start(), match.end(), first, _said(said[0]), _said(said[1]), said))
+    return found
+
+
+def _between(text: str, spans: Sequence[tuple[int, int]]) -> list[Order]:
+    """The orders of sentences that open with "Four days earlier" and the like, and the sentence before them."""
+    found = []
+    for before, (start, end) in pairwise(spans):
+        match = _OPENING.match(text, start, end)
+        if match:
+            said = text[match.end() : end], text[slice(*before)]
+            first = match.group("earlier") is not None
+            found.append(Order(start, match.end(), first, _said(said[0]), _said(said[1]), said))
     return found
 
 
@@ -57,20 +85,34 @@ def _said(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in content_words(text))
 
 
-def against(fact: str, sentence: str) -> Order | None:
-    """The order of the fact that the sentence turns round; None where it states none of the same events.
+def against(fact: str, passage: str) -> Order | None:
+    """The order of the fact that the passage turns round; None where it states none of the same events.
 
     >>> against("He left before the storm.", "He left two days after the storm.").first
     True
     >>> against("He left before the storm.", "He left before the storm.") is None
     True
     """
-    theirs = orders(sentence)
-    for mine in orders(fact):
-        verdicts = [agreed for other in theirs if (agreed := _agrees(mine, other)) is not None]
-        if verdicts and not any(verdicts):
-            return mine
-    return None
+    return next((mine for mine in orders(fact) if agrees(mine, passage) is False), None)
+
+
+def agrees(mine: Order, passage: str) -> bool | None:
+    """Does the passage give the two events in this order, by its words, else by its dates; None where it is silent."""
+    verdicts = [agreed for other in orders(passage) if (agreed := _agrees(mine, other)) is not None]
+    if verdicts:
+        return any(verdicts)
+    days = days_between(*mine.said, passage)
+    return None if not days else (days > 0) == mine.first
+
+
+def confirmed(fact: str, passage: str) -> frozenset[str]:
+    """The fact's numbers of days between two events that the passage's dates bear out, as written: "four days after".
+
+    >>> sorted(confirmed("Ann paid four days after she got EUR 90", "She got EUR 90 on 2 May. Ann paid on 6 May."))
+    ['four']
+    """
+    found = [(said_days(order.said[0]), order.said) for order in orders(fact)]
+    return frozenset(told[0] for told, said in found if told and told[1] == abs(days_between(*said, passage) or 0))
 
 
 def _agrees(mine: Order, other: Order) -> bool | None:

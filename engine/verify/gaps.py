@@ -9,7 +9,8 @@ import re
 
 from engine.models.alignment import NUMBER_WORDS, stem
 from engine.text import STOP_WORDS
-from engine.verify.quantities import dates, holds, months, quantities
+from engine.verify.event_order import confirmed
+from engine.verify.quantities import Quantity, dates, holds, months, quantities
 
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -18,6 +19,8 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that do not stand in the evidence; a comparison counts by value.
 
+    A number that the evidence denies ("not twelve") does not count as held; a number of days between two events counts
+    where the evidence's dates bear it out.
     A day counts with its month: "5 March" is missing from "five on 8 March". The first word of the fact counts as a
     name only where it stands capitalised elsewhere or is followed by one.
 
@@ -26,7 +29,7 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """
     theirs = quantities(evidence)
     wrong = _wrong_dates(fact, evidence)
-    numbers = [q.text for q in quantities(fact) if q.start in wrong or not any(holds(q, other) for other in theirs)]
+    numbers = [q.text for q in quantities(fact) if q.start in wrong or not any(_bears(q, other) for other in theirs)]
     held = {stem(word.lower()) for word in re.findall(r"[^\W_]+", evidence)}
     named = {name for _, _, name in months(fact)}
     names = []
@@ -41,7 +44,13 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
             continue
         if not any(part in held for part in parts) and word not in names:
             names.append(word)
+    told = confirmed(fact, evidence) if numbers else ()
+    numbers = [number for number in numbers if number not in told]
     return (*dict.fromkeys(numbers), *names, *(m for m in named if m not in names and stem(m.lower()) not in held))
+
+
+def _bears(mine: Quantity, other: Quantity) -> bool:
+    return mine.denied == other.denied and holds(mine, other)
 
 
 def _wrong_dates(fact: str, evidence: str) -> set[int]:

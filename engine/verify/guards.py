@@ -29,7 +29,7 @@ def guarded(ruling: Ruling, fact: str, evidence: str, anchor: Anchor, settings: 
     if settings.names_and_numbers and anchor.lacking:
         ruling = _lacking(ruling, fact, evidence, sentence, anchor)
     if settings.event_order and ruling.verdict == "supportive":
-        order = against(fact, sentence)
+        order = against(fact, evidence)
         if order is not None:
             word = fact[order.start : order.end]
             ruling = _turned(ruling, "editing_required", f'the passage does not say "{word}" but the reverse', (word,))

@@ -29,6 +29,11 @@ _MONTH_DAY = re.compile(rf"\b(?P<month>{'|'.join(MONTHS)}) (?:the )?(?P<day>\d{{
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:[,;–—-]\s+(?:and )?not|\brather than|\binstead of)\s+(?!only\b|more\b|less\b|fewer\b)"
+    r"(?:[\w$€£]+\s+){0,4}[$€£]?$",
+    re.IGNORECASE,
+)
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _SPELLED_TO = 12  # numbers up to it are written in words or digits
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
@@ -61,7 +66,7 @@ class Quantity:
     """A number at [start, end) with its scale word, its comparison before it, and the words around.
 
     `near` are stems and numbers within six words, `beside` within two, `said` those of the whole text; `before` the
-    three words in front of it, stop words among them.
+    three words in front of it, stop words among them. `denied`: the text says that it is not this number.
     """
 
     start: int
@@ -77,6 +82,7 @@ class Quantity:
     comparison_start: int = 0
     comparison_end: int = 0
     comparison_text: str = ""
+    denied: bool = False
 
     def written_like(self, other: Quantity) -> str:
         """This number's text, with a scale word only where its own text has one; ordinals as the other writes them."""
@@ -113,6 +119,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
         comparison_start=start,
         comparison_end=stop,
         comparison_text=said,
+        denied=bool(_DENIED.search(text[max(0, match.start() - 45) : match.start()])),
     )
 
 
@@ -168,10 +175,6 @@ def _likeness(mine: Quantity, other: Quantity) -> float:
     same = (other.unit == mine.unit) + 0.5 * (_shape(other.text) == _shape(mine.text))
     close = len(mine.near & other.near) + 0.7 * len(mine.said & other.beside) + len(mine.before & other.before)
     return close + same - min(distance, 6.0) * (0.5 if mine.comparison else 0.3)
-
-
-def _digits(quantity: Quantity) -> bool:
-    return quantity.text[0].isdigit()
 
 
 def _shape(text: str) -> str:

@@ -38,6 +38,8 @@ def edited(fact: str, *texts: str, verifier=None, cited=frozenset()):
         ),
         ("The shares belong to Marek Dolin", "The shares belong to Elena Marcov.", "Elena Marcov"),
         ("He left before the storm", "He left after the storm.", "after"),
+        ("The mill was paid after it sold corn", "The mill sold corn. Two days before, it was paid.", "before"),
+        ("The mill banked EUR 850 in all", "The mill banked EUR 580 in all, not EUR 850.", "580"),
         ("The total is EUR 1,111 in all", "We paid EUR 471 and EUR 664: the total in all is EUR 1,135.", "1,135"),
     ],
 )
@@ -45,7 +47,7 @@ def test_what_the_sentence_has_in_its_place_is_put_in(fact, text, after):
     found = edited(fact, text)
     assert after in found.after
     assert found.ruling.verdict == "supportive"
-    assert len(missing(found.after, text)) < len(missing(fact, text)) or "before" in fact
+    assert len(missing(found.after, text)) < len(missing(fact, text)) or found.changes[0].old in ("before", "after")
 
 
 def test_a_number_that_another_passage_on_the_fact_holds_is_left_alone():

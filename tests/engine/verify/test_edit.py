@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.models.scripted import ScriptedWriter
-from engine.verify.differences import Replacement, apply, replacements
+from engine.verify.differences import Replacement, apply, names, replacements
 from engine.verify.edit import asked_edit, changes, parse_edit, smallest_edit, touched_words
 from engine.verify.quantities import holds, quantities
 from tests.engine.verify.scripted import WordVerifier, judged
@@ -78,3 +78,19 @@ def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked
 
 def test_the_gate_is_the_verdict_not_the_words():
     assert smallest_edit("It is 5.", "It is 6.", WordVerifier(), judged("supportive")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ada Berg in May", ["Ada Berg"]),
+        ("No Viktor came", ["Viktor"]),
+        ("May Berg met Theresa May in March 2020", ["May Berg", "Theresa May"]),
+        ("On 5 May Bea Lund of Cork paid", ["Bea Lund of Cork"]),
+        ("In June the bank of Ann and Bea closed", ["Ann and Bea"]),
+        ("May 5 was dry", []),
+    ],
+)
+def test_names_hold_no_month_of_a_date_and_no_opening_word(text, found):
+    assert [name for _, _, name in names(text)] == found
+    assert all(text[start:end] == name for start, end, name in names(text))
