@@ -12,8 +12,7 @@
     ├── CaseError              a case cannot be opened, imported or changed
     │   ├── CaseNotFound
     │   ├── CaseFrozen             signed off; a change makes a new version
-    │   ├── CaseFileError          a case file does not validate or its hashes differ
-    │   └── StampMismatch          an analysis belongs to other inputs
+    │   └── CaseFileError          a case file does not validate or its hashes differ
     ├── ModelError             a model cannot be loaded or did not answer
     │   ├── ModelNotFound
     │   ├── CannotDo               the model lacks a capability (score, gradients, ...)
@@ -80,10 +79,6 @@ class CaseFrozen(CaseError):
 
 class CaseFileError(CaseError):
     """A case file does not validate, or a hash in it differs from what it is the hash of; the path says where."""
-
-
-class StampMismatch(CaseError):
-    """An analysis belongs to another question, passages or answer."""
 
 
 class ModelError(GroundworkError):

@@ -2,8 +2,7 @@
 
 A label names a document and quotes it; a quote must stand exactly once in the text that the library stores (Markdown
 rendered to plain text), so its offsets hold for every passage cut from it. Loading checks every label and raises
-`RecordError` naming world, record and quote for the first one that does not hold. What each field means for a world
-stands in assets/corpora/*/README.md.
+`RecordError` naming world, record and quote. What the fields mean stands in assets/corpora/*/README.md.
 """
 
 from __future__ import annotations

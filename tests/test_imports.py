@@ -16,6 +16,7 @@ LEAVES = {
     "text",
     "prompts",
     "metrics",
+    "similarity",
     "statistics",
     "progress",
     "home",

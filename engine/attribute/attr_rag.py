@@ -75,10 +75,8 @@ def attr_rag(
     (`keeping_numbers`), default `write`. `lookup` finds the passages that fill gaps; without it none are filled.
     Raises `AttributionError` without sets, `Cancelled` whose `partial` is the `Regeneration` so far.
     """
-    if not chunk_sets:
-        raise AttributionError("No passages were found, so there is nothing to select. Ask another question.")
     settings, watch = settings or Selection(), watch or Watch()
-    sources = [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
+    sources = _sources(chunk_sets)
     context = tuple(passage for source in sources for passage in source)
     steps = Steps(watch, on_step)
     regeneration = steps.run(
@@ -87,11 +85,7 @@ def attr_rag(
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
-    selection = steps.run(
-        "selection",
-        lambda: select(regeneration.alphas, regeneration.floors, settings),
-        lambda s: {"kept": len(s.chosen), "sets": len(sources)},
-    )
+    selection = _selection(steps, regeneration, settings)
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
@@ -108,6 +102,21 @@ def attr_rag(
         answer=steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)}),
         steps=steps.done,
         notes=(*selection.notes, *regeneration.notes, *_quoted(regeneration.full)),
+    )
+
+
+def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
+    """The passages of each set, no character twice."""
+    if not chunk_sets:
+        raise AttributionError("No passages were found, so there is nothing to select. Ask another question.")
+    return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
+
+
+def _selection(steps: Steps, regeneration: Regeneration, settings: Selection) -> Selected:
+    return steps.run(
+        "selection",
+        lambda: select(regeneration.alphas, regeneration.floors, settings),
+        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
     )
 
 

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 import click
 
-from engine.commands import analyses, answers, corpora, evaluate, facts, library, models, refine, steps, verify
+from engine.commands import (
+    analyses,
+    answers,
+    corpora,
+    evaluate,
+    facts,
+    library,
+    models,
+    refine,
+    review,
+    steps,
+    verify,
+)
 from engine.commands.shared import GroundworkGroup
 
 
@@ -20,6 +32,6 @@ def main() -> None:
     """
 
 
-for module in (corpora, answers, analyses, refine, verify, facts, steps, evaluate, library, models):
+for module in (corpora, answers, analyses, refine, verify, facts, steps, evaluate, library, review, models):
     for command in module.COMMANDS:
         main.add_command(command)

@@ -8,7 +8,6 @@ with its reason and the batch goes on. Vectors already embedded are kept by text
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,19 +22,18 @@ import numpy as np
 from engine.corpus import index, store
 from engine.corpus.chunking import passages
 from engine.corpus.formats.jsonl import Fields
+from engine.corpus.names import agree, check_name, corpora_folder
+from engine.corpus.names import list_corpora as list_corpora
 from engine.corpus.pending import drop_pending, embed_resumably
 from engine.corpus.sources import read_files
 from engine.corpus.store import Manifest, Snapshot
-from engine.errors import CorpusError, CorpusLocked, CorpusMismatch, CorpusNotFound, InputError
-from engine.home import home
+from engine.errors import CorpusLocked, CorpusNotFound
 from engine.models.embedder import DEFAULT, load_embedder
 from engine.models.protocols import Embedder
 from engine.progress import Watch
 from engine.settings import Chunking
 from engine.text import titled
 from engine.types import Document, Passage, Value
-
-_NAME = re.compile(r"[^\W_][\w .\-]{0,63}")
 
 
 class IngestReport(Value, frozen=True):
@@ -48,34 +46,6 @@ class IngestReport(Value, frozen=True):
     documents: int
     passages: int
     seconds: float
-
-
-def corpora_folder() -> Path:
-    """Where collections live."""
-    return home() / "corpora"
-
-
-def check_name(name: str) -> str:
-    """`name` unchanged; raise `InputError` unless it is a plain name of letters, digits, space, `.`, `-`, `_`."""
-    if not _NAME.fullmatch(name) or name.endswith((".", " ")) or ".." in name:
-        raise InputError(
-            f"{name!r} cannot name a collection. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
-        )
-    return name
-
-
-def list_corpora() -> list[Manifest]:
-    """The manifests of all collections, by name; a damaged one is left out here and said by `health`."""
-    if not corpora_folder().is_dir():
-        return []
-    found: list[Manifest] = []
-    for folder in sorted(corpora_folder().iterdir()):
-        try:
-            manifest = store.read_manifest(folder)
-        except CorpusError:
-            continue
-        found.extend([manifest] if manifest else [])
-    return found
 
 
 def remove(name: str) -> None:
@@ -112,7 +82,7 @@ class Collection:
         if manifest is None:
             known = ", ".join(m.name for m in list_corpora()) or "none yet"
             raise CorpusNotFound(f"There is no collection {name!r}. There are: {known}.")
-        _agree(manifest, embedder, chunking)
+        agree(manifest, embedder, chunking)
         return cls(name, folder, embedder, manifest.chunking)
 
     @classmethod
@@ -150,7 +120,7 @@ class Collection:
         Raises `CorpusMismatch` if the collection was embedded or chunked anew since it was opened here.
         """
         manifest = self.manifest
-        _agree(manifest, self.given, self.chunking)
+        agree(manifest, self.given, self.chunking)
         return _cached_snapshot(self.folder, manifest)
 
     @contextmanager
@@ -240,25 +210,6 @@ class Collection:
         manifest = store.write_generation(self.folder, new)
         store.drop_old_generations(self.folder, manifest.generation)
         drop_pending(self.folder)
-
-
-def _agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | None) -> None:
-    """Raise `CorpusMismatch` unless embedder and chunking, where given, are those that made the collection."""
-    if embedder is not None and (embedder.name, embedder.dimensions) != (manifest.embedder, manifest.dimensions):
-        raise CorpusMismatch(
-            f"The collection {manifest.name!r} was embedded with {manifest.embedder}, not {embedder.name}. "
-            f"Search it with {manifest.embedder}, or embed it again."
-        )
-    if chunking is not None and chunking != manifest.chunking:
-        raise CorpusMismatch(
-            f"The collection {manifest.name!r} was cut by {_told(manifest.chunking)}, not by {_told(chunking)}. "
-            "Use the same chunking, chunk the collection again, or ingest under another name."
-        )
-
-
-def _told(how: Chunking) -> str:
-    """A chunking in words."""
-    return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
 def _now() -> str:

@@ -1,7 +1,7 @@
 """Train the embedded verifier: `python -m engine.train.verifier --data DIR --minutes 90`.
 
 Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of all-MiniLM-L6-v2, its biases and norms, sixteen token
-types and a three-way head, by cross-entropy on the mixed pairs of `verifier_data`, bf16 autocast where the processor
+types and a three-way head, by cross-entropy on the mixed pairs of `verifier_pairs`, bf16 autocast where the processor
 has it, a linear decay over the given time, and a running mean of the weights, which is what is saved. Then
 `verifier_calibration` fits scale, bias and thresholds on the dev halves.
 """
@@ -26,7 +26,8 @@ from engine.models.embedder import fast_bfloat16
 from engine.models.verifier import FOLDER
 from engine.models.verifier_network import ADAPTER, REST, EvidenceNetwork, base_network, collate, encode
 from engine.train.verifier_calibration import calibrate_folder
-from engine.train.verifier_data import Pair, draw, load_pools
+from engine.train.verifier_data import Pair, load_pools
+from engine.train.verifier_pairs import draw
 
 RANK = 64
 SCALE = 2.0

@@ -10,8 +10,9 @@ import pytest
 
 from engine.errors import FileError
 from engine.train import verifier_edits as edits
-from engine.train.verifier_data import draw, fever_symmetric, fool_me_twice, held_out_page, load_pools, overlap
+from engine.train.verifier_data import fever_symmetric, fool_me_twice, held_out_page, load_pools, overlap
 from engine.train.verifier_held_out import held_out_sets
+from engine.train.verifier_pairs import draw
 from engine.train.verifier_questions import claim_of, claims_from_questions
 
 SENTENCE = "The bridge, which crosses the Lune, was opened in March 1874 by Hanna Lind and cost more than 4,200 crowns."

@@ -1,0 +1,129 @@
+"""review, replay, compare."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine.cases.case_file import read_case_file
+from engine.cases.compare import compare_cases
+from engine.cases.replay import replay as run_replay
+from engine.cases.review import STATUSES, Draft, check_chain, review_of
+from engine.cases.signing import signing_key
+from engine.cases.variants import scored, side
+from engine.commands.library import case_argument, library
+from engine.commands.shared import emit, progress, workbench
+
+
+@click.command()
+@case_argument
+@click.option("--reviewer", default=None, help="Who you are.  [default: the name of this account]")
+@click.option("--note", help="Add a note.")
+@click.option("--on", "target", default="case", show_default=True, help="case, answer, passage:3, fact:1.2, edit:4.")
+@click.option("--relevant", type=int, multiple=True, metavar="N", help="Label passage N relevant.")
+@click.option("--not-relevant", type=int, multiple=True, metavar="N", help="Label passage N not relevant.")
+@click.option("--override", metavar="VERDICT", help="Your verdict at --on, beside the machine's; needs --reason.")
+@click.option("--machine", default="", metavar="VERDICT", help="The machine's verdict that you override.")
+@click.option("--reason", default="", help="Why.")
+@click.option("--withdraw", type=int, multiple=True, metavar="N", help="Withdraw entry N; it stays in the history.")
+@click.option("--status", type=click.Choice(STATUSES))
+@click.option("--new-version", is_flag=True, help="Copy a signed-off case so that it can be changed.")
+@click.option("--seen", metavar="HASH", help="Refuse if the history's head is not this one any more.")
+def review(case: str, reviewer: str | None, seen: str | None, new_version: bool, **said: Any) -> None:
+    """Show the review of a case, or add to it: notes, labels, overrides, status.
+
+    Example: python -m engine review 3f9c0a417b2e --note "Checked against the standard." --on passage:3
+    """
+    store, author = library(), reviewer or getpass.getuser()
+    if new_version:
+        emit({"case": store.new_version(case, author).id, "parent": case})
+        return
+    for draft in _drafts(author, **said):
+        store.add_mark(case, draft, seen)
+        seen = None
+    history = store.history(case)
+    chain = check_chain(history, case, signing_key())
+    emit(
+        {
+            "case": case,
+            "review": review_of(history).to_dict(),
+            "history": [mark.to_dict() for mark in history],
+            "holds": not chain.problem,
+            "protection": chain.protection,
+            "head": chain.head,
+        }
+    )
+
+
+def _drafts(author: str, **said: Any) -> list[Draft]:
+    """What the options say, as marks; the status last, because a signed-off case takes no more."""
+    target, reason = said["target"], said["reason"]
+    found = []
+    if said["note"] is not None:
+        found.append(Draft(kind="note", author=author, value=said["note"], target=target))
+    for option, value in (("relevant", "relevant"), ("not_relevant", "not relevant")):
+        found += [
+            Draft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
+            for number in said[option]
+        ]
+    if said["override"] is not None:
+        found.append(
+            Draft(
+                kind="override",
+                author=author,
+                value=said["override"],
+                target=target,
+                reason=reason,
+                machine=said["machine"],
+            )
+        )
+    found += [Draft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
+    if said["status"] is not None:
+        found.append(Draft(kind="status", author=author, value=said["status"], reason=reason))
+    return found
+
+
+@click.command()
+@case_argument
+def replay(case: str) -> None:
+    """Score the inputs of a case again in a fresh process; CASE is an id or a case file.
+
+    Each value is reproduced, drifted (by how much, against the numerical floor) or cannot be compared (why).
+
+    Example: python -m engine replay 3f9c0a417b2e
+    """
+    path = Path(case)
+    found = read_case_file(path.read_bytes()).case if path.is_file() else library().load(case)
+    result = run_replay(found, progress())
+    for number in result.numbers:
+        emit(number.to_dict())
+    counts = {status: result.count(status) for status in ("reproduced", "drifted", "cannot")}
+    emit({"summary": {"case": result.case, **counts, "versions": result.versions, "text": result.summary}})
+    if counts["drifted"] or counts["cannot"]:
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("left")
+@click.argument("right")
+@click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, where it is missing.")
+def compare(left: str, right: str, scorer: str | None) -> None:
+    """Compare two sides: settings, aligned passages, words, verdicts, attribution on one scale.
+
+    A side is CASE, or CASE:CONDITION for what a condition of its refinement wrote.
+
+    Example: python -m engine compare 3f9c0a417b2e:A 3f9c0a417b2e:v2c --scorer embedded
+    """
+    bench = workbench()
+    (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
+    if scorer is not None:
+        model = bench.scorer(scorer)
+        one, other = (scored(case, model, bench.settings, progress()) for case in (one, other))
+    emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
+
+
+COMMANDS = (replay, review, compare)
