@@ -7,8 +7,9 @@ second was looked at once more after its first measurement, so it is near to uns
 from __future__ import annotations
 
 import random
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.models.embedder import load_embedder
@@ -35,7 +36,8 @@ def halves(world: World) -> dict[str, list[Draft]]:
 def drafts(count: int, verifier: Entailment) -> Row:
     """Planted errors flagged and mended, correct facts changed, by half; each error's outcome.
 
-    `mended`: put in by the run itself. `with_suggestions`: the reader who accepts every suggestion has the truth; a
+    `mended`: put in by the run itself, up to a perfect's auxiliary ("had received", "received"); `to_the_letter`:
+    without that allowance. `with_suggestions`: the reader who accepts every suggestion has the truth; a
     claim from nowhere can only be mended that way. `offered_for_deletion` is the price: of the correct facts.
     """
     world, embedder = load_world("bank-investigation"), load_embedder()
@@ -73,6 +75,7 @@ def _shares(rows: Sequence[Row]) -> Row:
     return {
         "flagged": share("flagged", cases),
         "mended": share("mended", cases),
+        "to_the_letter": share("to_the_letter", cases),
         "with_suggestions": share("with_suggestions", cases),
         "n_errors": len(cases),
         "by_kind": {
@@ -132,19 +135,25 @@ def _planted(draft: Draft, error: PlantedError, record: AreRecord) -> Row:
         "right": error.right,
         "flagged": flagged or not touched,
         "mended": bool(here) and _true(draft, error, record.revised),
+        "to_the_letter": bool(here) and _true(draft, error, record.revised, plain=str),
         "with_suggestions": bool(here) and _true(draft, error, suggested),
         "edits": [[edit.old, edit.new, edit.status] for edit in here],
         "outcomes": [fact.outcome for fact in touched],
     }
 
 
-def _true(draft: Draft, error: PlantedError, text: str) -> bool:
+def _without_perfect(text: str) -> str:
+    """The text without the auxiliaries of a perfect: the truth is the same where only they differ."""
+    return re.sub(r"\b(?:had|has|have) ", "", text)
+
+
+def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], str] = _without_perfect) -> bool:
     """Does the truth stand in the place of the error, with what was around it; a claim from nowhere has to go whole."""
     start, end = _span(draft, error)
     if not error.right:
         before, after = draft.draft[:start].rstrip()[-12:], draft.draft[end:].lstrip()[:12]
         return error.wrong.strip() not in text and " ".join((before, after)).strip() in text
-    return f"{draft.draft[start - 1 : start]}{error.right}{draft.draft[end : end + 4]}" in text
+    return plain(f"{draft.draft[start - 1 : start]}{error.right}{draft.draft[end : end + 4]}") in plain(text)
 
 
 def table(found: Row) -> list[str]:

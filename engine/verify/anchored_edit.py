@@ -3,9 +3,10 @@
 Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
 and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
 stands where the verifier calls it supportive. A number or date stands also where the passage lacks nothing of the
-edited fact, the sentence holds most of its words (`NEARLY`) and the verifier speaks for it more than for the fact; an
-order of events where the passage gives it (`event_order.py`), which a small verifier cannot tell. What stood for an
-edit is said on the ruling.
+edited fact, the sentence holds most of its words (`NEARLY`) and the verifier speaks for it more than for the fact; what
+is pinned by its neighbours (`pinned.py`) where the sentence speaks of the fact (`LEAST`); an order of events where the
+passage gives it (`event_order.py`). A small verifier cannot tell the last two. What stood for an edit is said on the
+ruling.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.verify.event_order import against, turned
 from engine.verify.gaps import missing
+from engine.verify.pinned import held, pinned
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
 LEAST = 0.5  # share of the fact's words that the sentence must hold for a name to be replaced
 ORDER = "order of events"
-COUNTED = ("number", "date", "comparison", ORDER)  # kinds of which words alone can tell whether the passage has them
+COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
+PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
 
@@ -48,14 +51,20 @@ def anchored_edit(
         return None
     texts = [apply(fact, [change]) for change in candidates]
     before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
-    worths = [_worth(one) + KIND * change.weight for one, change in zip(judged, candidates, strict=True)]
+    worths = [
+        _worth(one) + KIND * change.weight + PINNED * pinned(fact, change, sentence)
+        for one, change in zip(judged, candidates, strict=True)
+    ]
     best = max(range(len(worths)), key=worths.__getitem__)
     chosen = candidates[best]
     if chosen.kind == ORDER:
         ruling = _ordered(judged[best], chosen.new, verifier)
     else:
-        ruling = _checked(texts[best], judged[best], before, evidence, anchor, verifier)
-    if ruling is None or (ruling.verdict != judged[best].verdict and chosen.kind not in COUNTED):
+        beside = pinned(fact, chosen, sentence)
+        ruling = _checked(texts[best], judged[best], before, evidence, anchor, beside, verifier)
+        if ruling is not None and ruling.verdict != judged[best].verdict and not (beside or chosen.kind in COUNTED):
+            return None
+    if ruling is None:
         return None
     whole = Change(start=chosen.start, end=chosen.end, old=fact[chosen.start : chosen.end], new=chosen.new)
     return Edit(
@@ -88,7 +97,7 @@ def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], a
         return anchor.share >= DELETED and not left
     if change.kind in (ORDER, "opposite"):
         return not left
-    if change.kind == "name" and anchor.share < LEAST:
+    if change.kind == "name" and anchor.worth < LEAST:
         return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
         return False
@@ -118,15 +127,25 @@ def _ordered(judged: Judged, word: str, verifier: Entailment) -> Ruling:
 
 
 def _checked(
-    text: str, judged: Judged, before: Judged, evidence: Evidence, anchor: Anchor, verifier: Entailment
+    text: str,
+    judged: Judged,
+    before: Judged,
+    evidence: Evidence,
+    anchor: Anchor,
+    beside: bool,
+    verifier: Entailment,
 ) -> Ruling | None:
     """The ruling on the edited fact: the verifier's own, or that of words and verifier together; None for neither."""
     ruling = Ruling.of(judged, verifier)
     placed = (ruling.window[0] + anchor.start, ruling.window[1] + anchor.start)
     if judged.verdict == "supportive" and judged.scores["supportive"] >= ENOUGH:
         return replace(ruling, window=placed)
-    complete = not missing(text, f"{evidence.title}\n{evidence.text}")
-    if complete and anchor.worth >= NEARLY and judged.scores["supportive"] > before.scores["supportive"]:
+    left = set(missing(text, f"{evidence.title}\n{evidence.text}"))
+    better = judged.scores["supportive"] > before.scores["supportive"]
+    told = beside and anchor.worth >= LEAST and held(left, text)
+    if told or (not left and anchor.worth >= NEARLY and better):
         note = f"supportive, because one sentence holds {anchor.share:.0%} of its words and all numbers and names"
+        if told:
+            note = "supportive, because the sentence has what was put in beside what stands beside it in the fact"
         return replace(ruling, verdict="supportive", window=placed, note=f"{note}; else {ruling.note}")
     return None

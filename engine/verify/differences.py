@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from engine.models.alignment import stem
 from engine.text import STOP_WORDS, sentences
-from engine.verify.quantities import MONTHS, Quantity, flipped, holds, months, near, quantities, rival
+from engine.verify.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
 from engine.word_pairs import ANTONYMS
 
 _PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
@@ -35,7 +35,6 @@ RANGE = re.compile(
 )
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
-CURRENCIES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
 _NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
 
@@ -169,7 +168,7 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     ]
     new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
     for start, end, name in mine:
-        if name not in lacking or (anchored and any(c.isdigit() for c in name)):
+        if name not in lacking or name in CURRENCIES or (anchored and any(c.isdigit() for c in name)):
             continue
         partly = {w.lower() for w in name.split()} & set(held.split())
         weight = 0.35 if partly or start == 0 else 0.6

@@ -10,7 +10,7 @@ import re
 from engine.models.alignment import NUMBER_WORDS, stem
 from engine.text import STOP_WORDS
 from engine.verify.event_order import confirmed
-from engine.verify.quantities import Quantity, dates, holds, months, quantities
+from engine.verify.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
 
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -39,6 +39,7 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
         if (
             word.lower() in STOP_WORDS
             or word.lower() in NUMBER_WORDS
+            or word in CURRENCIES
             or (match.start() == 0 and not _is_name(fact, match))
         ):
             continue

@@ -19,6 +19,7 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
+CURRENCIES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
 _ORDINAL = r"(?:st|nd|rd|th)?"
 _DAY_MONTH = re.compile(

@@ -75,3 +75,43 @@ def test_the_window_of_the_ruling_lies_in_the_passage():
     found = edited("The harbour banked EUR 850 in March", text)
     start, end = found.ruling.window
     assert start >= 0 and end <= len(text)
+
+
+class Doubting(WordVerifier):
+    """Calls everything irrelevant, with the same scores."""
+
+    def judge(self, pairs, watch=None):
+        return [judged("irrelevant") for _ in pairs]
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "after"),
+    [
+        (
+            "The owner of the mill is Ann Lund with 80 per cent",
+            "Of the mill Bea Holm has 80 per cent, Cy Dean 20.",
+            "Bea Holm",
+        ),
+        ("The mill took eleven sums, EUR 850 in all", "The mill: eleven sums for EUR 580 in all, not EUR 850.", "580"),
+        ("The mill left Ann Lund 34 per cent", "The mill left Bea Holm 22 and Ann Lund 24 per cent.", "24"),
+    ],
+)
+def test_what_is_pinned_by_its_neighbours_needs_no_more_from_the_verifier(fact, text, after):
+    found = edited(fact, text, verifier=Doubting())
+    assert after in found.after
+    assert "beside what stands beside it" in found.ruling.note
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("The owner of the mill is Ann Lund with 80 per cent", "The owner of the mill is Bea Holm with 20 per cent."),
+        (
+            "The owner of the mill is Ann Lund with 80 per cent",
+            "The mill: 80 per cent for its owner Bea Holm or Cy Dean.",
+        ),
+        ("The mill took eleven sums, EUR 850 in all", "The mill: eleven sums from EUR 580 to EUR 620 in all."),
+    ],
+)
+def test_nothing_is_pinned_without_a_shared_neighbour_or_with_two_of_a_kind(fact, text):
+    assert edited(fact, text, verifier=Doubting()) is None

@@ -1,0 +1,107 @@
+"""What each guard beside the verifier is worth: python -m bench.guards --data DIR.
+
+Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence a claim, and sentences of
+the bank investigation's drafts against the passages they cite. The verdicts are the embedded verifier's, once; then
+`guarded` with all guards, with each switched off in turn, and with none. Drawn with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from bench.results import conditions, write_section
+from bench.verifier import drafts
+from engine.models.protocols import Entailment
+from engine.models.verdicts import CLASSES
+from engine.models.verifier import load_entailment
+from engine.settings import Verification
+from engine.train.verifier_calibration import class_f1, macro_f1
+from engine.train.verifier_data import Pair
+from engine.verify.anchor import anchors
+from engine.verify.guards import guarded
+from engine.verify.values import Evidence, Ruling
+from engine.verify.verdict import judge
+
+Row = dict[str, Any]
+ON = Verification()
+SWITCHES = {
+    "all guards": ON,
+    "without names and numbers": replace(ON, names_and_numbers=False),
+    "without order of events": replace(ON, event_order=False),
+    "without anchored": replace(ON, anchored=False),
+    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False),
+}
+
+
+def measured(pairs: Sequence[Pair], verifier: Entailment) -> list[Row]:
+    """Macro-F1, F1 of each class and the share of verdicts turned, a row a switch."""
+    rulings = judge([(claim, evidence) for claim, evidence, _ in pairs], verifier)
+    labels = np.array([label for _, _, label in pairs])
+    rows = []
+    for name, settings in SWITCHES.items():
+        kept = [
+            _guarded(ruling, claim, text, settings) for ruling, (claim, text, _) in zip(rulings, pairs, strict=True)
+        ]
+        called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
+        turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
+        row: Row = {"guards": name, "macro_f1": round(macro_f1(labels, called), 3)}
+        row |= {"f1": [round(score, 3) for score in class_f1(labels, called)], "turned": round(turned / len(pairs), 3)}
+        rows.append(row)
+    return rows
+
+
+def _guarded(ruling: Ruling, claim: str, text: str, settings: Verification) -> Ruling:
+    return guarded(ruling, claim, text, anchors(claim, [Evidence(text=text, source="case")])[0], settings)
+
+
+def vitaminc(path: Path, count: int) -> list[Pair]:
+    """`count` pairs of VitaminC dev, drawn; empty where the file is absent."""
+    if not path.exists():
+        return []
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    chosen = random.Random(1337).sample(rows, min(count, len(rows)))
+    return [(row["claim"], row["evidence"], CLASSES.index(row["label"])) for row in chosen]
+
+
+def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
+    """The rows of each set, as Markdown."""
+    lines = ["| set | pairs | guards | macro-F1 | F1 supportive / editing / irrelevant | verdicts turned |"]
+    lines.append("|---|---|---|---|---|---|")
+    for name, (count, rows) in found.items():
+        for row in rows:
+            scores = " / ".join(str(score) for score in row["f1"])
+            lines.append(f"| {name} | {count} | {row['guards']} | {row['macro_f1']} | {scores} | {row['turned']} |")
+    return lines
+
+
+def main() -> None:
+    """Measure, print each row, and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--pairs", type=int, default=300)
+    asked = parser.parse_args()
+    sets = {
+        "VitaminC dev": vitaminc(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
+        "bank investigation, drafts": drafts(),
+    }
+    verifier = load_entailment()
+    found = {}
+    for name, pairs in sets.items():
+        if not pairs:
+            print(f"{name}: absent, skipped")
+            continue
+        found[name] = (len(pairs), measured(pairs, verifier))
+        print(json.dumps({name: found[name]}), flush=True)
+    write_section("guards", "\n".join([f"## Guards beside the verifier\n\n{conditions()}\n", *table(found)]))
+
+
+if __name__ == "__main__":
+    main()
