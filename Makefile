@@ -33,7 +33,7 @@ bench: bench-retrieval bench-models bench-attribution bench-evaluate
 DATA ?= data
 bench-retrieval bench-models bench-attribution bench-evaluate bench-trust: $(VENV)/.dev
 bench-retrieval:
-	$(BIN)/python -m bench.retrieval --data $(DATA)
+	$(BIN)/python -m bench.retrieval --data $(DATA) --write
 	$(BIN)/python -m bench.scale --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA)

@@ -1,7 +1,8 @@
-"""Retrieval, reader and ingest figures on public data: python -m bench.retrieval --data DIR [--sets ...].
+"""Retrieval, reader and ingest figures on public data: python -m bench.retrieval --data DIR [--sets ...] [--write].
 
 DIR holds one folder a set with corpus.jsonl, queries.jsonl, qrels.tsv and qa.jsonl (BEIR's layout). Everything runs
-as `ask` runs it, with the default settings, in a data folder of its own. Prints one JSON line a figure.
+as `ask` runs it, with the default settings, in a data folder of its own. Prints one JSON line a figure; --write keeps
+them in bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.results import conditions, write_section
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import QuotingReader, Reading
 from engine.corpus.collection import Collection, embedding_text
@@ -33,8 +35,18 @@ def lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
+SHOWN: list[dict[str, object]] = []  # everything that was printed, for --write
+
+
 def show(**figures: object) -> None:
+    SHOWN.append(figures)
     print(json.dumps(figures), flush=True)
+
+
+def section() -> str:
+    """What was shown, a line a figure."""
+    said = ("- " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in row.items()) for row in SHOWN)
+    return "\n".join(["## Retrieval, reader and ingest", "", conditions(), "", *said])
 
 
 def ingest(folder: Path) -> Collection:
@@ -164,6 +176,7 @@ def main() -> None:
     parser.add_argument("--sets", default="xquad_en,nq_gold_passage,clapnq")
     parser.add_argument("--limit", type=int, default=1_000_000, help="questions a set that the reader answers")
     parser.add_argument("--skip", default="", help="any of: recall,reader,refusal,rate")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     parser.add_argument("--home", default="", help="keep the collections here instead of in a temporary folder")
     options = parser.parse_args()
     skip = set(options.skip.split(","))
@@ -180,6 +193,8 @@ def main() -> None:
                 refusal_figures(place, collection)
         if "rate" not in skip:
             ingest_ratio(options.data / "nq_gold_passage")
+    if options.write:
+        write_section("retrieval", section())
 
 
 if __name__ == "__main__":

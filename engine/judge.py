@@ -25,7 +25,9 @@ Winner = Literal["x", "y", "tie", "disagreed", "unparsed"]
 Level = Literal["none", "superficial", "partial", "full"]
 CRITERIA = ("relevance", "correctness", "completeness", "coherence", "clarity", "missing steps")
 HIGHEST = 5
+EMBEDDED = "embedded"
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
+TRAINED_HERE = Decoding(max_new_tokens=96, temperature=0.0)  # not trained to judge: what goes on repeats itself
 
 
 class PairJudgement(Value, frozen=True):
@@ -93,7 +95,7 @@ def judge_pair(
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     require(judge, "generate")
     prompts = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    raw = tuple(judge.generate(prompt, GREEDY, None, watch).text for prompt in prompts)
+    raw = tuple(_reply(judge, prompt, watch) for prompt in prompts)
     orders = (parse_pair(raw[0]), swapped(parse_pair(raw[1])))
     return PairJudgement(
         winner=decide(*orders),
@@ -110,7 +112,7 @@ def judge_criteria(
     """Score an answer against a reference on the six criteria."""
     require(judge, "generate")
     prompt = _prompt(fill("judge_criteria", question=question, reference=reference, answer=answer))
-    raw = judge.generate(prompt, GREEDY, None, watch).text
+    raw = _reply(judge, prompt, watch)
     scores = parse_criteria(raw)
     found = [score for score in scores.values() if score is not None]
     total = sum(found) if len(found) == len(CRITERIA) else None
@@ -123,8 +125,13 @@ def judge_relevance(
     """How far a document helps with a step of a problem."""
     require(judge, "generate")
     prompt = _prompt(fill("judge_relevance", problem=problem, step=step, document=document))
-    raw = judge.generate(prompt, GREEDY, None, watch).text
+    raw = _reply(judge, prompt, watch)
     return RelevanceJudgement(level=parse_relevance(raw), raw=raw, judge=judge.name)
+
+
+def _reply(judge: Writer, prompt: Prompt, watch: Watch | None) -> str:
+    decoding = TRAINED_HERE if judge.name == EMBEDDED else GREEDY
+    return judge.generate(prompt, decoding, None, watch).text
 
 
 def _prompt(text: str) -> Prompt:
@@ -208,6 +215,6 @@ def judge_warning(judge: str, writers: Sequence[str] = ()) -> str:
     """What has to stand beside a judgement by this model; empty where nothing does."""
     if judge in writers:
         return f"{judge} judges its own answers: models prefer their own. Name another judge."
-    if judge == "embedded":
+    if judge == EMBEDDED:
         return "The embedded model was not trained to judge: its votes show how the page works and nothing else."
     return ""

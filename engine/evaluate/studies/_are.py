@@ -6,6 +6,7 @@ interval resamples the questions of both means together.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -98,9 +99,10 @@ def revised(tools: Tools, unit: Unit, example: Example, settings: Settings, watc
     writer = tools.writer if _roles(tools) else None
     text, sources = written.answer.text, sources_of(tools, example, settings)
     name, how = unit.method, settings.verification
+    start = time.perf_counter()
     found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch)
     missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence does not belong to clauses."}
-    cost = Cost(forwards=None, tokens=None)
+    cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)
 
 

@@ -78,7 +78,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     long = [row for row in rows if row.state == "failed" or (row.values["needed"] or least) >= least]
     by_depth = {k: of_method(long, name) for k, name in NAMES.items() if of_method(long, name)}
     answered = any(row.values.get("rouge_l") is not None for row in rows)
-    tables = [_depth_table(by_depth, rows)]
+    tables = [_depth_table(by_depth, rows, least)]
     figures = [_gold_figure(by_depth)]
     if answered:
         own = of_method(rows, NAMES[depth])
@@ -88,7 +88,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
-def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row]) -> Table:
+def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> Table:
     columns = (
         Column(name="k", unit="passages"),
         Column(name="gold retrieved", unit="passages", better="higher"),
@@ -104,7 +104,7 @@ def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row]) -> Table:
         rows=tuple((k, *(_measure(own, name) for name in names)) for k, own in by_depth.items()),
         n=max(map(questions_in, by_depth.values()), default=0),
         shows="Attr-RAG, Fig. 1b and 1c",
-        notes=notes(rows),
+        notes=notes(rows, f"Questions that take {least} passages or more."),
     )
 
 
