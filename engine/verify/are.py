@@ -23,15 +23,11 @@ from engine.verify.backtrack import hold_clauses, proposals, revised
 from engine.verify.decompose import decompose
 from engine.verify.deletions import offered
 from engine.verify.evidence import Sources
+from engine.verify.facts import Decomposition
 from engine.verify.report import attribution_report
 from engine.verify.rounds import one_round
 from engine.verify.task import Task, Tools
-from engine.verify.values import (
-    AreRecord,
-    Decomposition,
-    FactRecord,
-    note_of,
-)
+from engine.verify.values import AreRecord, FactRecord, note_of
 
 _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})
 

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from engine.models.protocols import Entailment, Judged
 from engine.progress import Watch
 from engine.verify.decompose import plain
-from engine.verify.values import Change, Clause, Decomposition, Evidence, Fact, FactRecord, Placed
+from engine.verify.facts import Clause, Decomposition, Fact
+from engine.verify.values import Change, Evidence, FactRecord, Placed
 
 
 def place(change: Change, fact: Fact, clause: Clause, answer: str) -> tuple[int, int] | None:

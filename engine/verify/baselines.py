@@ -29,8 +29,9 @@ from engine.verify.decompose import decompose, lines, plain
 from engine.verify.edit import asked_edit, smallest_edit
 from engine.verify.entropy import yes_no_question
 from engine.verify.evidence import Sources, find_evidence
+from engine.verify.facts import Decomposition
 from engine.verify.report import entailment_matrix
-from engine.verify.values import Decomposition, Evidence, Measures
+from engine.verify.values import Evidence, Measures
 from engine.verify.verdict import ask_verdict, judge
 
 NAMES = ("drqa", "rarr", "ccver", "efec-style")

@@ -18,9 +18,9 @@ from engine.prompts import fill
 from engine.settings import Decoding
 from engine.types import Prompt, Segment
 from engine.verify.clauses import blanked, clause_spans
+from engine.verify.facts import Clause, Decomposition, Exchange, Fact, Piece
 from engine.verify.pronouns import Known, resolve
 from engine.verify.splitter import split_with_pieces
-from engine.verify.values import Clause, Decomposition, Exchange, Fact, Piece
 
 RULES = "rules"
 _WORD = re.compile(r"\w+|[^\w\s]")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.answer.citations import cited_sentences
-from engine.verify.values import Decomposition, FactRecord, Placed
+from engine.verify.facts import Decomposition
+from engine.verify.values import FactRecord, Placed
 
 WHY = "nothing found speaks of it: take the sentence out, or name its source"
 

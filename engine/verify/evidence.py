@@ -21,7 +21,8 @@ from engine.retrieve.search import search_many
 from engine.settings import Retrieval, Verification
 from engine.text import sentences
 from engine.types import Hit, Passage
-from engine.verify.values import Clause, Evidence
+from engine.verify.facts import Clause
+from engine.verify.values import Evidence
 
 MOST_CITED = 9_999  # the highest number that a citation may have
 

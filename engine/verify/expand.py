@@ -15,7 +15,7 @@ from engine.settings import Decoding
 from engine.text import content_words
 from engine.types import Prompt, Segment
 from engine.verify.decompose import lines
-from engine.verify.values import Exchange
+from engine.verify.facts import Exchange
 
 _NAME = re.compile(r"\b[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*|\d[\d,.]*\d|\d")
 

@@ -17,7 +17,8 @@ from engine.models.protocols import Entailment
 from engine.progress import Watch
 from engine.verify.backtrack import clause_evidence, edited
 from engine.verify.decompose import plain
-from engine.verify.values import ClauseReport, Decomposition, Evidence, FactRecord, Measures, Placed, Report
+from engine.verify.facts import Decomposition
+from engine.verify.values import ClauseReport, Evidence, FactRecord, Measures, Placed, Report
 
 
 def attribution_report(

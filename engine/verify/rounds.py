@@ -17,19 +17,10 @@ from engine.verify.anchored_edit import anchored_edit
 from engine.verify.edit import asked_edit
 from engine.verify.evidence import cited_numbers, find_evidence
 from engine.verify.expand import expand
+from engine.verify.facts import Decomposition, Exchange
 from engine.verify.guards import guarded
 from engine.verify.task import Task
-from engine.verify.values import (
-    Check,
-    Decomposition,
-    Edit,
-    Evidence,
-    Exchange,
-    FactRecord,
-    Iteration,
-    Outcome,
-    Ruling,
-)
+from engine.verify.values import Check, Edit, Evidence, FactRecord, Iteration, Outcome, Ruling
 from engine.verify.verdict import ask_verdict, judge
 
 EDITED_FROM = 2  # passages that ask for an edit from which one is tried

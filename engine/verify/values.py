@@ -1,6 +1,7 @@
-"""The values of a check of an answer: clauses, facts, evidence, rulings, edits, and the whole record (ARE, 4).
+"""The values of a check of an answer: evidence, rulings, edits, and the whole record (ARE, 4).
 
-Offsets are characters: of a clause and a placed edit into the answer, of a change into the fact it changes.
+Offsets are characters: of a placed edit into the answer, of a change into the fact it changes. What is checked, clauses
+and facts, is in `facts.py`.
 """
 
 from __future__ import annotations
@@ -10,56 +11,10 @@ from typing import Any, Literal
 from engine.models.protocols import Entailment, Judged
 from engine.models.verdicts import UNSURE, verdict_note
 from engine.types import Value
+from engine.verify.facts import Decomposition, Exchange, Fact
 
 VerdictName = Literal["supportive", "editing_required", "irrelevant", "unparsed"]
 EvidenceFrom = Literal["case", "corpus", "both"]
-
-
-class Piece(Value, frozen=True):
-    """`length` characters of a fact from `fact` on are the answer's from `answer` on, copied."""
-
-    fact: int
-    answer: int
-    length: int
-
-
-class Fact(Value, frozen=True):
-    """An atomic fact; `pieces` say which of its characters stand in the answer, `made_by` who made it.
-
-    `fallback` is True where a language model's reply could not be parsed and the rules stepped in.
-    """
-
-    text: str
-    made_by: str
-    pieces: tuple[Piece, ...] = ()
-    fallback: bool = False
-
-
-class Clause(Value, frozen=True):
-    """A molecular clause: the answer's characters [start, end), verbatim, and its facts."""
-
-    start: int
-    end: int
-    text: str
-    facts: tuple[Fact, ...] = ()
-
-
-class Exchange(Value, frozen=True):
-    """One question to a language model, its raw reply, and whether it could be parsed."""
-
-    step: str
-    prompt: str
-    reply: str
-    parsed: bool
-
-
-class Decomposition(Value, frozen=True):
-    """An answer as clauses in order; `fallbacks` counts the replies that the rules stood in for."""
-
-    clauses: tuple[Clause, ...]
-    made_by: str
-    fallbacks: int = 0
-    exchanges: tuple[Exchange, ...] = ()
 
 
 class Evidence(Value, frozen=True):

@@ -14,7 +14,8 @@ from engine.progress import Watch
 from engine.prompts import fill
 from engine.settings import Decoding
 from engine.types import Prompt, Segment
-from engine.verify.values import Exchange, Ruling, VerdictName
+from engine.verify.facts import Exchange
+from engine.verify.values import Ruling, VerdictName
 
 _WORDS: dict[str, VerdictName] = {
     "agrees": "supportive",

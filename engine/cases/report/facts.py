@@ -15,7 +15,8 @@ from engine.cases.report.review import decided_by
 from engine.cases.report.text import name_of
 from engine.cases.review import Mark, Review
 from engine.types import Analysis, Case
-from engine.verify.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Measures
+from engine.verify.facts import Exchange
+from engine.verify.values import MEANING, AreRecord, Evidence, FactRecord, Iteration, Measures
 
 MEASURES = (
     ("Attr_r: mean over clauses of the best evidence's probability to bear the clause out", "attr_r"),

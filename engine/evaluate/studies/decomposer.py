@@ -25,7 +25,7 @@ from engine.refine.costs import metered
 from engine.types import Analysis, Case, Stamp, inputs_hash
 from engine.verify.decompose import decompose, plain
 from engine.verify.decomposer_scores import d_correct
-from engine.verify.values import Decomposition
+from engine.verify.facts import Decomposition
 from engine.versions import package_versions
 
 RULES, MODEL = "rules", "model"

@@ -133,7 +133,8 @@ def test_a_judgement_is_kept_with_its_raw_replies(cases):
 
 
 def test_facts_of_this_very_answer_are_followed(cases):
-    from engine.verify.values import AreRecord, Clause, Decomposition, Fact, FactRecord
+    from engine.verify.facts import Clause, Decomposition, Fact
+    from engine.verify.values import AreRecord, FactRecord
 
     case = save(cases)
     fact = Fact(text="Lind built it.", made_by="rules")
