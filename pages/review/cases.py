@@ -5,6 +5,7 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
+from components.case_import import import_cases
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, escape, plain, show, tag
@@ -14,25 +15,14 @@ from components.review import add_mark, history_table, review_status, standing_m
 from components.reviewer import reviewer
 from components.runs import start
 from engine.cases.case_file import write_case_file
-from engine.cases.importers import LAYOUTS, read_cases
 from engine.cases.query import Query
 from engine.cases.replay import Replay, replay
 from engine.cases.report import html_report, markdown_report
 from engine.cases.review import Draft, check_chain, review_of
 from engine.cases.signing import signing_key
 from engine.errors import GroundworkError
-from engine.records import AuditRecord
 from engine.text import counted
 from engine.types import Case
-
-UPLOAD_LIMIT = 200 * 2**20  # bytes; the upload route checks neither size nor kind, so it is checked here
-LAYOUT_NAMES = {
-    "case": "case file",
-    "records": "question, passages, answer",
-    "alce": "ALCE",
-    "garage": "GaRAGe",
-    "ragtruth": "RAGTruth",
-}
 
 
 def delete(ids: list[str]) -> None:
@@ -71,59 +61,6 @@ def library() -> None:
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
-
-
-def import_cases() -> None:
-    """Paste an answer from elsewhere, or upload files of it."""
-    with st.expander("Import an answer from elsewhere"):
-        paste, files = st.tabs(["Paste", "Files"])
-        with paste:
-            _paste()
-        with files:
-            _upload()
-
-
-def _paste() -> None:
-    with st.form("paste", border=False):
-        question = st.text_input("Question", key="paste_question")
-        passages = st.text_area("Passages, with a line of --- between two", key="paste_passages", height=160)
-        answer = st.text_area("Answer, citations as [1] or [cite_1]", key="paste_answer", height=110)
-        model = st.text_input("Written by", key="paste_model", placeholder="optional")
-        if not st.form_submit_button("Import", type="primary"):
-            return
-    texts = [part.strip() for part in f"\n{passages}\n".split("\n---\n") if part.strip()]
-    record = AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model)
-    try:
-        state.open_case(workbench().audit(record).id)
-    except GroundworkError as error:
-        st.error(plain(str(error)))
-    else:
-        st.rerun()
-
-
-def _upload() -> None:
-    with st.form("upload", border=False):
-        upload = st.file_uploader("File (.json or .jsonl)", key="import_file")
-        sources = st.file_uploader("RAGTruth's source_info.jsonl, beside its response.jsonl", key="import_sources")
-        layout = st.selectbox(
-            "Layout", LAYOUTS, index=None, placeholder="by its field names", format_func=LAYOUT_NAMES.get
-        )
-        if not st.form_submit_button("Import", type="primary") or upload is None:
-            return
-    if max(upload.size, sources.size if sources else 0) > UPLOAD_LIMIT:
-        st.error(f"A file is over the limit of {UPLOAD_LIMIT >> 20} MB. Cut it into parts.")
-        return
-    done = 0
-    for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None):
-        try:
-            if isinstance(found, GroundworkError):
-                raise found
-            workbench().cases.put(*found)
-            done += 1
-        except GroundworkError as error:
-            st.warning(plain(f"Record {identity}: {error}"))
-    if done:
-        st.success(f"{counted(done, 'case')} imported.")
 
 
 def review(case: Case) -> None:

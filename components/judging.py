@@ -1,0 +1,51 @@
+"""Two conditions of a refinement before a judge that the user names."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.advice import judgement_view
+from components.cache import workbench, workers
+from components.html import escape, show, tag, visible
+from components.polling import wait_for
+from components.runs import start
+from engine.evaluate.refinement import judge_saved
+from engine.judge import PairJudgement, judge_warning
+from engine.models.registry import load_writer
+from engine.refine.report import Report
+from engine.types import Case
+
+
+def judge_tab(case: Case, report: Report) -> None:
+    """Two conditions before a judge that the user names, in both orders."""
+    st.caption(
+        "The judge is not told which condition wrote which answer, is told to judge grounding and not length, and reads"
+        " the pair in both orders; it counts only where they agree."
+    )
+    written = [n for n, v in report.refinement.variants.items() if v.answer is not None]
+    one, two, three = st.columns([1, 1, 2])
+    first = one.selectbox("Compare", written, index=0, key="judge_first")
+    others = [n for n in written if n != first]
+    second = two.selectbox("with", others, key="judge_second") if others else None
+    name = three.text_input("Judge", key="judge_model", placeholder="openai:MODEL@BASE_URL, a folder, an id")
+    warning = judge_warning(name.strip(), (report.refinement.stamp.model,)) if name.strip() else ""
+    if warning:
+        show(tag("p", escape(warning), class_="gw-banner"))
+    run_id, bench = f"judge:{case.id}", workbench()
+    if st.button("Ask in both orders", disabled=not (name.strip() and second)):
+        state.keep_run(
+            run_id,
+            start(
+                workers(),
+                lambda run: judge_saved(bench.cases, case, report, first, second, load_writer(name.strip()), run.watch),
+            ),
+        )
+        st.rerun()
+    wait_for(run_id, "The judge reads the pair in both orders")
+    for analysis in (a for a in reversed(case.analyses) if a.kind == "judgement"):
+        found = PairJudgement.from_dict(analysis.result["judgement"])
+        judgement_view(found, str(analysis.result["x"]), str(analysis.result["y"]))
+        with st.expander("Raw replies"):
+            for raw in found.raw:
+                st.code(visible(raw) or "(empty)", language=None, wrap_lines=True)
