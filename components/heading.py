@@ -22,7 +22,9 @@ def heading(title: str, lead: str, *methods: str) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center")
     with left:
         show(tag("p", escape(lead), class_="gw-lead"))
-    if right.button("How it is computed", type="tertiary", key=f"how_{title}", width="stretch"):
+    with right.container(horizontal_alignment="right"):
+        asked = st.button("How it is computed", type="tertiary", key=f"how_{title}")
+    if asked:
         _explain(methods)
 
 

@@ -9,8 +9,9 @@ import streamlit as st
 from components import state
 from components.cache import workers
 from components.heading import heading
-from components.html import cell, plain
+from components.html import plain
 from components.runs import start
+from components.self_test import checks_table
 from engine.errors import GroundworkError
 from engine.home import home
 from engine.hosts import hosts
@@ -85,12 +86,7 @@ def test_a_model() -> None:
     elif run.problem:
         st.error(plain(run.problem))
     else:
-        st.dataframe(
-            pd.DataFrame(
-                [{k: cell(v) if isinstance(v, str) else v for k, v in c.to_dict().items()} for c in run.future.result()]
-            ),
-            hide_index=True,
-        )
+        checks_table(run.future.result())
 
 
 @st.fragment(run_every=1.0)

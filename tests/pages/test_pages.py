@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+import components.runs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -55,3 +56,19 @@ def test_a_link_opens_its_case_also_when_another_case_asked_the_same(app):
         assert not app.exception
         assert app.sidebar.selectbox[0].value == twin
         assert twin in app.query_params["case"]
+
+
+def test_a_self_test_is_told_in_full_and_a_servers_words_are_text(app):
+    from engine.models.self_test import Check
+
+    said = "ServerError: <b>no</b> " + "x" * 300
+    check = Check(name="answers", passed=False, detail=said, figure=0.25)
+    app.run()
+    found = components.runs.start(components.cache.workers(), lambda run: (check,))
+    found.future.result()
+    app.session_state["groundwork_runs"] = {"self_test": found}
+    app.switch_page("pages/review/settings.py").run()
+    assert not app.exception
+    drawn = next(e.proto.body for e in app.get("html") if "answers" in e.proto.body)
+    assert "ServerError: &lt;b&gt;no&lt;/b&gt; " + "x" * 300 in drawn
+    assert "failed" in drawn and "0.25" in drawn

@@ -1,0 +1,24 @@
+"""What a model's self-test found: a row a check, its detail in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.html import escape, show, tag
+from engine.models.self_test import Check
+
+HEADS = ("check", "result", "what was found", "figure")
+
+
+def checks_table(checks: Sequence[Check]) -> None:
+    """Draw the checks; a detail may hold a server's own words."""
+    heads = "".join(tag("th", escape(name), scope="col") for name in HEADS)
+    table = tag("thead", tag("tr", heads)) + tag("tbody", "".join(map(_row, checks)))
+    show(tag("div", tag("table", table, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+
+
+def _row(check: Check) -> str:
+    said = tag("td", "passed" if check.passed else "failed", class_="gw-text")
+    detail = tag("td", escape(check.detail), class_="gw-text")
+    figure = tag("td", "" if check.figure is None else f"{check.figure:.3g}")
+    return tag("tr", tag("th", escape(check.name), scope="row") + said + detail + figure)
