@@ -159,10 +159,12 @@ def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], s
 def table(found: Row) -> list[str]:
     """The shares by half and by kind of error, as Markdown."""
     head = (
-        "| drafts | errors | flagged | mended | and with suggestions | correct facts | changed | offered for deletion |"
+        "| drafts | errors | flagged | mended | to the letter | and with suggestions | correct facts | changed |"
+        " offered for deletion |"
     )
-    keys = ("n_errors", "flagged", "mended", "with_suggestions", "n_correct", "correct_changed", "offered_for_deletion")
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    keys = ("n_errors", "flagged", "mended", "to_the_letter", "with_suggestions")
+    keys += ("n_correct", "correct_changed", "offered_for_deletion")
+    lines = [head, "|---|---|---|---|---|---|---|---|---|"]
     lines += [
         f"| {name} | " + " | ".join(str(part[key]) for key in keys) + " |" for name, part in found["parts"].items()
     ]

@@ -11,6 +11,8 @@ ruling.
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from engine.models.alignment import stem
@@ -57,6 +59,7 @@ def anchored_edit(
     ]
     best = max(range(len(worths)), key=worths.__getitem__)
     chosen = candidates[best]
+    ruling: Ruling | None = None
     if chosen.kind == ORDER:
         ruling = _ordered(judged[best], chosen.new, verifier)
     else:
@@ -97,12 +100,20 @@ def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], a
         return anchor.share >= DELETED and not left
     if change.kind in (ORDER, "opposite"):
         return not left
-    if change.kind == "name" and anchor.worth < LEAST:
+    if change.kind == "name" and (anchor.worth < LEAST or _only_opens(change.new, whole)):
         return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
         return False
     gone = set(anchor.lacking) - left
     return left < set(anchor.lacking) and gone <= lacking
+
+
+def _only_opens(word: str, whole: str) -> bool:
+    """Is it a single word whose capital says nothing: it opens a sentence wherever it stands, or is written small."""
+    if " " in word or any(c.isdigit() or c.isupper() for c in word[1:]):
+        return False
+    inside = re.search(rf"[\w,;]\s+{re.escape(word)}\b", whole)
+    return not inside or bool(re.search(rf"\b{re.escape(word.lower())}\b", whole))
 
 
 def _lost(name: str, whole: str) -> set[str]:

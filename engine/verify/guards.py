@@ -3,9 +3,9 @@
 names_and_numbers: ARE calls evidence that supports only part of a fact irrelevant (A.3); a small entailment model
 overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
-event_order: a supportive verdict on "A before B" by a sentence with "A after B" is editing required.
+event_order: a supportive verdict on "A before B" by a passage with "A after B" is editing required.
 anchored: a passage none of whose sentences holds enough of the fact's words speaks of something else: it asks for no
-edit. Each can be switched off; what each is worth is measured by `python -m bench.facts`.
+edit. Each can be switched off; what each is worth is measured by `python -m bench.guards`.
 """
 
 from __future__ import annotations
