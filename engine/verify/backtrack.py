@@ -63,7 +63,7 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
         for change, spot in zip(edit.changes, spots, strict=True):
             start, end = spot or (clause.start, clause.end)
             old = answer[start:end] if spot else change.old
-            new = _new_text(change, answer, start, end) if spot else change.new
+            new = _new_text(change, start, end) if spot else change.new
             why = edit.why if certain else f"{edit.why}; its place in the clause is not certain"
             placed = Placed(
                 id="",
@@ -83,14 +83,10 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
     return _numbered(_without_overlaps(result))
 
 
-def _new_text(change: Change, answer: str, start: int, end: int) -> str:
-    """The change's text with the blanks that its place asks for; a capital where the clause opens with one."""
+def _new_text(change: Change, start: int, end: int) -> str:
+    """The change's text, with a blank in front where it is put in between two words."""
     new = change.new.strip()
-    if start == end:
-        return f" {new}" if new and new[0].isalnum() else new
-    if new[:1].islower() and answer[start].isupper() and change.old.strip()[:1].isupper():
-        return new
-    return new
+    return f" {new}" if start == end and new and new[0].isalnum() else new
 
 
 def _without_overlaps(found: list[Placed]) -> list[Placed]:

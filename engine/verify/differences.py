@@ -14,19 +14,10 @@ from itertools import pairwise
 
 from engine.models.alignment import stem
 from engine.text import STOP_WORDS, sentences
+from engine.verify.names import NEGATIONS, names
 from engine.verify.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
 from engine.word_pairs import ANTONYMS
 
-_PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
-_NAME = re.compile(
-    rf"{_PART}(?:(?: (?:of|the|de|van|von|and|for|in) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
-    r"(?: \([A-Z]\w+\))?"
-)
-_MONTH = rf"(?:{'|'.join(MONTHS)})\b"
-_IN_MONTH = re.compile(  # "in May" and "5 May", not "May Berg"
-    rf"(?:\b[Ii]n |(?<=\d )){_MONTH}|(?:\b(?:of|and|for) |(?<![\w.-] )(?<!\w)){_MONTH}(?! [A-Z])"
-)
-_FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
@@ -35,7 +26,6 @@ RANGE = re.compile(
 )
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
-_NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
 
 
@@ -102,9 +92,9 @@ def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacem
                 yield Replacement(mine.comparison_start, mine.comparison_end, "", "comparison", weight - 0.1)
             elif turned:
                 yield Replacement(mine.comparison_start, mine.comparison_end, turned, "comparison", weight)
-            yield Replacement(mine.start, mine.end, other.written_like(mine), "number", weight - 0.35)
+            yield Replacement(mine.start, mine.end, other.text, "number", weight - 0.35)
         else:
-            yield Replacement(mine.start, mine.end, other.written_like(mine), "number", weight)
+            yield Replacement(mine.start, mine.end, other.text, "number", weight)
 
 
 def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
@@ -141,20 +131,6 @@ def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
     return len(around & near(evidence, found.start(), found.end(), 4))
 
 
-def names(text: str) -> list[tuple[int, int, str]]:
-    """Runs of capitalised words with their spans, stop words, negations and months left out.
-
-    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
-    ['Gate', 'Ada Berg', 'Viktor']
-    """
-    found = []
-    for run in _NAME.finditer(text):
-        cuts = [(run.start(), run.start()), *(m.span() for m in _IN_MONTH.finditer(text, *run.span()))]
-        for (_, start), (end, _) in pairwise([*cuts, (run.end(), run.end())]):
-            found.append(_trimmed(text, start, end))
-    return [(start, end, text[start:end]) for start, end in found if not _common(text[start:end])]
-
-
 def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     """A name that the evidence lacks, for a name of the evidence that the claim lacks."""
     held = " ".join(evidence.lower().split())
@@ -184,27 +160,12 @@ def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterat
         yield from [name] if pairs else name.split(" and ")
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span less white space and less first words that are no name ("The Gate", "No Viktor")."""
-    while start < end and (found := _FIRST.match(text, start, end)):
-        if found.group(1).lower() not in STOP_WORDS | _NEGATIONS or found.group(1) in MONTHS:
-            break
-        start = found.end()
-    bare = text[start:end].lstrip()
-    return end - len(bare), end - len(bare) + len(bare.rstrip())
-
-
 def _related(claim: str, evidence: str, place: int, least: float) -> bool:
     """Does the sentence around `place` share at least `least` of the claim's content words."""
     said = {stem(m.group().lower()) for m in _WORD.finditer(claim) if _content(m.group())}
     start, end = next(((a, b) for a, b in sentences(evidence) if a <= place < b), (0, len(evidence)))
     held = {stem(m.group().lower()) for m in _WORD.finditer(evidence[start:end])}
     return len(said & held) >= least * len(said)
-
-
-def _common(name: str) -> bool:
-    """A capitalised word that opens a sentence and is no name, or a month."""
-    return name.lower() in STOP_WORDS | _NEGATIONS or name in MONTHS or len(name) < 2
 
 
 def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
@@ -226,7 +187,7 @@ def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacemen
 
 def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
     """A negation taken out, or put behind the first auxiliary verb."""
-    theirs = any(m.group().lower() in _NEGATIONS or m.group().lower().endswith("n't") for m in _WORD.finditer(evidence))
+    theirs = any(m.group().lower() in NEGATIONS or m.group().lower().endswith("n't") for m in _WORD.finditer(evidence))
     found = _NOT.search(claim)
     if found:
         yield Replacement(found.start(), found.end(), "", "negation", 0.3 if theirs else 0.7)

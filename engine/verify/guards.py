@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from engine.settings import Verification
 from engine.verify.anchor import Anchor
-from engine.verify.differences import names
 from engine.verify.event_order import against
+from engine.verify.names import names
 from engine.verify.quantities import quantities
 from engine.verify.values import Ruling, VerdictName
 

@@ -11,7 +11,8 @@ import re
 
 from engine.models.alignment import stem
 from engine.text import content_words
-from engine.verify.differences import Replacement, names
+from engine.verify.differences import Replacement
+from engine.verify.names import names
 from engine.verify.quantities import CURRENCIES, Quantity, quantities
 
 _PART = re.compile(r"[;,:]\s|\s(?:and|while|but|whereas|not)\s")

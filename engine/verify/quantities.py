@@ -85,10 +85,6 @@ class Quantity:
     comparison_text: str = ""
     denied: bool = False
 
-    def written_like(self, other: Quantity) -> str:
-        """This number's text, with a scale word only where its own text has one; ordinals as the other writes them."""
-        return self.text
-
 
 def quantities(text: str) -> list[Quantity]:
     """The numbers of `text` in order; a day, a month's year and a spelled number are numbers too."""

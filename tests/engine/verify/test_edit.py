@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.models.scripted import ScriptedWriter
-from engine.verify.differences import Replacement, apply, names, replacements
+from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import asked_edit, changes, parse_edit, smallest_edit, touched_words
+from engine.verify.names import names
 from engine.verify.quantities import holds, quantities
 from tests.engine.verify.scripted import WordVerifier, judged
 
