@@ -39,6 +39,10 @@ HEADER = """# Licences of what Groundwork installs
 Written by `python -m bench.licences` from the metadata of the pinned distributions (`constraints.txt`); those that only
 the tests need are among them. Groundwork itself is under Apache-2.0 and carries none of this code.
 
+The pins are checked against published advisories by `pip-audit -r constraints.txt --no-deps --disable-pip`, from an
+environment of its own. It needs the network: this release's pins have not been audited, since no advisory service could
+be reached when they were made. Run it before you put Groundwork where others can reach it.
+
 | distribution | version | licence |
 | --- | --- | --- |
 """
