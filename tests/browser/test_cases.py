@@ -12,7 +12,9 @@ from playwright.sync_api import expect
 from engine.cases.case_file import read_case_file
 from engine.cases.report import html_report
 from engine.cases.review import Draft, append
+from engine.cases.store import CaseStore
 from engine.samples import FIRST_QUESTION
+from engine.types import Answer
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_report_records import with_edit
@@ -88,6 +90,24 @@ def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look
     page.get_by_text("Bin (1)").click()
     page.get_by_role("button", name="Restore").click()
     expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_compare_scores_two_imported_answers_on_one_scale(app, page, look):
+    store = CaseStore(app.home / "cases.sqlite")
+    for name, text in (("left-answer", "Iron rusts in damp air."), ("right-answer", "Gold does not rust.")):
+        answer = Answer(text=text, sentences=((0, len(text)),))
+        store.save(replace(full_case(name, question="What rusts?"), answer=answer, analyses=()))
+    page.goto(f"{app.url}/compare?left=left-answer&right=right-answer")
+    expect(page.get_by_text("The two cases share no attribution method")).to_be_visible()
+    page.get_by_role("button", name="Score", exact=True).click()
+    expect(page.get_by_text("Attribution: the whole answer's score of a passage")).to_be_visible(timeout=300_000)
+    assert "left=left-answer" in page.url
+    assert [store.load(name).analyses for name in ("left-answer", "right-answer")] == [(), ()]
+    look(page, "compare_scored")
+    for name in ("left-answer", "right-answer"):
+        store.delete(name)
+    store.empty_bin()
 
 
 @pytest.mark.slow
