@@ -19,6 +19,8 @@ pytestmark = pytest.mark.long
 QUICK = ("attribution", "refinement", "facts", "steps", "cases", "corpora")
 ALL_PAGES = ("", *QUICK, "compare", "settings", "evaluate")
 LOOKS = [{}, {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}]
+# What every reader of Markdown brings: what is too wide is broken, or scrolls in its place.
+READER = "<style>body { overflow-wrap: anywhere } table, pre { display: block; overflow-x: auto }</style>"
 # The browser's own picker for a file's place is not part of the page: without it a download is a download.
 NO_PICKER = "delete window.showSaveFilePicker"
 
@@ -112,9 +114,9 @@ def test_a_hostile_file_name_and_a_hostile_error_are_told_as_text(app, hostile, 
         {"name": name, "mimeType": "text/plain", "buffer": HTML["overlay"].encode()}
     )
     watched.get_by_role("button", name="Add", exact=True).click()
-    expect(
-        watched.get_by_text("![cat](http:attack.invalid) **bold** :red[x].exe is of no known format")
-    ).to_be_visible()
+    expect(watched.get_by_text("![cat](http:attack.invalid) **bold** :red[x].exe is of no known format")).to_be_visible(
+        timeout=300_000
+    )  # a fresh server reads its samples first
     served = Replies(f"![cat](http://attack.invalid/error.png) {LINE}", status=400)
     watched.goto(f"{app.url}/settings")
     settled(watched)
@@ -140,7 +142,7 @@ def test_what_is_taken_away_does_nothing_elsewhere(app, hostile, watched, tmp_pa
     for written in (notes, facts):
         shown = written.with_suffix(".html")
         render = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-        shown.write_text(render.render(written.read_text(encoding="utf-8")), encoding="utf-8")
+        shown.write_text(READER + render.render(written.read_text(encoding="utf-8")), encoding="utf-8")
         watched.goto(shown.as_uri())
         assert watched.watcher.left_behind() == []
 
