@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from engine.models.alignment import stem
 from engine.text import content_words, sentences
@@ -85,5 +86,6 @@ def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cit
     )
 
 
-def _stems(text: str) -> set[str]:
-    return {stem(word) for word in content_words(text)}
+@lru_cache(maxsize=8192)  # every fact of an answer is held against the same sentences
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in content_words(text))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from engine.models.alignment import NUMBER_WORDS, stem
@@ -88,8 +89,13 @@ class Quantity:
 
 def quantities(text: str) -> list[Quantity]:
     """The numbers of `text` in order; a day, a month's year and a spelled number are numbers too."""
+    return list(_read(text))
+
+
+@lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
+def _read(text: str) -> tuple[Quantity, ...]:
     found = [*_NUMBER.finditer(text), *_SPELLED.finditer(text)]
-    return [_quantity(text, match) for match in sorted(found, key=lambda m: m.start())]
+    return tuple(_quantity(text, match) for match in sorted(found, key=lambda m: m.start()))
 
 
 def _quantity(text: str, match: re.Match[str]) -> Quantity:
