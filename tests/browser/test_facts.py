@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 QUESTION = "What is known of Ardelle and of the court order?"
@@ -10,19 +11,20 @@ DRAFT = (
     " made an order to the same effect. Kestrin Holdings received EUR 640,000 on 9 April."
 )
 SLOW = 240_000
+LONG = 580_000
 
 
-def paste(page, app):
+def paste(page, app, draft=DRAFT, question=QUESTION):
     page.goto(f"{app.url}/facts")
     page.get_by_text("Check a draft of your own").click()
-    page.get_by_label("Question that the draft answers").fill(QUESTION)
-    page.get_by_label("Draft to check").fill(DRAFT)
+    page.get_by_label("Question that the draft answers").fill(question)
+    page.get_by_label("Draft to check").fill(draft)
     corpus = page.get_by_test_id("stForm").get_by_role("combobox")
     if corpus.input_value() != "bank-investigation":
         corpus.fill("bank-investigation")
         corpus.press("Enter")
     page.get_by_role("button", name="Make a case of it").click()
-    expect(page.get_by_role("heading", name=QUESTION)).to_be_visible()
+    expect(page.get_by_role("heading", name=question)).to_be_visible()
 
 
 def saved(page, name):
@@ -64,6 +66,16 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     assert '1: "2022" becomes "2023" (accepted)' in report
     assert '2: "June" becomes "May" (rejected)' in report
     assert "right on" in report
+
+
+@pytest.mark.long
+def test_other_methods_stand_beside_the_check(app, page, look):
+    paste(page, app, "Kestrin Holdings received EUR 640,000 on 9 April.", "What did Kestrin Holdings receive?")
+    page.get_by_text("Other methods on this answer").click()
+    page.get_by_role("button", name="Run them").click()
+    for label in ("RARR", "DRQA", "CCVER"):
+        expect(page.get_by_role("heading", name=label)).to_be_visible(timeout=LONG)
+    look(page, "facts_others")
 
 
 def test_nothing_on_the_page_calls_a_fact_true_or_verified(app, page):
