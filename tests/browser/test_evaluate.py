@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 
 import msgspec
@@ -46,7 +47,33 @@ def test_a_point_opens_its_case_by_link(app, page, look):
     expect(page.get_by_role("heading", name="Attribution")).to_be_visible(timeout=LONG)
 
 
-def _finished_run(home, name):
+def saved(page, button):
+    with page.expect_download() as waiting:
+        button.click()
+    return waiting.value.suggested_filename, waiting.value.path().read_text(encoding="utf-8-sig")
+
+
+def test_tables_come_down_in_three_forms_and_a_line_opens_its_case(app, page):
+    _finished_run(app.home, "taken-away", cases="line")
+    page.goto(f"{app.url}/evaluate?run=taken-away")
+    expect(page.get_by_text("Choose a line to open its case.")).to_be_visible(timeout=LONG)
+    forms = [page.locator(f".st-key-table_taken-away_by_depth_{form} button") for form in ("csv", "tex", "md")]
+    table, latex, markdown = (saved(page, form) for form in forms)
+    assert [name for name, _ in (table, latex, markdown)] == ["by_depth.csv", "by_depth.tex", "by_depth.md"]
+    head, line, *_notes = csv.reader(table[1].splitlines())
+    assert (head[0], line[0]) == ("k (passages)", "10")
+    assert "\\begin{tabular}" in latex[1]
+    assert "| 10 | " in markdown[1]
+    assert saved(page, page.get_by_role("button", name="Everything as Markdown"))[0] == "taken-away.md"
+    # The lines are drawn on a canvas: by place, the box of the second at its left edge.
+    lines = page.get_by_test_id("stDataFrame").last
+    lines.scroll_into_view_if_needed()
+    box = lines.bounding_box()
+    page.mouse.click(box["x"] + 16, box["y"] + 35 + 35 + 17)
+    page.wait_for_url("**/attribution?case=line-1*", timeout=LONG)
+
+
+def _finished_run(home, name, cases="attr-rag-chunks"):
     """A run of three units as it lies on the disk, with the library's first case as the case of each."""
     folder = home / "evaluations" / name
     (folder / "cases").mkdir(parents=True)
@@ -56,7 +83,7 @@ def _finished_run(home, name):
     units = tuple(Unit(example=f"q{i}", method="top-10", seed=1337) for i in range(3))
     rows = []
     for number, unit in enumerate(units):
-        case_name = f"attr-rag-chunks-{number}"
+        case_name = f"{cases}-{number}"
         (folder / "cases" / f"{case_name}.json").write_bytes(
             write_case_file(msgspec.structs.replace(case, id=case_name))
         )
