@@ -5,7 +5,7 @@ overlooks a number or name that a passage lacks. With another of its kind in the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
 event_order: a supportive verdict on "A before B" by a passage with "A after B" is editing required.
 anchored: a passage none of whose sentences holds enough of the fact's words speaks of something else: it asks for no
-edit. Each can be switched off; what each is worth is measured by `python -m bench.guards`.
+edit. Each can be switched off; `python -m bench.guards` measures what each is worth.
 """
 
 from __future__ import annotations
