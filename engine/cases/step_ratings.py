@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.cases.review import Draft, Review
-from engine.reason.relevance import LEVELS, Level, Rating, Ratings
+from engine.judge import Level
+from engine.reason.relevance import LEVELS, Rating, Ratings
 from engine.reason.values import Solution
 
 REVIEWERS = "reviewers"
