@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelNotFound
+from engine.models.lock import LOADING
 from engine.models.protocols import Embedder, Floats
 from engine.progress import Watch
 from engine.text import content_words
@@ -126,15 +127,17 @@ def load_embedder(name: str = DEFAULT) -> Embedder:
     """Load an embedder once a process; raise `ModelNotFound` with the way out."""
     if name == ScriptedEmbedder().name:
         return ScriptedEmbedder()
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     place = str(packaged_weights()) if name == DEFAULT else name
     try:
         # Pickled weights can run code when opened.
         safe = {"use_safetensors": True}
-        return SentenceEmbedder(SentenceTransformer(place, trust_remote_code=False, model_kwargs=safe), name)
+        with LOADING:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
+
+            logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            model = SentenceTransformer(place, trust_remote_code=False, model_kwargs=safe)
+        return SentenceEmbedder(model, name)
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelNotFound(_not_loaded(name, error)) from error
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from engine.errors import ModelError, ModelNotFound
+from engine.models.lock import LOADING
 from engine.models.memory import BYTES, MemoryEstimate, free_memory, memory_estimate
 
 QUANTIZED = ("8bit", "4bit")
@@ -26,16 +27,17 @@ def load_parts(
 
     Raises `ModelNotFound` where files are missing or of another kind, `ModelError` where they cannot be used.
     """
-    from transformers import AutoTokenizer
-    from transformers.utils import logging
-
-    # Standard error belongs to progress and messages of our own; hints on optional kernels are neither.
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     source, offline = str(name), is_offline()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
-        module = _load_module(source, dtype, device, safetensors_only, offline)
+        with LOADING:
+            from transformers import AutoTokenizer
+            from transformers.utils import logging
+
+            # Standard error belongs to progress and messages of our own; hints on optional kernels are neither.
+            logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
+            module = _load_module(source, dtype, device, safetensors_only, offline)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _explain(source, error, offline) from error
     module.requires_grad_(False)
@@ -64,11 +66,12 @@ def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, o
 
 def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
     """What the model of that id or folder would take, from its config alone; raises `ModelNotFound`."""
-    from transformers import AutoConfig
-
     offline = is_offline()
     try:
-        config = AutoConfig.from_pretrained(str(name), trust_remote_code=False, local_files_only=offline)
+        with LOADING:
+            from transformers import AutoConfig
+
+            config = AutoConfig.from_pretrained(str(name), trust_remote_code=False, local_files_only=offline)
         return memory_estimate(config, dtype, prompt_tokens, batch)
     except (OSError, ValueError, KeyError) as error:
         raise _explain(str(name), error, offline) from error

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import CannotDo, ModelError, ModelNotFound
+from engine.models.lock import LOADING
 from engine.models.protocols import Entailment, Floats
 from engine.models.windowed import Classify, WindowedVerifier
 
@@ -109,14 +110,21 @@ def _limit(tokenizer: Any) -> int:
 
 def load_nli(name: str) -> Entailment:
     """Load a hub id or folder; raise `ModelNotFound` with the way out, `ModelError` where the labels are unnamed."""
-    from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
-
     try:
-        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
-        writes = bool(config.is_encoder_decoder) and not any("Classification" in a for a in config.architectures or ())
-        kind = AutoModelForSeq2SeqLM if writes else AutoModelForSequenceClassification
-        model = kind.from_pretrained(name, trust_remote_code=False, use_safetensors=True).eval()
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        with LOADING:
+            from transformers import (
+                AutoConfig,
+                AutoModelForSeq2SeqLM,
+                AutoModelForSequenceClassification,
+                AutoTokenizer,
+            )
+
+            config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+            named = any("Classification" in a for a in config.architectures or ())
+            writes = bool(config.is_encoder_decoder) and not named
+            kind = AutoModelForSeq2SeqLM if writes else AutoModelForSequenceClassification
+            model = kind.from_pretrained(name, trust_remote_code=False, use_safetensors=True).eval()
+            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelNotFound(

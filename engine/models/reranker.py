@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.errors import ModelNotFound
 from engine.lexical import covered, stems, word_weights
+from engine.models.lock import LOADING
 from engine.models.protocols import Embedder, Floats, Reranker
 from engine.text import sentences, titled
 
@@ -80,11 +81,13 @@ def load_reranker(name: str = DEFAULT, embedder: Embedder | None = None) -> Rera
         from engine.models.embedder import load_embedder
 
         return BestSentence(embedder or load_embedder())
-    from sentence_transformers import CrossEncoder
-
     safe = {"use_safetensors": True}  # pickled weights can run code when opened
     try:
-        return CrossEncoderReranker(CrossEncoder(name, trust_remote_code=False, model_kwargs=safe), name)
+        with LOADING:
+            from sentence_transformers import CrossEncoder
+
+            model = CrossEncoder(name, trust_remote_code=False, model_kwargs=safe)
+        return CrossEncoderReranker(model, name)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelNotFound(

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from engine.models.alignment import KINDS, align
+from engine.models.lock import LOADING
 
 MAX_TOKENS = 160
 ADAPTER = "adapter_model.safetensors"  # low-rank factors, in peft's own layout
@@ -106,23 +107,26 @@ def collate(encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
 
 def base_network() -> tuple[EvidenceNetwork, Any]:
     """The untrained network on the pip-installed base, without dropout inside the encoder, and its tokenizer."""
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging
-
     from engine.models.embedder import packaged_weights
 
-    folder, before = packaged_weights(), logging.get_verbosity()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    folder = packaged_weights()
     # Eager attention: the fused kernel's backward pass takes a third of the training time on a CPU.
-    encoder = AutoModel.from_pretrained(
-        folder,
-        attn_implementation="eager",
-        add_pooling_layer=False,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    logging.set_verbosity(before)
-    return EvidenceNetwork(encoder), AutoTokenizer.from_pretrained(folder)
+    with LOADING:
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+
+        before = logging.get_verbosity()
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        encoder = AutoModel.from_pretrained(
+            folder,
+            attn_implementation="eager",
+            add_pooling_layer=False,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        logging.set_verbosity(before)
+    return EvidenceNetwork(encoder), tokenizer
 
 
 def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
@@ -133,9 +137,8 @@ def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     merge(network, load_file(folder / ADAPTER), config["lora_alpha"] / config["r"])
     rest = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
-    last = f"head.{len(network.head) - 1}.weight"
-    if len(rest[last]) != len(network.head[-1].weight):
-        network.head[-1] = nn.Linear(*reversed(rest[last].shape))
+    logits, hidden = rest[f"head.{len(network.head) - 1}.weight"].shape
+    network.head[-1] = nn.Linear(hidden, logits)
     unknown = network.load_state_dict(rest, strict=False).unexpected_keys
     if unknown:
         raise KeyError(f"{REST} has tensors that the network lacks: {', '.join(unknown)}")

@@ -19,7 +19,7 @@ from components.reviewer import reviewer
 from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
-from engine.cases.review import Draft, Review, review_of, with_labels
+from engine.cases.review import Draft, Review, review_of, with_labels, withdrawals
 from engine.errors import GroundworkError
 from engine.evaluate.refinement import case_advice, history_of, library_quartiles, task_advice
 from engine.refine import gates
@@ -95,7 +95,8 @@ def passages_tab(case: Case, review: Review) -> None:
 
     def mark(number: int, chosen: str) -> None:
         try:
-            workbench().cases.add_mark(case.id, _draft(number, chosen, author.strip(), review))
+            for draft in drafts(case, number, chosen, author.strip()):
+                workbench().cases.add_mark(case.id, draft)
         except GroundworkError as error:
             st.error(plain(str(error)))
             return
@@ -104,10 +105,12 @@ def passages_tab(case: Case, review: Review) -> None:
     passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author.strip())
 
 
-def _draft(number: int, chosen: str, author: str, review: Review) -> Draft:
-    if chosen == "not marked" and number in review.labels:
-        return Draft(kind="withdrawal", author=author, target=f"entry:{review.labels[number].number}")
-    return Draft(kind="relevance", author=author, target=f"passage:{number}", value=chosen)
+def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
+    """The marks that a choice makes: a label, or the withdrawal of every label that stands."""
+    target = f"passage:{number}"
+    if chosen == "not marked":
+        return withdrawals(workbench().cases.history(case.id), "relevance", target, author)
+    return (Draft(kind="relevance", author=author, target=target, value=chosen),)
 
 
 def scores_tab(case: Case, report: Report) -> None:
