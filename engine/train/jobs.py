@@ -9,7 +9,7 @@ answer tokens for the same passage tokens.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -181,3 +181,12 @@ def easier(mixture: Mixture, level: int) -> Mixture:
     if level >= 2:
         return mixture
     return replace(mixture, real=0.0, memory=0.0, unanswerable=0.0, alce=0.0, jobs=0.0, bare=0.7)
+
+
+def vocabulary_texts(text: RealText | None, seed: int = 7) -> Iterator[str]:
+    """What the tokenizer is trained on: generated samples of every level, and real sentences."""
+    rng = random.Random(seed)
+    mixture = Mixture(real=0.4 if text else 0.0, memory=0.05, unanswerable=0.05)
+    for level in LEVELS[2:]:
+        for _ in range(1500):
+            yield from (p.text for p in sample(level, mixture, rng, text) if p.part != "end")

@@ -23,7 +23,7 @@ from transformers import Lfm2ForCausalLM, PreTrainedTokenizerFast
 
 from engine.train.architecture import Shape, load, new_model, save
 from engine.train.batches import Batch, Sample, batches, encode
-from engine.train.jobs import LEVELS, Job, Level, Mixture, easier, sample
+from engine.train.jobs import LEVELS, Job, Level, Mixture, easier, sample, vocabulary_texts
 from engine.train.jobs_facts import FACT_JOBS
 from engine.train.jobs_reason import REASON_JOBS
 from engine.train.jobs_refine import REFINE_JOBS
@@ -200,15 +200,6 @@ def progress(log: dict[str, Any], loss: float, seconds: float) -> str:
         f"level {log['level']}  loss {loss:.3f}  answers {log['answer_loss'] or 0:.3f}  "
         f"citations {log['citation_loss'] or 0:.3f}"
     )
-
-
-def vocabulary_texts(text: RealText | None, seed: int = 7) -> Iterator[str]:
-    """What the tokenizer is trained on: generated samples of every level, and real sentences."""
-    rng = random.Random(seed)
-    mixture = Mixture(real=0.4 if text else 0.0, memory=0.05, unanswerable=0.05)
-    for level in LEVELS[2:]:
-        for _ in range(1500):
-            yield from (p.text for p in sample(level, mixture, rng, text) if p.part != "end")
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

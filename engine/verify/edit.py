@@ -8,7 +8,6 @@ reaches `ENOUGH` there is no edit. With a language model: it says what is wrong,
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from engine.models.alignment import stem
@@ -173,8 +172,3 @@ def asked_edit(fact: str, evidence: str, writer: Writer, watch: Watch | None = N
         return None, reply
     wrong, fix = parsed
     return Edit(before=fact, after=fix, changes=changes(fact, fix), why=wrong, made_by=writer.name), reply
-
-
-def touched_words(found: Sequence[Change]) -> int:
-    """Words that an edit changes: the larger of what goes and what comes, over its places."""
-    return sum(max(len(c.old.split()), len(c.new.split())) for c in found)

@@ -6,7 +6,8 @@ import re
 from itertools import pairwise
 
 from engine.verify.phrases import Tokens, behind_subordinator, phrase_start, subject_of, trimmed
-from engine.verify.tagging import BE, finite, put_in
+from engine.verify.tagging import finite, put_in
+from engine.verify.word_lists import BE
 
 
 def taken_apart(fact: Tokens) -> list[Tokens]:

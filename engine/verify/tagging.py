@@ -11,6 +11,23 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.verify.word_lists import (
+    ADVERBS,
+    CONJUNCTIONS,
+    DETERMINERS,
+    FINITE_AUXILIARIES,
+    IRREGULAR_PARTICIPLES,
+    IRREGULAR_PAST,
+    IRREGULAR_PLURAL,
+    IRREGULAR_PRESENT,
+    NOT_ADVERBS,
+    PREPOSITIONS,
+    PRONOUNS,
+    REGULAR,
+    RELATIVES,
+    SUBORDINATORS,
+)
+
 Tag = Literal[
     "det", "prep", "pron", "aux", "verb", "ing", "part", "to", "and", "sub", "rel", "adv", "num", "noun", ",", "."
 ]
@@ -41,81 +58,6 @@ def put_in(text: str, tag: Tag) -> Token:
     return Token(text, -1, -1, tag)
 
 
-def _set(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-DETERMINERS = _set(
-    "a an the this that these those his her its their our my your some any each every no another both all several "
-    "many most few more other such one two three four five six seven eight nine ten"
-)
-PREPOSITIONS = _set(
-    "in on at by of for from with without into onto over under between among during through about against before "
-    "after since until till toward towards across along around behind beside besides beyond despite except inside "
-    "outside near off per than like as upon via within throughout amid following according including worth "
-    "alongside"
-)
-PRONOUNS = _set("he she it they we you i who there one him them us himself herself itself themselves everyone")
-AUXILIARIES = _set(
-    "is are was were am be been being has have had do does did will would can could may might must shall should "
-    "isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't cannot can't couldn't wouldn't"
-)
-FINITE_AUXILIARIES = AUXILIARIES - _set("be been being")
-BE = _set("is are was were am be been being")
-CONJUNCTIONS = _set("and or but nor yet")
-SUBORDINATORS = _set("because although though while whereas when whenever if unless that so whether once where")
-RELATIVES = _set("who which whom whose where")
-_ADVERBS = _set(
-    "not never also then now there here still only just even however thus therefore moreover furthermore too "
-    "again often always soon later once first already almost nearly about very quite most more n't together "
-    "respectively finally currently eventually twice instead together nevertheless ever"
-)
-_NOT_ADVERBS = _set(
-    "family italy july only early daily weekly monthly supply assembly reply ally elderly friendly likely"
-)
-# Verbs whose plain form, -s, -ed and -ing are counted as verbs where their place allows.
-_REGULAR = _set(
-    "accept accuse achieve act add address admit adopt aim air allow announce appear appoint argue arrest arrive "
-    "ask attack attend attract award base believe belong call carry cause celebrate change claim close combine "
-    "comprise compete complete compose concern conclude confirm connect consider consist contain continue "
-    "contribute control cover create credit cross criticise criticize debut decide declare defeat define deliver "
-    "deny depend depict derive describe design destroy develop die direct disappear discover divide earn edit "
-    "employ enable encourage end enjoy enter establish exceed exist expand explain express extend face fail "
-    "feature file finish flow focus follow force form found function gain gather generate govern graduate guide "
-    "handle happen help identify import improve include increase indicate influence inhabit inspire intend "
-    "introduce invade invent involve join key kill lack last launch lie live locate look maintain mark marry mean "
-    "mention merge move name need obtain occupy occur offer open operate order own pass perform play possess "
-    "praise prefer premiere prepare present produce propose protect prove provide publish purchase rank reach "
-    "receive recognise recognize record reduce refer reflect refuse regard reject relate release rely remain "
-    "remove replace report represent require resign resemble result retain retire return reveal reverse rule sail "
-    "score separate serve share sign specialise star start state stay stop stretch struggle study succeed suffer "
-    "suggest supply support surround survive target tend touch trade train transfer travel treat turn use vary "
-    "view visit vote want watch win work post approve withdraw print bank lodge count note rely point admit drop "
-    "grant issue hold pay alert dissolve heat cool filter wash collect dry weigh stir pour boil agree apply avoid "
-    "disagree emerge evolve expect inform learn migrate persuade prevent recommend recover satisfy solve suffice "
-    "transform translate"
-)
-_IRREGULAR_PAST = _set(
-    "became began broke brought built bought came chose cut drew drove ate fell felt fought found flew forgot "
-    "gave got grew heard held hit kept knew laid led left lent lost made meant met paid put ran read rose said "
-    "saw sang sank sat sold sent set shot showed shut slept spoke spent spread stood stole struck swore taught "
-    "told thought threw took understood went won wore wrote underwent overcame withdrew gone"
-)
-_IRREGULAR_PARTICIPLES = _set(
-    "become begun broken brought built bought chosen drawn driven eaten fallen felt fought found flown given "
-    "gotten grown heard held kept known laid led left lost made meant met paid put ridden risen said seen sung "
-    "sold sent set shot shown spoken spent stood stolen struck taught told thought thrown taken understood won "
-    "worn written born drafted built sung split overseen"
-)
-_IRREGULAR_PRESENT = _set(
-    "becomes begins breaks brings builds buys comes chooses cuts draws drives eats falls feels fights finds flies "
-    "gives gets goes grows hears holds hits keeps knows lays leads leaves loses makes means meets pays puts runs "
-    "reads rises says sees sells sends sets shows sings sits speaks spends stands takes teaches tells thinks "
-    "throws understands wins wears writes lies dies ties tries carries marries occupies varies studies"
-)
-_IRREGULAR_PLURAL = _set(
-    "become begin bring build come give get go hold keep know lead leave lie make meet run see tell"
-)
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){2,}|\d{1,2}:\d\d(?!\d)|\d[\d.,]*\d(?:%|st|nd|rd|th|s)?|\w+(?:[-‐‑'’/&.](?=\w)\w+)*|[^\w\s]",
     re.UNICODE,
@@ -202,7 +144,7 @@ def _open_class(word: str, low: str, last: Token | None, before: list[Token], af
         return "pron"
     if word[0].isdigit():
         return "num"
-    if low in _ADVERBS or (low.endswith("ly") and low not in _NOT_ADVERBS and len(low) > 4 and word.islower()):
+    if low in ADVERBS or (low.endswith("ly") and low not in NOT_ADVERBS and len(low) > 4 and word.islower()):
         return "adv"
     if word[0].isupper() and before:
         return "noun"
@@ -215,19 +157,19 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
         return "verb"
     if (low.endswith("ing") and len(low) > 5) or low in ("using", "going", "doing", "lying", "dying"):
         return "noun" if last and last.tag in ("det",) else "ing"
-    past = low in _IRREGULAR_PAST or (low.endswith("ed") and len(low) > 4)
-    participle = low in _IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
+    past = low in IRREGULAR_PAST or (low.endswith("ed") and len(low) > 4)
+    participle = low in IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
     if past or participle:
         return _past(low, last, before, after, past, participle)
     if last is None or (last.tag in ("det", "prep", "num", "and") and not _verb_before(before)):
         return "noun"
     if last.low.endswith(("'s", "’s")):
         return "noun"
-    if low in _IRREGULAR_PRESENT or (low.endswith("s") and _stem(low) in _REGULAR):
+    if low in IRREGULAR_PRESENT or (low.endswith("s") and _stem(low) in REGULAR):
         return (
             "verb" if last.tag in ("noun", "pron", "adv", "rel", "and", ",", "num") and not after_of(after) else "noun"
         )
-    plain = low in _REGULAR or low in _IRREGULAR_PLURAL
+    plain = low in REGULAR or low in IRREGULAR_PLURAL
     if plain and last.tag in ("pron", "to", "aux", "adv", "rel"):
         return "verb" if last.tag != "aux" else "part"
     if plain and last.tag in ("noun", "num") and (last.low.endswith("s") or last.named) and not _verb_before(before):
@@ -291,7 +233,7 @@ def _stem(low: str) -> str:
     """
     if low.endswith("ies"):
         return low[:-3] + "y"
-    if low.endswith("es") and low[:-2] in _REGULAR:
+    if low.endswith("es") and low[:-2] in REGULAR:
         return low[:-2]
     return low[:-1]
 

@@ -10,7 +10,17 @@ from engine.answer.prompt import build_prompt
 from engine.models.huggingface import HuggingFaceModel
 from engine.train.architecture import Shape, load, new_model, save
 from engine.train.batches import batches, encode
-from engine.train.jobs import LEVELS, Mixture, Piece, answering_prompt, cited, memory_sample, sample, world_sample
+from engine.train.jobs import (
+    LEVELS,
+    Mixture,
+    Piece,
+    answering_prompt,
+    cited,
+    memory_sample,
+    sample,
+    vocabulary_texts,
+    world_sample,
+)
 from engine.train.language_model import (
     STAGES,
     Recipe,
@@ -18,7 +28,6 @@ from engine.train.language_model import (
     rate_factor,
     stages,
     train,
-    vocabulary_texts,
 )
 from engine.train.losses import losses
 from engine.train.tokenizer import train_tokenizer

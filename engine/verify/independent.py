@@ -1,0 +1,65 @@
+"""A sentence's brackets, and its clauses with a subject and a verb of their own: the splitter's outermost cuts."""
+
+from __future__ import annotations
+
+from engine.verify.phrases import Tokens, phrase_start, trimmed
+from engine.verify.tagging import finite
+
+
+def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
+    """The sentence without what stands in brackets, and a fact for each: the phrase before it with its content."""
+    main: Tokens = []
+    aside: list[Tokens] = []
+    inside: Tokens | None = None
+    for token in body:
+        if token.text in "([" and inside is None:
+            inside = []
+        elif token.text in ")]" and inside is not None:
+            head = main[phrase_start(main, len(main)) :]
+            if head and inside and main is not inside:
+                aside.append([*head, *inside])
+            inside = None
+        elif inside is not None:
+            inside.append(token)
+        else:
+            main.append(token)
+    return [*main, *(inside or [])], aside
+
+
+def independent(body: Tokens) -> list[Tokens]:
+    """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
+    cuts = [0]
+    for i, token in enumerate(body):
+        if token.text == ";" or (token.text == ":" and _subject_and_verb(body[i + 1 :])):
+            cuts.append(i)
+        elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
+            comma = i > 0 and body[i - 1].tag == ","
+            if _starts_clause(body, i + 1, comma) and any(finite(t) for t in body[cuts[-1] : i]):
+                cuts.append(i)
+        elif token.tag == "," and _pronoun_clause(body, i + 1) and any(finite(t) for t in body[cuts[-1] : i]):
+            cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
+    parts = [body[a:b] for a, b in zip(cuts, [*cuts[1:], len(body)], strict=True)]
+    return [clean for part in parts if (clean := trimmed(part))]
+
+
+def _opens_dependent(part: Tokens) -> bool:
+    return bool(part) and part[0].tag in ("sub", "prep", "rel", "ing", "part")
+
+
+def _pronoun_clause(body: Tokens, i: int) -> bool:
+    return i + 1 < len(body) and body[i].tag == "pron" and body[i].low != "who" and finite(body[i + 1])
+
+
+def _starts_clause(body: Tokens, i: int, comma: bool) -> bool:
+    """Does a clause with its own subject start at `i`: a noun phrase and then a finite verb, not shared with a list."""
+    end = i
+    while end < len(body) and body[end].tag in ("noun", "num", "det", "pron", "prep", "adv") and end - i < 9:
+        end += 1
+    if end == i or end >= len(body) or not finite(body[end]) or (body[i].tag in ("prep", "adv") and not comma):
+        return False
+    return comma or body[i].tag in ("pron", "det") or body[end].tag == "aux"
+
+
+def _subject_and_verb(rest: Tokens) -> bool:
+    first = next((i for i, t in enumerate(rest) if finite(t)), None)
+    return first is not None and first > 0 and not any(t.tag == "," for t in rest[:first])
