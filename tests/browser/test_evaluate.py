@@ -6,6 +6,7 @@ import csv
 import re
 
 import msgspec
+import pytest
 from playwright.sync_api import expect
 
 from engine.cases.case_file import write_case_file
@@ -45,6 +46,35 @@ def test_a_point_opens_its_case_by_link(app, page, look):
     points.first.click(force=True)
     page.wait_for_url("**/attribution?case=attr-rag-chunks-0*", timeout=LONG)
     expect(page.get_by_role("heading", name="Attribution")).to_be_visible(timeout=LONG)
+
+
+@pytest.mark.long
+def test_a_run_is_paused_cancelled_and_gone_on_with(app, page, look):
+    page.goto(f"{app.url}/evaluate")
+    expect(page.get_by_role("heading", name="Evaluate")).to_be_visible(timeout=LONG)
+    page.get_by_label("Examples (0: all)").fill("8")
+    page.get_by_label("Examples (0: all)").press("Enter")
+    page.get_by_role("button", name="See the cost").click()
+    expect(page.get_by_role("button", name="Start")).to_be_enabled(timeout=LONG)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Pause").click(timeout=LONG)
+    expect(page.get_by_text("Paused: what has begun is finished")).to_be_visible(timeout=LONG)
+    look(page, "evaluate-paused")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Cancel").click()
+    stopped = page.get_by_text(re.compile(r"Stopped with \d+ of 24 units done; they are kept"))
+    expect(stopped).to_be_visible(timeout=LONG)
+    left = 24 - int(re.search(r"with (\d+) of", stopped.inner_text()).group(1))
+    page.get_by_role("button", name=re.compile(f"Go on with the {left} units? left")).click()
+    expect(page.get_by_text("of 24 units, finished")).to_be_visible(timeout=LONG)
+    units = (_newest(app.home) / "units.jsonl").read_text().splitlines()
+    assert len(units) == len(set(units)) == 24
+
+
+def _newest(home):
+    """The folder of the run that was changed last."""
+    return max((home / "evaluations").iterdir(), key=lambda folder: (folder / "units.jsonl").stat().st_mtime)
 
 
 def saved(page, button):
