@@ -8,6 +8,7 @@ run of each kind is written as a case file, so that it can be replayed; where a 
 from __future__ import annotations
 
 import argparse
+import gzip
 import itertools
 import json
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.results import conditions, write_section
+from engine.cases.case_file import write_case_file
 from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
@@ -94,7 +96,7 @@ def save(first: dict[str, tuple[Case, Report]], folder: Path) -> None:
         whole = replace(case, title=kind, answer=baseline or case.answer, stamp=report.refinement.stamp)
         whole = replace(whole, analyses=(analysis_of(whole, report, use_answer=False),))
         name = kind.lower().replace(" ", "_").replace("-", "_")
-        (folder / f"{name}.json").write_text(json.dumps(whole.to_dict(), ensure_ascii=False, indent=1))
+        (folder / f"{name}.json.gz").write_bytes(gzip.compress(write_case_file(whole), mtime=0))
 
 
 def section(options: argparse.Namespace, counts: Counter[str], outcomes: Counter[str], seconds: float) -> str:
