@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from engine.cases.compare import compare_cases
 from engine.cases.store import CaseStore
 from engine.cases.variants import conditions, scored, side, variant_case
-from engine.commands import library
+from engine.commands import review
 from engine.errors import CaseError, CaseNotFound
 from engine.home import home
 from engine.types import Analysis, Case, inputs_hash
@@ -71,7 +71,7 @@ def test_both_answers_are_scored_with_one_model_and_shown_as_shares(case):
 def test_the_command_takes_a_condition_behind_the_case(case):
     store = CaseStore(home() / "cases.sqlite")
     store.save(case)
-    told = CliRunner().invoke(library.compare, ["0123456789ab:A", "0123456789ab:E"], catch_exceptions=False)
+    told = CliRunner().invoke(review.compare, ["0123456789ab:A", "0123456789ab:E"], catch_exceptions=False)
     found = json.loads(told.output)
     assert (found["left"], found["right"]) == ("0123456789ab:A", "0123456789ab:E")
     assert found["scores"]
