@@ -223,9 +223,10 @@ def job_replies(model: HuggingFaceModel, job: Job, n: int) -> list[tuple[str, st
     rng = random.Random(f"held out {job.__name__}")
     made = []
     for _ in range(n):
-        *prompt, right, _ = job(LEVELS[4], rng)
-        asked = Prompt(segments=tuple(Segment(kind="instruction", text=piece.text) for piece in prompt))
-        made.append((model.generate(asked, Decoding(max_new_tokens=90)).text.strip(), right.text))
+        pieces = job(LEVELS[4], rng)
+        asked = Prompt(segments=tuple(Segment(kind="instruction", text=p.text) for p in pieces if p.part == "prompt"))
+        right = "".join(p.text for p in pieces if p.part in ("real", "decide"))
+        made.append((model.generate(asked, Decoding(max_new_tokens=90)).text.strip(), right))
     return made
 
 

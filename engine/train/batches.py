@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerFast
 from engine.models.segments import prefixless
 from engine.train.jobs import Part, Piece
 
-CODES: dict[Part, int] = {"prompt": 1, "answer": 2, "real": 3, "memory": 4, "cite": 5, "end": 0}
+CODES: dict[Part, int] = {"prompt": 1, "answer": 2, "real": 3, "memory": 4, "cite": 5, "decide": 6, "end": 0}
 SOURCES = 64  # classes of the training heads: citation numbers, 0 for none
 WIDTHS = 16  # rows are padded to a multiple, so that fewer shapes of memory are asked for
 Sample = tuple[list[int], list[int], list[int]]
@@ -39,13 +39,14 @@ def segment_tokenizer(tokenizer: PreTrainedTokenizerFast) -> Any:
 def encode(pieces: Sequence[Piece], tokenizer: PreTrainedTokenizerFast) -> Sample:
     """Ids, codes, sources of a sample: BOS, then every piece tokenised on its own; an `end` piece is one EOS.
 
-    Prompt pieces are tokenised as `HuggingFaceModel.encode` does it, without the space that answers begin with.
+    Prompt pieces are tokenised as `HuggingFaceModel.encode` does it, without the space that answers begin with; so
+    are `decide` pieces, which go on from the piece before.
     """
     ids, codes, sources = [tokenizer.bos_token_id], [0], [0]
     whole = tokenizer([p.text for p in pieces], add_special_tokens=False)["input_ids"]
     inner = segment_tokenizer(tokenizer)([p.text for p in pieces], add_special_tokens=False)["input_ids"]
     for position, (piece, as_answer, as_segment) in enumerate(zip(pieces, whole, inner, strict=True)):
-        new = as_segment if piece.part == "prompt" else as_answer
+        new = as_segment if piece.part in ("prompt", "decide") else as_answer
         if piece.part == "end":
             ids.append(tokenizer.eos_token_id)
             codes.append(CODES[pieces[position - 1].part])

@@ -20,7 +20,7 @@ from engine.train.real_text import RealText, real_example
 from engine.train.worlds import Asked, Difficulty, Example, answering_example, make_world, memory_asked
 from engine.types import Passage, Prompt
 
-Part = Literal["prompt", "answer", "real", "memory", "cite", "end"]
+Part = Literal["prompt", "answer", "real", "memory", "cite", "decide", "end"]
 Style = Literal["garage", "alce"]
 
 
@@ -28,6 +28,7 @@ Style = Literal["garage", "alce"]
 class Piece:
     """Text and its part: `answer` (counted by the curriculum), `real` and `memory` are targets too; `prompt` hardly.
 
+    `cite` (a marker) and `decide` (a verdict's word, an option) are short targets that much hangs on: they weigh more.
     `source` is the citation number of the passage that the text is, or is taken from; 0 for none.
     """
 
@@ -56,6 +57,8 @@ LEVELS = (
     Level(8, 3, 3),
     Level(10, 3, 3),
     Level(12, 3, 3),
+    Level(16, 3, 3),
+    Level(20, 3, 3),
 )
 
 

@@ -19,9 +19,15 @@ AGREES, DISAGREES, IRRELEVANT = "agrees", "disagrees", "irrelevant"
 JOINS = (", and ", "; ", ", while ", ", but ")
 
 
-def job_sample(prompt: str, reply: str) -> list[Piece]:
-    """A prompt of one segment and its reply."""
-    return [Piece(prompt, "prompt"), Piece(reply, "real"), Piece("", "end")]
+def job_sample(prompt: str, reply: str, decision: str = "") -> list[Piece]:
+    """A prompt of one segment and its reply; see `target`."""
+    return [Piece(prompt, "prompt"), *target(reply, decision)]
+
+
+def target(reply: str, decision: str = "") -> list[Piece]:
+    """A reply and its end; `decision` is the last of it, a word that all hangs on and that weighs more."""
+    decided = [Piece(decision, "decide")] if decision else []
+    return [Piece(reply, "real"), *decided, Piece("", "end")]
 
 
 def facts_on_one(level: Level, rng: random.Random, count: int) -> list[Fact]:
@@ -97,27 +103,26 @@ def other_value(triple: Triple, rng: random.Random) -> Triple:
             return Triple(triple.subject, triple.kind, triple.relation, new)
 
 
-def claim_and_evidence(level: Level, rng: random.Random, verdict: str) -> tuple[str, str, Fact]:
+def claim_and_evidence(level: Level, rng: random.Random, verdict: str) -> tuple[Fact, str, Fact]:
     """A claim, evidence for the verdict, and the fact that the evidence states on the claim's subject."""
     known = facts_on_one(level, rng, 3)
     held, *others = known
     if verdict == IRRELEVANT and others:
         evidence = passage(others[:2], rng, difficulty_of(level, rng))
-        return held.statement, evidence, others[0]
+        return held, evidence, others[0]
     triple = held.triple if verdict == AGREES else other_value(held.triple, rng)
-    return (
-        fact(triple, rng).statement,
-        passage([held, *others[: rng.randint(0, 1)]], rng, difficulty_of(level, rng)),
-        held,
-    )
+    evidence = passage([held, *others[: rng.randint(0, 1)]], rng, difficulty_of(level, rng))
+    return fact(triple, rng), evidence, held
 
 
 def verdict_job(level: Level, rng: random.Random) -> list[Piece]:
-    """Fact and evidence -> the sentence of the evidence that decides, then the verdict's word."""
+    """Fact and evidence -> what each of them gives, side by side so that they can be compared; the verdict's word."""
     verdict = rng.choice((AGREES, DISAGREES, IRRELEVANT))
     claim, evidence, held = claim_and_evidence(level, rng, verdict)
-    reason = "The evidence does not speak of this." if verdict == IRRELEVANT else held.statement
-    return job_sample(fill("verdict", context=claim, fact=claim, evidence=evidence), f"{reason}\n{verdict}")
+    given = f"The fact gives {claim.triple.object}, the evidence gives {held.triple.object}."
+    reason = "The evidence does not speak of this." if verdict == IRRELEVANT else given
+    prompt = fill("verdict", context=claim.statement, fact=claim.statement, evidence=evidence)
+    return job_sample(prompt, f"{reason}\n", verdict)
 
 
 def edit_job(level: Level, rng: random.Random) -> list[Piece]:

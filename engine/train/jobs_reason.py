@@ -17,7 +17,7 @@ from engine.reason.options import Problem, letter
 from engine.reason.sub_answer import final_answer_prompt, sub_answer_prompt
 from engine.reason.values import Asked, ReasonStep, Search, SubQuestion
 from engine.train.jobs import Job, Level, Piece, difficulty_of, pick_passages
-from engine.train.jobs_facts import other_value, value_kind
+from engine.train.jobs_facts import other_value, target, value_kind
 from engine.train.world_values import relations, table, value
 from engine.train.worlds import Fact, Triple, fact, make_world, passage, wordings
 from engine.types import Hit, Passage, Prompt
@@ -87,10 +87,10 @@ def step_of(chain: Chain, index: int, texts: Sequence[str] = (), reply: str = ""
     return ReasonStep(number=index + 1, question=sub.question, query=sub.query, search=search, asked=asked)
 
 
-def pieces_of(prompt: Prompt, reply: str) -> list[Piece]:
-    """The prompt's segments, then the reply."""
+def pieces_of(prompt: Prompt, reply: str, decision: str = "") -> list[Piece]:
+    """The prompt's segments, then the reply; `decision` is the end of it that all hangs on."""
     pieces = [Piece(segment.text, "prompt", segment.number or 0) for segment in prompt.segments]
-    return [*pieces, Piece(reply, "real"), Piece("", "end")]
+    return [*pieces, *target(reply, decision)]
 
 
 def sub_questions_job(level: Level, rng: random.Random) -> list[Piece]:
@@ -130,8 +130,8 @@ def final_answer_job(level: Level, rng: random.Random) -> list[Piece]:
     steps = [step_of(chain, i, reply=chain.facts[i].statement) for i in (0, 1)]
     stated = chain.facts[1]
     said = stated.triple.object if chain.correct is None else f"({letter(chain.correct)})"
-    reply = f"{stated.statement} The final answer is {said}"
-    return pieces_of(final_answer_prompt(chain.problem, steps), reply)
+    reply = f"{stated.statement} The final answer is"
+    return pieces_of(final_answer_prompt(chain.problem, steps), reply, f" {said}")
 
 
 REASON_JOBS: tuple[Job, ...] = (sub_questions_job, logical_query_job, sub_answer_job, final_answer_job)

@@ -24,6 +24,7 @@ from transformers import Lfm2ForCausalLM, PreTrainedTokenizerFast
 from engine.train.architecture import Shape, load, new_model, save
 from engine.train.batches import Batch, Sample, batches, encode
 from engine.train.jobs import LEVELS, Job, Level, Mixture, easier, sample, vocabulary_texts
+from engine.train.jobs_distractor import DISTRACTOR_JOBS
 from engine.train.jobs_facts import FACT_JOBS
 from engine.train.jobs_reason import REASON_JOBS
 from engine.train.jobs_refine import REFINE_JOBS
@@ -35,7 +36,7 @@ STAGES = (
     (0.7, Mixture(real=0.1, bare=0.2, short=0.1)),
     (0.3, Mixture(real=0.12, memory=0.03, short=0.1, unanswerable=0.1, jobs=0.25, alce=0.04)),
 )  # share of the time, mixture: refusals and small jobs last, since refusals taught early are overused
-JOBS = FACT_JOBS + REFINE_JOBS + REASON_JOBS
+JOBS = FACT_JOBS + REFINE_JOBS + REASON_JOBS + DISTRACTOR_JOBS
 
 
 @dataclass(frozen=True)

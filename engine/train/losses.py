@@ -15,7 +15,7 @@ from transformers import Lfm2ForCausalLM
 from engine.models.embedder import fast_bfloat16
 from engine.train.batches import SOURCES, Batch
 
-WEIGHTS = (0.0, 0.1, 1.0, 1.0, 0.3, 6.0)  # by batches.CODES: none, prompt, answer, real, memory, cite
+WEIGHTS = (0.0, 0.1, 1.0, 1.0, 0.3, 6.0, 6.0)  # by batches.CODES: none, prompt, answer, real, memory, cite, decide
 EAGER_UP_TO = 320  # tokens; above, scaled_dot_product_attention is faster on the CPU
 HEAD_LAYERS = ((2, False), (4, False), (4, True), (6, True))  # layer's output, of answers (else of passages)
 

@@ -21,7 +21,7 @@ def table() -> dict[str, Any]:
 @cache
 def relations() -> dict[str, tuple[str, ...]]:
     """Relation names by kind of subject."""
-    return {k: tuple(v) for k, v in table().items() if k not in ("generic", "filler", "values", "names")}
+    return {k: tuple(v) for k, v in table().items() if k not in ("generic", "filler", "distractor", "values", "names")}
 
 
 def part(name: str, rng: random.Random) -> str:
