@@ -6,6 +6,7 @@ passage moves the answer's log-probability by nats, so that a wrong position or 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,10 @@ NO_SYSTEM = (
 )
 
 
-def tiny_tokenizer(*, bos: bool = True, template: str | None = None) -> PreTrainedTokenizerFast:
-    """A byte-level BPE trained on `TEXT`."""
+def tiny_tokenizer(
+    *, bos: bool = True, template: str | None = None, texts: Iterable[str] = TEXT, vocabulary: int = 384
+) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of `vocabulary` tokens trained on `texts`."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -49,12 +52,12 @@ def tiny_tokenizer(*, bos: bool = True, template: str | None = None) -> PreTrain
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=384,
+        vocab_size=vocabulary,
         special_tokens=["<pad>", "<s>", "</s>", "<|start|>", "<|end|>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    backend.train_from_iterator(TEXT, trainer)
+    backend.train_from_iterator(texts, trainer)
     names = {"bos_token": "<s>"} if bos else {}
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=backend,

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -112,12 +113,12 @@ def long_case(bench: Workbench) -> Case:
     return bench.audit(record)
 
 
-def tiny_long(folder: Path) -> Path:
-    """A random model whose window takes the attacks whole."""
+def tiny_long(folder: Path, **tokens: Any) -> Path:
+    """A random model whose window takes the attacks whole; `tokens` go to `tiny_tokenizer`."""
     import torch
     from transformers import AutoModelForCausalLM
 
-    tokenizer = tiny_tokenizer(template=TURNS)
+    tokenizer = tiny_tokenizer(template=TURNS, **tokens)
     config = tiny_config("llama", len(tokenizer))
     config.max_position_embeddings = 16_384
     with torch.random.fork_rng(devices=[]):

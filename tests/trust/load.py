@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -25,6 +26,7 @@ import psutil
 from tests.trust.streamlit_client import Page, Session
 
 QUESTION = "How is the crude product of the acetaminophen experiment recrystallized? (run {run})"
+SCORER = "tiny-load"
 RUN = re.compile(r"\(run ([\w-]+)\)")
 
 
@@ -63,6 +65,7 @@ def one_session(port: int, name: str, rounds: int, book: Book, server: psutil.Pr
         for number in range(rounds):
             one_round(session, f"{name}-{number}", book)
             book.note("memory", server.memory_info().rss)
+            print(f"{name}: {number + 1} of {rounds} rounds", file=sys.stderr, flush=True)
         session.close()
         book.views.extend(seconds for what, seconds in session.timings if what == "view")
     except Exception as error:
@@ -71,7 +74,7 @@ def one_session(port: int, name: str, rounds: int, book: Book, server: psutil.Pr
 
 def one_round(session: Session, run: str, book: Book) -> None:
     """One question to its attribution, and back over the pages that only show."""
-    session.open("", "turn")
+    session.open("")
     session.fill("Question", QUESTION.format(run=run))
     book.note("asked", run)
     session.press("Ask")
@@ -79,15 +82,24 @@ def one_round(session: Session, run: str, book: Book) -> None:
     page = session.wait(lambda p: "Cancel" not in p.widgets and bool(mine.search(p.said)))
     book.note("answered", run)
     check(book, page, run)
-    session.open("attribution", "turn")
-    session.fill("Scored by", "tiny-load")
-    session.rerun("turn")
+    session.open("attribution")
+    session.fill("Scored by", SCORER)
+    session.rerun("view")
     session.press("Leave each passage out")
     page = session.wait(lambda p: "Cancel" not in p.widgets and "gw-table" in p.said)
     check(book, page, run)
     for path in ("cases", "facts", ""):
         page = session.open(path)
         check(book, page, run)
+
+
+def scorer(folder: Path) -> None:
+    """A model of two layers that reads words, not bytes: a row of a case takes it some tens of milliseconds."""
+    from engine.samples import SAMPLES
+    from tests.trust.hostile import tiny_long
+
+    texts = [path.read_text(encoding="utf-8") for sample in SAMPLES for path in sample.documents]
+    tiny_long(folder, texts=texts, vocabulary=8_000)
 
 
 def displaced(book: Book) -> int:
@@ -151,12 +163,11 @@ def ask_in(tab: Any, run: str) -> None:
 def load(prepared: Path, sessions: int, rounds: int, in_browser: int = 0) -> dict[str, Any]:
     """Serve an app on a copy of a prepared data folder; let `sessions` users and `in_browser` tabs work on it."""
     from tests.browser.conftest import App
-    from tests.trust.hostile import tiny_long
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         shutil.copytree(prepared, home)
-        tiny_long(home / "models" / "tiny-load")
+        scorer(home / "models" / SCORER)
         served, book, started = App(home, Path(folder) / "log.txt"), Book(), time.monotonic()
         server, through = psutil.Process(served.process.pid), threading.Event()
         tabs = threading.Thread(target=in_chromium, args=(served.port, in_browser, book, through))

@@ -89,8 +89,11 @@ class Session:
         """Take messages until the script has finished; a rerun that the script asked for itself is part of it."""
         deadline = time.monotonic() + self.timeout
         while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"after {self.timeout} s the script has not finished: {self.page.said[-500:]}")
             message = ForwardMsg()
-            message.ParseFromString(self._socket.recv(timeout=max(1.0, deadline - time.monotonic())))
+            message.ParseFromString(self._socket.recv(timeout=left))
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 self._begin()
@@ -127,11 +130,15 @@ class Session:
         return self.rerun(what, trigger=self.page.widgets[label].id)
 
     def wait(self, until: Callable[[Page], bool]) -> Page:
-        """Run what polls, in the interval that it asks for, until the page shows what is waited for."""
+        """Run what polls, in the interval that it asks for, until the page shows what is waited for.
+
+        Raises `TimeoutError` when it took too long, and at once where nothing on the page polls any more.
+        """
         deadline = time.monotonic() + self.timeout
         while not until(self.page):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"after {self.timeout} s the page shows: {self.page.said[-500:]}")
+            if time.monotonic() > deadline or not self._fragment:
+                waited = f"after {self.timeout} s" if self._fragment else "nothing polls, and"
+                raise TimeoutError(f"{waited} the page shows: {self.page.said[-500:]}")
             time.sleep(max(0.2, self._polls))
             self.rerun("poll", fragment=self._fragment)
         return self.page
