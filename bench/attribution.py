@@ -2,11 +2,12 @@
 
     python -m bench.attribution [--large | --small] [--long] [--no-peers] [--no-captum]
 
-One run, one random-weight model, one prompt, one answer; one thread, processor seconds, least of a few repeats;
-rows counted by a hook on the model's forward. Unit: a plain forward over prompt + answer with all logits, measured
-in the same process. inseq and ContextCite run in an environment of their own (peer_environment.py); where they cannot
-be installed a sentence says so. `--large`: half a billion parameters in bfloat16; `--small`: two million; `--long`:
-a prompt of 4,000 tokens, and the peak of memory. The section goes to bench/RESULTS.md.
+One run, one random-weight model, one prompt, one answer; one thread, processor seconds, least of a few repeats; rows
+counted by a hook on the model's forward. Unit: a plain forward over prompt + answer with all logits, measured in the
+same process. inseq and ContextCite run in an environment of their own (peer_environment.py); where they cannot be
+installed a sentence says so. `--large`: half a billion parameters, bfloat16 where the processor multiplies it;
+`--small`: two million; `--long`: a prompt of 4,000 tokens, and the peak of memory. The section goes to
+bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ from bench.peer_environment import peer_python, peer_rows
 from bench.results import conditions, write_section
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
+from engine.models.embedder import fast_bfloat16
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scoring import score_rows
+
+HALF_BILLION = LARGE if fast_bfloat16() else replace(LARGE, dtype="float32")
 
 
 @dataclass(frozen=True)
@@ -120,12 +124,12 @@ def report(setup: Setup, rows: list[Row], lines: list[str]) -> None:
         ]
     )
     print(text, flush=True)
-    write_section({LARGE: "attribution-large", SMALL: "attribution-small"}.get(shape, "attribution"), text)
+    write_section({HALF_BILLION: "attribution-large", SMALL: "attribution-small"}.get(shape, "attribution"), text)
 
 
 def main(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(1)
-    shape = LARGE if arguments.large else SMALL if arguments.small else Shape()
+    shape = HALF_BILLION if arguments.large else SMALL if arguments.small else Shape()
     tokenizer, module = make_tokenizer(), make_model(shape)
     cases = [make_case(tokenizer, shape, seed) for seed in range(arguments.cases)]
     model = HuggingFaceModel("bench", module, tokenizer)
@@ -159,7 +163,7 @@ def with_peers(model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase]) -
 
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench.attribution")
-    parser.add_argument("--large", action="store_true", help="half a billion parameters, bfloat16")
+    parser.add_argument("--large", action="store_true", help="half a billion parameters")
     parser.add_argument("--small", action="store_true", help="two million parameters: all parties in a few minutes")
     parser.add_argument("--long", action="store_true", help="also a prompt of 4,000 tokens, with peak memory")
     parser.add_argument("--no-peers", action="store_true")

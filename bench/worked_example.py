@@ -13,8 +13,8 @@ import sys
 
 from msgspec.structs import replace
 
+from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import write_case_file
-from engine.cases.worked_example import EXAMPLE, FILE
 from engine.evaluate.refinement import refine_saved
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
@@ -57,9 +57,10 @@ def main() -> None:
     bench = Workbench()
     bench.prepare_first()
     case = make(bench)
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(EXAMPLE)), mtime=0))
-    print(f"{FILE}: {FILE.stat().st_size:,} bytes, {len(case.analyses)} analyses", file=sys.stderr)
+    path = file_of(EXAMPLE)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(EXAMPLE)), mtime=0))
+    print(f"{path}: {path.stat().st_size:,} bytes, {len(case.analyses)} analyses", file=sys.stderr)
 
 
 if __name__ == "__main__":

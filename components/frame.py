@@ -11,8 +11,8 @@ from components import state
 from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.style import apply_style
+from engine.cases.bundled import EXAMPLE, bundled, take_in
 from engine.cases.query import CaseRow
-from engine.cases.worked_example import EXAMPLE, FILE, take_in
 from engine.errors import CaseNotFound
 from engine.samples import FIRST_CASE
 from engine.types import Case
@@ -72,9 +72,12 @@ def _case_picker() -> None:
 
 def _worked_example() -> None:
     """Offer the case that has every analysis, as long as the library does not hold it."""
-    if not FILE.exists() or workbench().cases.has(EXAMPLE):
+    if EXAMPLE not in bundled() or workbench().cases.has(EXAMPLE):
         return
-    about = "One question with every analysis already run, to look around in. It goes into your library as a case."
+    about = (
+        "One question with every analysis already run, to look around in. It goes into your library as a case, "
+        "with a few more that show what a second pass does to an answer."
+    )
     if st.button("Open the worked example", help=about, type="tertiary"):
         state.open_case(take_in(workbench().cases))
         st.rerun()

@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from engine.cases.worked_example import EXAMPLE
+from engine.cases.bundled import EXAMPLE
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, ROOT, App
 
 IMAGES = ROOT / "docs" / "images"
@@ -79,7 +79,7 @@ def prepared(folder: Path) -> Path:
     if made:
         shutil.copytree(made, home)
     os.environ["GROUNDWORK_HOME"] = str(home)
-    from engine.cases.worked_example import take_in
+    from engine.cases.bundled import take_in
     from engine.workbench import Workbench
 
     workbench = Workbench()

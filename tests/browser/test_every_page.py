@@ -8,8 +8,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from engine.cases.bundled import EXAMPLE, take_in
 from engine.cases.store import CaseStore
-from engine.cases.worked_example import EXAMPLE, take_in
 
 PAGES = ("", "corpora", "attribution", "refinement", "facts", "steps", "cases", "compare", "evaluate", "settings")
 LOOKS = [pytest.param({}, id="light"), pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.long)]

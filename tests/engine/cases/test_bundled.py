@@ -1,4 +1,4 @@
-"""The worked example that ships: whole, readable by every page's types, and what it was made from is still there."""
+"""The cases that ship: readable by every page's types, of the shipped weights, and replayed from their records."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from bench.worked_example import CONDITIONS, CORPUS, QUESTION
 from engine.attribute.attr_rag import AttrRag
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
+from engine.cases.bundled import EXAMPLE, bundled, take_in
 from engine.cases.store import CaseStore
-from engine.cases.worked_example import EXAMPLE, take_in
+from engine.cases.replay import replay_here
 from engine.reason.on_case import solutions_of
+from engine.refine.kinds import KINDS
 from engine.refine.report import reports_of
 from engine.samples import SAMPLES
 from engine.types import Attribution
@@ -56,3 +58,18 @@ def test_it_is_taken_in_once_and_stays_deleted(store, case):
     store.delete(EXAMPLE)
     take_in(store)
     assert store.rows() == []
+
+
+SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE})
+
+
+@pytest.mark.parametrize("name", SECOND_PASSES)
+def test_a_second_pass_is_what_its_title_says_and_replays(name, store, case):
+    found = store.load(name)
+    (report,) = reports_of(found).values()
+    assert KINDS[found.title](report, found.passages)
+    assert found.stamp.seed == report.refinement.stamp.seed and found.id == name
+    replayed = replay_here(found)
+    other = {number.place: number.why for number in replayed.numbers if number.status != "reproduced"}
+    assert set(other) <= {"answer"}, other  # what the writer wrote is an input
+    assert replayed.count("reproduced") > 500

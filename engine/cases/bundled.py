@@ -1,0 +1,38 @@
+"""The cases that are kept with the project: the worked example, and what a second pass does to an answer.
+
+The worked example is one case with every analysis already run (`bench.worked_example`); the others are the kinds of
+engine/refine/kinds.py, each the outcome of a run with its seed (`bench.refinement`). Their numbers carry the stamps
+of the runs that made them, and replay scores them again as those of any other case.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from engine.cases.case_file import read_case_file
+from engine.cases.store import CaseStore
+from engine.home import ASSETS
+
+EXAMPLE = "worked-example"
+FOLDER = ASSETS / "cases"
+ENDING = ".json.gz"
+
+
+def bundled() -> dict[str, Path]:
+    """The file of every case that is kept with the project, by the case's id."""
+    return {path.name.removesuffix(ENDING).replace("_", "-"): path for path in sorted(FOLDER.glob(f"*{ENDING}"))}
+
+
+def file_of(case_id: str, folder: Path = FOLDER) -> Path:
+    """Where a case of that id is kept."""
+    return folder / (case_id.replace("-", "_") + ENDING)
+
+
+def take_in(cases: CaseStore) -> str:
+    """Put into a library those that are not there (they may be in its bin); return the worked example's id."""
+    for case_id, path in bundled().items():
+        if not cases.has(case_id):
+            found = read_case_file(gzip.decompress(path.read_bytes()))
+            cases.put(found.case, found.history)
+    return EXAMPLE
