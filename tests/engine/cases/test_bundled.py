@@ -9,8 +9,8 @@ from engine.attribute.attr_rag import AttrRag
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
 from engine.cases.bundled import EXAMPLE, bundled, take_in
-from engine.cases.store import CaseStore
 from engine.cases.replay import replay_here
+from engine.cases.store import CaseStore
 from engine.reason.on_case import solutions_of
 from engine.refine.kinds import KINDS
 from engine.refine.report import reports_of
