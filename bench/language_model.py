@@ -104,12 +104,10 @@ def held_out(count: int, passages: Callable[[random.Random], int], unanswerable:
 
 def replies(model: HuggingFaceModel, examples: Iterable[Example]) -> list[Reply]:
     """Greedy answers."""
-    made = []
-    for example in examples:
-        asked = example.asked[0]
-        prompt = answering_prompt(asked.question, example.passages, example.numbers)
-        made.append(Reply(prompt, example, asked, model.generate(prompt, SHORT)))
-    return made
+    asked = [(example, example.asked[0]) for example in examples]
+    prompts = [answering_prompt(one.question, example.passages, example.numbers) for example, one in asked]
+    answers = model.generate_many(prompts, SHORT)
+    return [Reply(prompt, *one, answer) for prompt, one, answer in zip(prompts, asked, answers, strict=True)]
 
 
 def share(hits: Sequence[bool]) -> float:
@@ -175,6 +173,15 @@ def sample_replies(model: HuggingFaceModel, n: int) -> Iterator[tuple[bool, bool
     The gold quotation stands among four of other questions. The value is the numbers of the gold answer that the
     quotation holds; questions without one are left out.
     """
+    asked = list(sample_questions(n))
+    prompts = [build_prompt(question, [passage(text) for text in texts]) for question, texts, _, _ in asked]
+    for (_, _, place, values), reply in zip(asked, model.generate_many(prompts, SHORT), strict=True):
+        cited = find_citations(reply.text, 5)
+        yield all(v in reply.text for v in values), bool(cited) and cited[0].number == place
+
+
+def sample_questions(n: int) -> Iterator[tuple[str, list[str], int, set[str]]]:
+    """(question, quotations, number of the gold one, values) of each sample."""
     rng = random.Random("samples")
     for corpus in ("bench_chemistry", "bank_investigation"):
         path = ASSETS / "corpora" / corpus / "questions.jsonl"
@@ -187,10 +194,7 @@ def sample_replies(model: HuggingFaceModel, n: int) -> Iterator[tuple[bool, bool
                 continue
             texts = [gold, *rng.sample([q for q in quotes if q != gold], 4)]
             rng.shuffle(texts)
-            reply = model.generate(build_prompt(row["question"], [passage(t) for t in texts]), SHORT)
-            cited = find_citations(reply.text, 5)
-            right = bool(cited) and cited[0].number == texts.index(gold) + 1
-            yield all(v in reply.text for v in values), right
+            yield row["question"], texts, texts.index(gold) + 1, values
 
 
 def samples(model: HuggingFaceModel, n: int) -> list[Row]:

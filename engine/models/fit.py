@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.errors import PromptTooLong
 from engine.models.protocols import TokenPrompt
 
@@ -18,6 +20,19 @@ def check_fits(prompt: TokenPrompt, window: int, answer: int, name: str, *, leas
     if len(prompt.ids) + needed > window:
         raise too_long(prompt, window, needed, name)
     return min(answer, window - len(prompt.ids))
+
+
+def check_each_fits(prompts: Sequence[TokenPrompt], window: int, answers: Sequence[int], name: str) -> list[int]:
+    """Tokens left for each answer that is to be written; `PromptTooLong` says which of several prompts is."""
+    limits = []
+    for place, (prompt, answer) in enumerate(zip(prompts, answers, strict=True), start=1):
+        try:
+            limits.append(check_fits(prompt, window, answer, name, least=True))
+        except PromptTooLong as error:
+            if len(prompts) == 1:
+                raise
+            raise PromptTooLong(f"Prompt {place} of {len(prompts)}: {error}", passages=error.passages) from error
+    return limits
 
 
 def too_long(prompt: TokenPrompt, window: int, needed: int, name: str) -> PromptTooLong:

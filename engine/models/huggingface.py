@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from engine.models.batched import GPU_ROWS, Asked, Tokens, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
-from engine.models.fit import check_fits
+from engine.models.fit import check_each_fits, check_fits
 from engine.models.hooks import count_forwards
 from engine.models.loading import load_parts, revision_of
 from engine.models.memory import memory_estimate
@@ -173,21 +174,43 @@ class HuggingFaceModel:
         """
         coded = self.encode(prompt)
         limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
-        ids: list[int] = []
-        logprobs: list[float] = []
-        finished = False
+        written: Tokens = []
         with self.hold(watch) as module:
             for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
-                finished = token in self.stop_ids
-                if finished:
+                written.append((token, logprob))
+                if token in self.stop_ids:
                     break
-                ids.append(token)
-                logprobs.append(logprob)
                 if on_text is not None:
-                    on_text(stable_text(self.decode(ids)))
+                    on_text(stable_text(self.decode([token for token, _ in written])))
+        return self._answer(written)
+
+    def generate_many(
+        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
+    ) -> list[Answer]:
+        """The answers that `generate` gives to each prompt, written together; see batched.py.
+
+        `decoding` is one for all, or one a prompt. Ids and texts are the same, log-probabilities to the numerical
+        floor. Raises `PromptTooLong` for the first prompt that is, before anything is written.
+        """
+        each = [decoding] * len(prompts) if isinstance(decoding, Decoding) else decoding
+        coded = [self.encode(prompt) for prompt in prompts]
+        limits = check_each_fits(coded, self.window, [one.max_new_tokens for one in each], self.name)
+        asked = [Asked(c.ids, limit, d) for c, limit, d in zip(coded, limits, each, strict=True)]
+        with self.hold(watch) as module:
+            written = write_rows(module, asked, self.stop_ids, watch, GPU_ROWS if self._pads_exactly else 1)
+        return [self._answer(tokens) for tokens in written]
+
+    @cached_property
+    def _pads_exactly(self) -> bool:
+        return pads_exactly(self.module)
+
+    def _answer(self, written: Tokens) -> Answer:
+        """The answer of tokens up to an end token, which is left out."""
+        finished = bool(written) and written[-1][0] in self.stop_ids
+        kept = written[:-1] if finished else written
+        ids, logprobs = [token for token, _ in kept], [logprob for _, logprob in kept]
         text = self.decode(ids)
-        tokens = _tokens(ids, spans_of_ids(ids, text, self.decode), logprobs)
-        return Answer(text=text, tokens=tokens, finished=finished)
+        return Answer(text=text, tokens=_tokens(ids, spans_of_ids(ids, text, self.decode), logprobs), finished=finished)
 
     def _ids(self, text: str, *, special: bool, first: bool) -> list[int]:
         tokenizer = self.tokenizer if special and first else self._segment_tokenizer

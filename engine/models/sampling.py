@@ -6,6 +6,7 @@ disturb each other's seeds. Drawing is done in float64 on the CPU, so a seed mea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -32,10 +33,50 @@ def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:
 
 def choose(logits: torch.Tensor, decoding: Decoding, generator: torch.Generator) -> int:
     """The next token's id from logits of shape (vocabulary,); temperature 0 is greedy."""
+    return choose_clearly(logits, decoding, generator, 0.0)[0]
+
+
+def choose_clearly(
+    logits: torch.Tensor, decoding: Decoding, generator: torch.Generator, floor: float
+) -> tuple[int, bool]:
+    """The next token's id, and whether logits that are up to `floor` nats apart from these would give it too.
+
+    A draw is a race, as torch.multinomial runs it: argmax of p / Exp(1), one exponential a token (the same numbers
+    from the same generator). `floor` is a bound on the change of a difference of two log-probabilities.
+    """
     if decoding.temperature <= 0:
-        return int(logits.argmax())
+        best = int(logits.argmax())
+        return best, not floor or _ahead(logits, best) > floor
     probabilities = (logits.double().cpu() / decoding.temperature).softmax(-1)
-    return int(torch.multinomial(nucleus(probabilities, decoding.top_p), 1, generator=generator))
+    waits = torch.empty_like(probabilities).exponential_(1, generator=generator)
+    drawn = int((nucleus(probabilities, decoding.top_p) / waits).argmax())
+    return drawn, not floor or _drawn_clearly(probabilities, waits, drawn, decoding.top_p, floor / decoding.temperature)
+
+
+def _drawn_clearly(probabilities: torch.Tensor, waits: torch.Tensor, drawn: int, top_p: float, floor: float) -> bool:
+    """Whether the token drawn stays in the nucleus, and ahead of all that may come into it, with logits `floor` off."""
+    slack = math.exp(floor)
+    ordered = probabilities.sort(descending=True).values
+    inside = probabilities[drawn] > slack * torch.minimum(_edge(ordered, top_p / slack**2), ordered[1])
+    racing = probabilities >= _edge(ordered, top_p * slack**2) / slack
+    return bool(inside) and _ahead((probabilities / waits).log().masked_fill(~racing, -math.inf), drawn) > floor
+
+
+def _edge(ordered: torch.Tensor, mass: float) -> torch.Tensor:
+    """The least probable token of the nucleus of `mass`."""
+    before = ordered.cumsum(-1) - ordered
+    return ordered[max(int((before < mass).sum()), 1) - 1]
+
+
+def _ahead(values: torch.Tensor, place: int) -> float:
+    """How far the value at `place` is above the greatest of the others.
+
+    >>> _ahead(torch.tensor([1.0, 4.0, 2.5]), 1)
+    1.5
+    """
+    best, second = (float(value) for value in values.topk(2).values)
+    own = float(values[place])
+    return own - (second if own == best else best)
 
 
 def write_tokens(
@@ -59,9 +100,15 @@ def write_tokens(
         fed = new if cache is not None else torch.cat([fed, new], dim=1)
 
 
-@torch.no_grad()
 def next_logits(module: Any, fed: torch.Tensor, cache: Any) -> tuple[torch.Tensor, Any]:
     """Float32 logits after the tokens fed, shape (vocabulary,), and the cache (None: feed everything again)."""
+    logits, cache = last_logits(module, fed, cache)
+    return logits[0], cache
+
+
+@torch.no_grad()
+def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    """The same for every row fed, shape (rows, vocabulary); `padding` is what the model needs to know of it."""
     extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra)
-    return out.logits[0, -1].float(), getattr(out, "past_key_values", None)
+    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra, **padding)
+    return out.logits[:, -1].float(), getattr(out, "past_key_values", None)

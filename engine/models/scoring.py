@@ -8,8 +8,9 @@ windows, short convolutions. Only the answer's positions go through the output l
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from engine.progress import Watch
 CPU_TOKENS = 1024  # more at once gains nothing on a CPU (measured from 60 to 880 tokens a row) and delays cancelling
 GPU_TOKENS = 65536
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 
 def score_rows(
@@ -51,9 +53,9 @@ def score_rows(
             while pending:
                 watch.step("scoring", len(rows) - len(pending), len(rows))
                 batch = pending[:size]
-                done = _try_batch(module, [rows[i] for i in batch], answer)
+                done = if_it_fits(partial(score_batch, module, [rows[i] for i in batch], answer))
                 if done is None:
-                    size = _halve(len(batch), watch, len(rows) - len(pending), len(rows))
+                    size = halved("scoring", len(batch), watch, len(rows) - len(pending), len(rows))
                     continue
                 scores[batch] = done
                 pending = pending[size:]
@@ -71,19 +73,20 @@ def batch_size(module: Any, longest: int, answer: int) -> int:
     return max(1, min(tokens // longest, room))
 
 
-def _halve(rows: int, watch: Watch, done: int, total: int) -> int:
+def halved(stage: str, rows: int, watch: Watch, done: int, total: int) -> int:
+    """Half of the rows that did not fit into memory, said to `watch`; raise `ModelError` for one alone."""
     if rows == 1:
         raise ModelError(
             "One prompt alone does not fit into memory. Use fewer or shorter passages, bfloat16, or a smaller model."
         )
-    watch.report(f"scoring: out of memory with {rows} prompts at once, going on with {rows // 2}", done, total)
+    watch.report(f"{stage}: out of memory with {rows} prompts at once, going on with {rows // 2}", done, total)
     return rows // 2
 
 
-def _try_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int]) -> Floats | None:
-    """The scores of one batch; None where memory ran out."""
+def if_it_fits(batch: Callable[[], T]) -> T | None:
+    """What a batch gives; None where memory ran out."""
     try:
-        return score_batch(module, rows, answer)
+        return batch()
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

@@ -1,0 +1,194 @@
+"""Answers written together are those written one by one: every shape, greedy and sampled, and what guards it."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from engine.errors import Cancelled, ModelError, PromptTooLong
+from engine.home import ASSETS
+from engine.models.batched import FLOOR, pads_exactly
+from engine.models.huggingface import HuggingFaceModel, count_forwards
+from engine.models.sampling import choose, choose_clearly, nucleus
+from engine.progress import Watch
+from engine.settings import Decoding
+from engine.types import Prompt, Segment
+from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer
+
+GREEDY = Decoding(max_new_tokens=24)
+SAMPLED = Decoding(max_new_tokens=24, temperature=0.8, top_p=0.9)
+EMBEDDED = ASSETS / "models" / "language_model"
+
+
+def same(model, prompts, each, together):
+    """Each answer is the one of `generate`, its log-probabilities to the floor."""
+    for prompt, decoding, answer in zip(prompts, each, together, strict=True):
+        alone = model.generate(prompt, decoding)
+        assert (answer.text, answer.finished) == (alone.text, alone.finished)
+        assert [(t.id, t.start, t.end) for t in answer.tokens] == [(t.id, t.start, t.end) for t in alone.tokens]
+        assert [t.logprob for t in answer.tokens] == pytest.approx([t.logprob for t in alone.tokens], abs=FLOOR)
+
+
+def ended(model, stop) -> HuggingFaceModel:
+    """The same weights and tokenizer with other end tokens."""
+    other = HuggingFaceModel("ended", model.module, model.tokenizer)
+    other.stop_ids = frozenset(stop)
+    return other
+
+
+def heard():
+    """A watch, and the stages that it hears of."""
+    said: list[str] = []
+    return Watch(report=lambda stage, done, total: said.append(stage)), said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_written_together_are_those_written_alone(kind):
+    """Prompts of 0 to 9 passages, longer than a sliding window; greedy and sampled rows with limits of their own."""
+    model, prompts = tiny_model(kind), [tiny_prompt(count) for count in (0, 1, 2, 5, 9)]
+    assert pads_exactly(model.module)
+    each = [Decoding(max_new_tokens=4 + 2 * i, temperature=0.4 * (i % 3), seed=i) for i in range(5)]
+    same(model, prompts, each, model.generate_many(prompts, each))
+
+
+@pytest.mark.parametrize("decoding", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+def test_rows_end_where_their_end_token_comes(decoding):
+    model, prompts = tiny_model("lfm2"), [tiny_prompt(count) for count in range(6)]
+    written = [[t.id for t in model.generate(prompt, decoding).tokens] for prompt in prompts]
+    places = {i: [ids.index(i) if i in ids else len(ids) for ids in written] for row in written for i in row}
+    stopping = ended(model, {max(places, key=lambda i: len(set(places[i])))})
+    together = stopping.generate_many(prompts, decoding)
+    assert len({len(answer.tokens) for answer in together}) > 2
+    same(stopping, prompts, [decoding] * 6, together)
+
+
+def test_a_forward_writes_a_token_of_every_row_and_of_none_that_ended():
+    model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in (1, 2, 3)]
+    each = [Decoding(max_new_tokens=limit) for limit in (2, 5, 3)]
+    watch, said = heard()
+    assert model._pads_exactly  # measured once a model, before the count
+    with count_forwards(model) as count:
+        model.generate_many(prompts, each, watch)
+    assert set(said) == {"writing"}, "no choice was close"
+    assert (count.forwards, count.rows) == (5, 3 + 3 + 2 + 1 + 1)
+
+
+def test_a_choice_too_close_is_made_alone():
+    """Two tokens with the same output row always tie: which one a batch takes could hang on the last bit."""
+    module = copy.deepcopy(tiny_model("llama").module)
+    model = HuggingFaceModel("tied", module, tiny_model("llama").tokenizer)
+    prompts = [tiny_prompt(count) for count in range(4)]
+    favourite = model.generate(prompts[2], GREEDY).tokens[3].id
+    module.lm_head.weight.data[favourite - 1] = module.lm_head.weight.data[favourite]
+    watch, said = heard()
+    together = model.generate_many(prompts, GREEDY, watch)
+    assert any("again, alone, for a choice too close" in stage for stage in said)
+    same(model, prompts, [GREEDY] * 4, together)
+
+
+def test_a_model_that_reads_its_padding_writes_one_by_one():
+    """A bias before the convolution makes padding differ from nothing; right answers come all the same."""
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = tiny_tokenizer()
+    config = tiny_config("lfm2", len(tokenizer))
+    config.conv_bias = True
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        for layer in module.model.layers[:1]:
+            layer.conv.in_proj.bias.data.normal_()
+    model, prompts = HuggingFaceModel("biased", module, tokenizer), [tiny_prompt(count) for count in range(3)]
+    assert not pads_exactly(module)
+    same(model, prompts, [GREEDY] * 3, model.generate_many(prompts, GREEDY))
+
+
+def test_a_prompt_that_is_too_long_is_named_before_anything_is_written():
+    model = tiny_model("llama")
+    long = Prompt(segments=(Segment(kind="instruction", text="The bridge. " * WINDOW),))
+    with count_forwards(model) as count, pytest.raises(PromptTooLong, match=r"^Prompt 2 of 3: The prompt has"):
+        model.generate_many([tiny_prompt(1), long, tiny_prompt(2)], GREEDY)
+    assert count.forwards == 0
+
+
+def test_it_stops_between_two_tokens():
+    model, seen = tiny_model("llama"), []
+    assert model._pads_exactly
+
+    def report(stage, done, total):
+        seen.append((stage, done, total))
+        if len(seen) == 4:
+            watch.cancel.set()
+
+    watch = Watch(report=report)
+    with count_forwards(model) as count, pytest.raises(Cancelled):
+        model.generate_many([tiny_prompt(1), tiny_prompt(2)], [Decoding(max_new_tokens=2), GREEDY], watch)
+    assert count.forwards == 3 and seen[-1] == ("writing", 1, 2)
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_said():
+    model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in range(4)]
+    assert model._pads_exactly
+
+    def refuse(_, arguments, named):
+        if named["input_ids"].shape[0] > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+
+    (watch, said), most = heard(), 2
+    handle = model.module.register_forward_pre_hook(refuse, with_kwargs=True)
+    try:
+        together = model.generate_many(prompts, SAMPLED, watch)
+        most = 0
+        with pytest.raises(ModelError, match="fewer or shorter passages"):
+            model.generate_many(prompts, SAMPLED)
+    finally:
+        handle.remove()
+    assert "writing: out of memory with 4 prompts at once, going on with 2" in said
+    same(model, prompts, [SAMPLED] * 4, together)
+
+
+def test_nothing_asked_and_nothing_to_be_written():
+    model = tiny_model("llama")
+    assert model.generate_many([], GREEDY) == []
+    none, some = model.generate_many([tiny_prompt(1)] * 2, [Decoding(max_new_tokens=0), GREEDY])
+    assert none.text == "" and some == model.generate(tiny_prompt(1), GREEDY)
+
+
+def test_a_draw_is_the_one_of_torch_multinomial():
+    """The same numbers from the same generator: seeds mean what they always meant."""
+    for seed in range(200):
+        logits = 3 * torch.randn(50, generator=torch.Generator().manual_seed(seed))
+        ours, theirs = (torch.Generator().manual_seed(1000 + seed) for _ in range(2))
+        kept = nucleus((logits.double() / SAMPLED.temperature).softmax(-1), SAMPLED.top_p)
+        assert choose(logits, SAMPLED, ours) == int(torch.multinomial(kept, 1, generator=theirs))
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+@pytest.mark.parametrize("decoding", [Decoding(), SAMPLED, Decoding(temperature=1.5, top_p=0.3)], ids=str)
+def test_a_clear_choice_stands_whatever_the_logits_do_within_the_floor(decoding):
+    """Each logit moves by half the floor at most, so that a difference moves by the floor."""
+    floor, turned = 0.1, {True: 0, False: 0}
+    for seed in range(60):
+        noise = torch.Generator().manual_seed(seed)
+        logits = 2 * torch.randn(12, generator=noise)
+        token, clear = choose_clearly(logits, decoding, torch.Generator().manual_seed(seed), floor)
+        for _ in range(12):
+            moved = logits + floor * (torch.randint(0, 2, (12,), generator=noise) - 0.5)
+            turned[clear] += choose(moved, decoding, torch.Generator().manual_seed(seed)) != token
+    assert turned[True] == 0 and turned[False] > 0
+
+
+@pytest.mark.skipif(not (EMBEDDED / "model.safetensors").exists(), reason="the weights are not here")
+def test_the_embedded_model_writes_the_same_together():
+    from engine.answer.prompt import build_prompt
+    from tests.tiny import passages
+
+    torch.set_num_threads(1)
+    model = HuggingFaceModel.load(EMBEDDED, dtype="float32")
+    questions = ("Who built the bridge?", "When was it repaired?", "How much water is enough?")
+    prompts = [build_prompt(questions[count % 3], passages(count)) for count in range(1, 11)]
+    each = [Decoding(max_new_tokens=24, temperature=0.7 * (i % 2)) for i in range(10)]
+    assert pads_exactly(model.module)
+    same(model, prompts, each, model.generate_many(prompts, each))
