@@ -63,7 +63,7 @@ def _after(names: list[str]) -> list[tuple[int, str]]:
 def _first(found: Attribution) -> str:
     row = found.scores[0]
     best = max(range(len(row)), key=lambda j: row[j])
-    return f"{found.sources[best][0]} ({row[best]:+.3g} {found.unit})"
+    return f"{found.sources[best][0]} ({row[best]:+,.{0 if abs(row[best]) >= 100 else 2}f} {found.unit})"
 
 
 def _cell(pair: Pair) -> str:

@@ -22,8 +22,9 @@ def used_supports_view(found: UsedSupports, case: Case) -> None:
     caption = tag(
         "caption",
         escape(
-            f"used: drop in nats by {found.scorer}, above the {found.floor_kind} floor. supports: probability of"
-            f" entailment above one half by {found.verifier}."
+            f"Columns are passages. Above, used: drop in nats by {found.scorer}, counted where it exceeds the"
+            f" {found.floor_kind} floor. Below, supports: probability of entailment by {found.verifier}, counted above"
+            " one half."
         ),
     )
     show(
@@ -45,7 +46,7 @@ def _row(found: UsedSupports, index: int, case: Case) -> str:
 
 def _cell(cell: Cell) -> str:
     word, colour = MARKS[cell.quadrant]
-    numbers = f"{cell.used:+.1f} · {cell.supports:.2f}"
+    numbers = f"{cell.used:+.1f}<br>{cell.supports:.2f}"
     if not word:
         return tag("td", numbers, class_="gw-nothing", title=cell.quadrant)
     style = f"background:color-mix(in srgb, {colour} 30%, transparent)"
