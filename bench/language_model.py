@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from bench.language_model_jobs import distractors, drafts, jobs, reasoning
+from bench.language_model_row import HEAD, Row, share
 from engine.answer.citations import find_citations
 from engine.answer.prompt import REFUSAL, build_prompt
 from engine.attribute.aggregate import passage_attribution
@@ -31,36 +33,13 @@ from engine.metrics import rouge_l
 from engine.models.huggingface import HuggingFaceModel
 from engine.settings import Decoding
 from engine.text import sentences
-from engine.train.jobs import LEVELS, Job, answering_prompt
-from engine.train.jobs_facts import AGREES, DISAGREES, IRRELEVANT, edit_job, facts_job, verdict_job
-from engine.train.jobs_reason import final_answer_job, sub_answer_job, sub_questions_job
+from engine.train.jobs import answering_prompt
 from engine.train.worlds import Asked, Difficulty, Example, answering_example, make_world
-from engine.types import Answer, Passage, Prompt, Segment
+from engine.types import Answer, Passage, Prompt
 
 DEFAULT = ASSETS / "models" / "language_model"
 SHORT = Decoding(max_new_tokens=60)
 COUNTS = (1, 5, 10, 15, 20, 30)
-REASONING: dict[str, tuple[Job, str]] = {  # what is compared follows the mark on each line: a wording is free
-    "RAISE: both queries right": (sub_questions_job, " | "),
-    "RAISE: sub-answer right": (sub_answer_job, "\n"),
-    "RAISE: final answer right": (final_answer_job, "The final answer is "),
-}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: a share in [0, 1] or a figure with its unit, and what it is out of."""
-
-    name: str
-    value: float
-    n: int
-    goal: str = ""
-    unit: str = ""
-
-    def text(self) -> str:
-        """The line as Markdown."""
-        shown = f"{self.value:.2f}" if not self.unit else f"{self.value:.1f} {self.unit}"
-        return f"| {self.name} | {shown} | {self.goal} | {self.n or ''} |"
 
 
 @dataclass(frozen=True)
@@ -108,11 +87,6 @@ def replies(model: HuggingFaceModel, examples: Iterable[Example]) -> list[Reply]
     prompts = [answering_prompt(one.question, example.passages, example.numbers) for example, one in asked]
     answers = model.generate_many(prompts, SHORT)
     return [Reply(prompt, *one, answer) for prompt, one, answer in zip(prompts, asked, answers, strict=True)]
-
-
-def share(hits: Sequence[bool]) -> float:
-    """The share of True; NaN for none."""
-    return float(np.mean(hits)) if hits else float("nan")
 
 
 def answering(model: HuggingFaceModel, n: int) -> tuple[list[Row], list[Reply]]:
@@ -222,59 +196,6 @@ def long_answers(model: HuggingFaceModel) -> list[Row]:
     ]
 
 
-def job_replies(model: HuggingFaceModel, job: Job, n: int) -> list[tuple[str, str]]:
-    """(reply, right reply) of a job on held-out worlds."""
-    rng = random.Random(f"held out {job.__name__}")
-    made = []
-    for _ in range(n):
-        pieces = job(LEVELS[4], rng)
-        asked = Prompt(segments=tuple(Segment(kind="instruction", text=p.text) for p in pieces if p.part == "prompt"))
-        right = "".join(p.text for p in pieces if p.part in ("real", "decide"))
-        made.append((model.generate(asked, Decoding(max_new_tokens=90)).text.strip(), right))
-    return made
-
-
-def macro_f1(pairs: Sequence[tuple[str, str]]) -> float:
-    """Mean F1 of the three verdicts over (given, right); any other word given is wrong for every class."""
-    scores = []
-    for name in (AGREES, DISAGREES, IRRELEVANT):
-        both = sum(given == name == right for given, right in pairs)
-        scores.append(2 * both / max(1, sum((given == name) + (right == name) for given, right in pairs)))
-    return float(np.mean(scores))
-
-
-def jobs(model: HuggingFaceModel, n: int) -> list[Row]:
-    """Facts, edits, verdicts."""
-    facts, edits = job_replies(model, facts_job, n), job_replies(model, edit_job, n)
-    verdicts = [(a.split("\n")[-1], b.split("\n")[-1]) for a, b in job_replies(model, verdict_job, n)]
-    unparsed = [given not in (AGREES, DISAGREES, IRRELEVANT) for given, _ in verdicts]
-    return [
-        Row("facts right", share([a == b for a, b in facts]), n, "0.85"),
-        Row(
-            "edits right, nothing else changed",
-            share([a.split("\n")[-1] == b.split("\n")[-1] for a, b in edits]),
-            n,
-            "0.85",
-        ),
-        Row("verdict macro-F1", macro_f1(verdicts), n, "0.85"),
-        Row("verdicts unparsed", share(unparsed), n, "< 0.02"),
-    ]
-
-
-def reasoning(model: HuggingFaceModel, n: int) -> list[Row]:
-    """RAISE's jobs: the queries of both sub-questions, the sub-answer, the final answer."""
-    rows = []
-    for name, (job, mark) in REASONING.items():
-        found = [[after(mark, text) for text in pair] for pair in job_replies(model, job, n)]
-        rows.append(Row(name, share([given == right for given, right in found]), n))
-    return rows
-
-
-def after(mark: str, text: str) -> list[str]:
-    """Of each line what follows the last mark."""
-    return [line.rpartition(mark)[2] for line in text.splitlines()]
-
-
 def passage(text: str) -> Passage:
     """A passage of a bare text."""
     return Passage(id="", document="", title="", ordinal=0, start=0, end=len(text), text=text)
@@ -333,8 +254,10 @@ def table(folder: Path, n: int, data: Path) -> Iterator[Row]:
     yield from rows
     yield from ranked_first(model, given, n)
     yield from by_passages(model, max(20, n // 5))
+    yield from distractors(model, n)
     yield from jobs(model, n)
     yield from reasoning(model, n)
+    yield from drafts(model, n)
     yield from samples(model, n)
     yield from long_answers(model)
     yield from xquad(model, data, n)
@@ -352,7 +275,7 @@ def main() -> None:
     if not (options.model / "model.safetensors").exists():
         print(f"No weights at {options.model}: the language model's table is left out.")
         return
-    print("| what | reached | goal | n |\n| --- | --- | --- | --- |")
+    print(HEAD)
     for row in table(options.model, options.n, options.data):
         print(row.text(), flush=True)
 

@@ -1,11 +1,13 @@
 """The trust suites with their figures: `make bench-trust`.
 
-    python -m bench.trust                 the fast suites
-    python -m bench.trust --long          the long ones as well, and the load of 20 sessions
-    python -m bench.trust --write         into bench/RESULTS.md
+    python -m bench.trust                          the fast suites
+    python -m bench.trust --long                   the long ones as well, the load of 20 sessions, the first paint
+    python -m bench.trust --long --suites load     one suite
+    python -m bench.trust --write                  into bench/RESULTS.md, a section a suite, as soon as it is through
 
-A suite is a set of test files; what is counted is what its tests report. The fuzzer and the load say their figures
-themselves. The load average before each part is said, since figures of a busy machine are no figures of the program.
+A suite is a set of test files; what is counted is what its tests report. The fuzzer, the load and the first paint say
+their figures themselves. The load average before each part is said, since figures of a busy machine are no figures of
+the program.
 """
 
 from __future__ import annotations
@@ -88,19 +90,39 @@ def load_line(found: dict[str, Any]) -> str:
     )
 
 
-def section(outcomes: list[Outcome], lines: list[str]) -> str:
-    """The section of RESULTS.md."""
-    rows = [f"| {o.suite} | {o.passed} | {o.failed} | {o.skipped} | {o.seconds:.0f} | {o.busy:.1f} |" for o in outcomes]
+def paint_line(found: dict[str, Any]) -> str:
+    """The first paint's figures in a sentence."""
+
+    def both(name: str) -> str:
+        return f"{found['median'][name]} s (slowest {found['slowest'][name]})"
+
+    return (
+        f"- First paint, warm server, {found['loads']} loads over all pages in Chromium, median: {both('paint, fresh')}"
+        f" with nothing stored, {both('paint, again')} on a reload (aim: under 2). The title, or the Question box on"
+        f" Ask, stands after {both('there, fresh')} and {both('there, again')}."
+    )
+
+
+def measured(suite: str, long: bool) -> list[str]:
+    """What a suite has to say beside its tests."""
+    if suite == "bad files and inputs":
+        return [fuzz_line(figures("tests.trust.fuzz", "--trials", str(LONG_TRIALS if long else TRIALS)))]
+    if suite == "load":
+        return [load_line(figures("tests.trust.load")), paint_line(figures("tests.trust.first_paint"))]
+    return []
+
+
+def section(outcome: Outcome, lines: list[str], long: bool) -> str:
+    """A suite's section of RESULTS.md."""
+    which = "with the long ones" if long else "without the long ones"
+    counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
     return "\n".join(
         (
-            "## Trust: hostile text, bad files, load, faults, access, supply chain",
+            f"## Trust: {outcome.suite}",
             "",
-            conditions(),
+            conditions(**{"load average before": f"{outcome.busy:.1f}"}),
             "",
-            "| suite | passed | failed | skipped | seconds of tests | load average before |",
-            "| --- | --- | --- | --- | --- | --- |",
-            *rows,
-            "",
+            f"- Tests ({which}): {counts}; {outcome.seconds:.0f} s.",
             *lines,
         )
     )
@@ -113,17 +135,15 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--suites", nargs="*", choices=SUITES, default=list(SUITES), help="only these suites")
     asked = parser.parse_args()
-    outcomes = [run_suite(name, SUITES[name], asked.long) for name in asked.suites if name != "load" or asked.long]
-    lines = []
-    if "bad files and inputs" in asked.suites:
-        trials = LONG_TRIALS if asked.long else TRIALS
-        lines.append(fuzz_line(figures("tests.trust.fuzz", "--trials", str(trials))))
-    if "load" in asked.suites and asked.long:
-        lines.append(load_line(figures("tests.trust.load")))
-    text = section(outcomes, lines)
-    print(text)
-    if asked.write:
-        write_section("trust", text)
+    for name in asked.suites:
+        if name == "load" and not asked.long:
+            continue
+        # The load's long test is the load itself, whose figures come below.
+        outcome = run_suite(name, SUITES[name], asked.long and name != "load")
+        text = section(outcome, measured(name, asked.long), asked.long)
+        print(text, flush=True)
+        if asked.write:
+            write_section(f"trust: {name}", text)
 
 
 if __name__ == "__main__":

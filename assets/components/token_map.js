@@ -5,7 +5,8 @@ const make = (name, className, text) => {
   if (text !== undefined) element.textContent = text;
   return element;
 };
-const signed = (value) => (value >= 0 ? "+" : "−") + Math.abs(value).toPrecision(3);
+const figure = (size) => (size < 100 ? size.toPrecision(3) : Math.round(size).toLocaleString("en-US"));
+const signed = (value) => (value >= 0 ? "+" : "−") + figure(Math.abs(value));
 
 export default function (component) {
   const { data, parentElement } = component;
