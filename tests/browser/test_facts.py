@@ -78,6 +78,17 @@ def test_other_methods_stand_beside_the_check(app, page, look):
     look(page, "facts_others")
 
 
+@pytest.mark.long
+def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, look):
+    paste(page, app, "Kestrin Holdings received EUR 640,000 on 9 April.", "What did Kestrin Holdings receive then?")
+    page.get_by_text("Entropy of the facts beside that of sub-questions").click()
+    page.get_by_role("button", name="Compute the entropy").click()
+    table = page.locator("table.gw-table:visible", has_text="surprisal a token, nats")
+    expect(table.get_by_role("row")).to_have_count(3, timeout=SLOW)
+    expect(table).to_contain_text("Under embedded, without passages.")
+    look(page, "facts_entropy")
+
+
 def test_nothing_on_the_page_calls_a_fact_true_or_verified(app, page):
     page.goto(f"{app.url}/facts")
     expect(page.get_by_role("button", name="Check the answer")).to_be_visible()
