@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from tests.trust.prepared import prepared_folder
 from tests.trust.streamlit_client import Page, Session
 
 QUESTION = "How is the crude product of the acetaminophen experiment recrystallized? (run {run})"
@@ -193,13 +194,7 @@ def main() -> None:
     parser.add_argument("--tabs", type=int, default=2, help="of a real Chromium beside them")
     parser.add_argument("--prepared", type=Path, help="a data folder with the sample corpora (default: made)")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        prepared = asked.prepared or Path(folder)
-        if asked.prepared is None:
-            os.environ["GROUNDWORK_HOME"] = folder
-            from engine.workbench import Workbench
-
-            Workbench().prepare_samples()
+    with prepared_folder(asked.prepared) as prepared:
         print(json.dumps(load(prepared, asked.sessions, asked.rounds, asked.tabs)))
 
 
