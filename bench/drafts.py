@@ -37,8 +37,9 @@ def drafts(count: int, verifier: Entailment) -> Row:
     """Planted errors flagged and mended, correct facts changed, by half; each error's outcome.
 
     `mended`: put in by the run itself, up to a perfect's auxiliary ("had received", "received"); `to_the_letter`:
-    without that allowance. `with_suggestions`: the reader who accepts every suggestion has the truth; a
-    claim from nowhere can only be mended that way. `offered_for_deletion` is the price: of the correct facts.
+    without that allowance; `of_truths`: of the errors that have a truth to be mended to. `with_suggestions`: the
+    reader who accepts every suggestion has the truth; a claim from nowhere can only be mended that way.
+    `offered_for_deletion` is the price: of the correct facts.
     """
     world, embedder = load_world("bank-investigation"), load_embedder()
     found: Row = {"parts": {}, "cases": [], "spoilt": []}
@@ -75,6 +76,7 @@ def _shares(rows: Sequence[Row]) -> Row:
     return {
         "flagged": share("flagged", cases),
         "mended": share("mended", cases),
+        "of_truths": share("mended", [case for case in cases if case["right"]]),
         "to_the_letter": share("to_the_letter", cases),
         "with_suggestions": share("with_suggestions", cases),
         "n_errors": len(cases),
@@ -159,12 +161,12 @@ def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], s
 def table(found: Row) -> list[str]:
     """The shares by half and by kind of error, as Markdown."""
     head = (
-        "| drafts | errors | flagged | mended | to the letter | and with suggestions | correct facts | changed |"
-        " offered for deletion |"
+        "| drafts | errors | flagged | mended | mended of those with a truth | to the letter | and with suggestions |"
+        " correct facts | changed | offered for deletion |"
     )
-    keys = ("n_errors", "flagged", "mended", "to_the_letter", "with_suggestions")
+    keys = ("n_errors", "flagged", "mended", "of_truths", "to_the_letter", "with_suggestions")
     keys += ("n_correct", "correct_changed", "offered_for_deletion")
-    lines = [head, "|---|---|---|---|---|---|---|---|---|"]
+    lines = [head, "|---|---|---|---|---|---|---|---|---|---|"]
     lines += [
         f"| {name} | " + " | ".join(str(part[key]) for key in keys) + " |" for name, part in found["parts"].items()
     ]
