@@ -107,12 +107,14 @@ def check_search(question: str) -> None:
     index.close_index(collection.folder)
 
 
-@pytest.mark.slow
-def test_killed_at_twenty_random_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "points", [pytest.param(8, marks=pytest.mark.slow), pytest.param(30, marks=[pytest.mark.slow, pytest.mark.long])]
+)
+def test_killed_at_random_points(points: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
     paths = write_versions(tmp_path)
     rng = random.Random(7)
-    for trial in range(20):
+    for trial in range(points):
         confirmed = run_and_kill(paths, after_lines=rng.randrange(0, 9), seconds=rng.uniform(0.0, 0.4))
         if (tmp_path / "home" / "corpora" / "k" / store.MANIFEST).exists():
             check_whole(paths, confirmed)

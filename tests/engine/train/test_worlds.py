@@ -94,7 +94,8 @@ def test_no_generated_sentence_or_name_stands_in_the_sample_corpora():
         world = make_world(rng, 2, 2, Difficulty(syllables=2))
         for triple in world.triples:
             assert fact(triple, rng).statement not in samples
-            assert not re.search(rf"\b{re.escape(triple.subject)}\b", samples)
+            name = triple.subject
+            assert name not in samples or not re.search(rf"\b{re.escape(name)}\b", samples)
 
 
 def test_general_wordings_serve_a_relation_that_the_table_does_not_know():
