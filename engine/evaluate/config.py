@@ -56,7 +56,11 @@ class Limit(Value, frozen=True):
 
 
 class Config(Value, frozen=True):
-    """One evaluation. Empty `methods`: all of the study's. Empty `judge`: nothing that needs one is run."""
+    """One evaluation. Empty `methods`: all of the study's. Empty `judge`: nothing that needs one is run.
+
+    `concurrency` requests at a time go to a served model; `batch` first answers are written at once by a local one in
+    this process (1: one by one). Neither changes a result.
+    """
 
     study: str
     data: str
@@ -67,6 +71,7 @@ class Config(Value, frozen=True):
     verifier: str = "embedded"
     judge: str = ""
     concurrency: int = 4
+    batch: int = 8
     load: dict[str, Any] = {}
     where: dict[str, str] = {}
     settings: dict[str, dict[str, Any]] = {}
@@ -132,7 +137,7 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
     return tuple(
         f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
         for name in {**ours, **theirs}
-        if ours.get(name) != theirs.get(name) and not name.startswith(("budget", "concurrency"))
+        if ours.get(name) != theirs.get(name) and not name.startswith(("budget", "concurrency", "batch"))
     )
 
 

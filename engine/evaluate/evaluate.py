@@ -116,15 +116,16 @@ def _pool(run: Run, workers: int, on: Where, tools: Tools | None) -> Pool:
         return RayPool(config, workers)
     if workers > 1:
         return Processes(config, workers, run.folder)
-    return Threads(config, run.control.watch, config.budget.less(run.served.calls, run.served.tokens), tools)
+    left = config.budget.less(run.served.calls, run.served.tokens)
+    return Threads(config, run.control.watch, left, tools, run.following)
 
 
 def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     """Write what the run is of, or see that it is the same one."""
     path = folder / "run.json"
-    config = sha256(
-        msgspec.json.encode(msgspec.structs.replace(planned.config, budget=type(planned.config.budget)())).decode()
-    )
+    neutral = Config(study="", data="")  # what no result hangs on may be changed before a run goes on
+    same = msgspec.structs.replace(planned.config, budget=neutral.budget, batch=neutral.batch)
+    config = sha256(msgspec.json.encode(same).decode())
     if path.exists():
         known = decoded(path.read_bytes(), Manifest)
         if known.config != config:

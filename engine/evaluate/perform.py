@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
 from msgspec.structs import replace
 
 from engine.cases.case_file import write_case_file
 from engine.errors import BudgetSpent, Cancelled, GroundworkError, ServerError
+from engine.evaluate.ahead import Ahead, Todo
 from engine.evaluate.config import Config, Limit
 from engine.evaluate.example import Example
 from engine.evaluate.studies import study_of
 from engine.evaluate.tools import Tools
 from engine.evaluate.values import Failure, Found, Row, Unit
 from engine.models.budget import Spent
+from engine.models.protocols import BatchWriter
 from engine.progress import Watch
 from engine.types import Value
 
@@ -57,13 +62,18 @@ class Performer:
     def __init__(self, config: Config, tools: Tools | None = None) -> None:
         self.study = study_of(config.study)
         self.tools = tools or Tools(config)
+        self._ahead: Ahead | None = None
 
-    def perform(self, task: Task, watch: Watch | None = None) -> Done | Stopped:
-        """Run a unit. An error of the unit's own is its row; one that is not stops it."""
-        unit = task.unit
+    def perform(self, task: Task, watch: Watch | None = None, following: Sequence[Todo] = ()) -> Done | Stopped:
+        """Run a unit. An error of the unit's own is its row; one that is not stops it.
+
+        Where the model can, the first answers of units that `following` names are written together with its own.
+        """
+        unit, watch = task.unit, watch or Watch()
         with self.tools.budget.metered() as meter:
             try:
-                found: Found | Failure = self.study.run(self.tools, unit, task.example, watch or Watch())
+                with self._handed(task, watch, following):
+                    found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
             except STOPS as error:
                 return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
             except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
@@ -72,6 +82,18 @@ class Performer:
         if isinstance(found, Failure):
             return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
         return self._done(unit, found, meter.spent)
+
+    def _handed(self, task: Task, watch: Watch, following: Sequence[Todo]) -> AbstractContextManager[None]:
+        """Where the unit finds its first answer written."""
+        config, batched = self.tools.config, following and not self.tools.reads
+        if self._ahead is None and batched and self.study.writes_first(config, task.unit, task.example):
+            model = self.tools.writer
+            if isinstance(model, BatchWriter) and model.writes_together():
+                self._ahead = Ahead(self.study, self.tools, model)
+        if self._ahead is None:
+            return nullcontext()
+        self._ahead.write([(task.unit, task.example), *following], watch)
+        return self._ahead.handed(task.unit)
 
     def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
         name = f"{self.study.name}-{unit.key}"

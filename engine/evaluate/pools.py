@@ -7,9 +7,12 @@ comes out as `Lost` and is replaced; what to do about its unit is the run's busi
 from __future__ import annotations
 
 import queue
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
+from engine.evaluate.ahead import LOOK, Todo
 from engine.evaluate.config import Config, Limit
 from engine.evaluate.example import Example
 from engine.evaluate.perform import Done, Outcome, Performer, Stopped, Task
@@ -38,10 +41,23 @@ class Pool(Protocol):
 
 
 class Threads:
-    """Units in this process: one at a time with a local model, `concurrency` at a time with a served one."""
+    """Units in this process: one at a time with a local model, `concurrency` at a time with a served one.
 
-    def __init__(self, config: Config, watch: Watch, left: Limit, tools: Tools | None = None) -> None:
-        self.size = max(1, config.concurrency) if config.model.startswith(SERVED) else 1
+    `following` names the units that come next: a local model writes some of their answers together.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        watch: Watch,
+        left: Limit,
+        tools: Tools | None = None,
+        following: Callable[[int], Sequence[Todo]] = lambda count: (),
+    ) -> None:
+        served = config.model.startswith(SERVED)
+        self.size = max(1, config.concurrency) if served else 1
+        self._looks = LOOK * config.batch if config.batch > 1 and not served else 0
+        self._following = following
         self._performer = Performer(config, tools)
         self._performer.tools.allow(left)  # one budget for all threads, and for the whole run
         self._watch = watch
@@ -51,9 +67,8 @@ class Threads:
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Start a unit in a free thread."""
         task = Task(unit=unit, example=example)
-        self._threads.submit(self._performer.perform, task, self._watch).add_done_callback(
-            lambda ended: self._ended.put(ended)
-        )
+        perform = partial(self._performer.perform, task, self._watch, self._following(self._looks))
+        self._threads.submit(perform).add_done_callback(lambda ended: self._ended.put(ended))
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; raises what a unit must not swallow."""

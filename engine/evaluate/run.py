@@ -15,9 +15,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from engine.errors import BudgetSpent, Cancelled, GroundworkError, InputError, ServerError
+from engine.evaluate.ahead import Todo
 from engine.evaluate.journal import Journal, write_whole
 from engine.evaluate.perform import Done, Lost, Outcome, Stopped
 from engine.evaluate.plan import Plan
@@ -77,6 +79,10 @@ class Run:
     def served(self) -> Spent:
         """What all rows took of served models, earlier sessions included."""
         return sum((row.served for row in self.rows.values()), Spent())
+
+    def following(self, count: int) -> list[Todo]:
+        """Up to `count` of the units that will be handed out next."""
+        return [(unit, self.plan.examples[unit.example]) for unit in islice(self.waiting, count)]
 
     def go(self, pool: Pool) -> list[Row]:
         """Run what is left; the rows of all units in the plan's order.

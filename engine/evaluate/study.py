@@ -24,7 +24,8 @@ class Study:
     what revises it) share a unit. `needs` (names in `example.NEEDS`) an example must bring or it is left out, and
     counted. `uses` says for each further need what is switched off where it is absent. `run` does one unit and raises
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
-    most that one unit takes.
+    most that one unit takes. `writes_first` says of a unit whether little comes before its first call of the writer, so
+    that it can be begun twice, and that answer be written together with those of other units.
     """
 
     name: str
@@ -36,3 +37,4 @@ class Study:
     cost: Callable[[Tools, Unit, Example], Estimate]
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
+    writes_first: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False

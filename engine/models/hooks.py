@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from engine.errors import Cancelled
@@ -14,24 +14,47 @@ from engine.progress import Watch
 
 @dataclass
 class ForwardCount:
-    """What went through a model: calls of its forward, rows, and token positions (padding included)."""
+    """What went through a model: calls of its forward, rows, and token positions (padding included).
+
+    `seconds` are those of answers that were written before the block that counts and handed out inside it.
+    """
 
     forwards: int = 0
     rows: int = 0
     tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: ForwardCount) -> ForwardCount:
+        """The sum."""
+        return ForwardCount(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 @contextmanager
 def count_forwards(model: Any) -> Iterator[ForwardCount]:
     """Count the forwards of `model` made by the current thread inside the block.
 
-    `model` is a `HuggingFaceModel`, a transformers module, or a scripted model (which keeps its own count).
+    `model` is a `HuggingFaceModel`, a transformers module, or a scripted model (which keeps its own count). What a
+    model hands out that was written before (its running count is `spared`) counts as written here.
     """
+    before = _spared(model)
     module = getattr(model, "module", model)
-    if not hasattr(module, "register_forward_pre_hook"):
-        with _count_scripted(model) as count:
+    counting = _count_hooked(module) if hasattr(module, "register_forward_pre_hook") else _count_scripted(model)
+    with counting as count:
+        try:
             yield count
-        return
+        finally:
+            after = _spared(model)
+            for part in fields(count):
+                more = getattr(after, part.name) - getattr(before, part.name)
+                setattr(count, part.name, getattr(count, part.name) + more)
+
+
+def _spared(model: Any) -> ForwardCount:
+    return getattr(model, "spared", None) or ForwardCount()
+
+
+@contextmanager
+def _count_hooked(module: Any) -> Iterator[ForwardCount]:
     count = ForwardCount()
     thread = threading.get_ident()
 
@@ -64,8 +87,9 @@ def _count_scripted(model: Any) -> Iterator[ForwardCount]:
     try:
         yield count
     finally:
-        count.forwards = count.rows = model.forwards - forwards
-        count.tokens = model.tokens - tokens
+        count.forwards += model.forwards - forwards
+        count.rows += model.forwards - forwards
+        count.tokens += model.tokens - tokens
 
 
 @contextmanager

@@ -197,12 +197,17 @@ class HuggingFaceModel:
         limits = check_each_fits(coded, self.window, [one.max_new_tokens for one in each], self.name)
         asked = [Asked(c.ids, limit, d) for c, limit, d in zip(coded, limits, each, strict=True)]
         with self.hold(watch) as module:
-            written = write_rows(module, asked, self.stop_ids, watch, GPU_ROWS if self._pads_exactly else 1)
+            written = write_rows(module, asked, self.stop_ids, watch, GPU_ROWS if self.writes_together() else 1)
         return [self._answer(tokens) for tokens in written]
+
+    def writes_together(self) -> bool:
+        """Whether padding leaves a row's log-probabilities as they are, measured once a model."""
+        return self._pads_exactly
 
     @cached_property
     def _pads_exactly(self) -> bool:
-        return pads_exactly(self.module)
+        with self.hold() as module:
+            return pads_exactly(module)
 
     def _answer(self, written: Tokens) -> Answer:
         """The answer of tokens up to an end token, which is left out."""

@@ -157,6 +157,24 @@ class LanguageModel(Writer, Protocol):
         ...
 
 
+@runtime_checkable
+class BatchWriter(LanguageModel, Protocol):
+    """A language model that writes several answers at once, each as if it were written alone."""
+
+    def writes_together(self) -> bool:
+        """Whether it does; else `generate_many` writes one after the other."""
+        ...
+
+    def generate_many(
+        self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
+    ) -> list[Answer]:
+        """The answer of `generate` to each prompt, log-probabilities to the numerical floor.
+
+        `decoding` is one for all, or one a prompt. Raises what `generate` does, before anything is written.
+        """
+        ...
+
+
 def require(model: Writer, capability: Literal["generate", "score", "gradients"]) -> None:
     """Raise `CannotDo` with the way out unless `model` has the capability."""
     if not getattr(model.can, capability):

@@ -9,7 +9,6 @@ a model that does not stop listing sub-questions.
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +35,7 @@ from engine.reason.values import (
     Solution,
     SubQuestion,
 )
+from engine.refine.costs import metered
 from engine.settings import Decoding
 from engine.types import Hit, Passage, Prompt
 
@@ -201,8 +201,8 @@ def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Asked:
     if known is not None:
         return known
     watch.step(purpose)
-    start = time.perf_counter()
-    answer = means.model.generate(prompt, means.decoding, None, watch)
+    with metered(means.model) as meter:
+        answer = means.model.generate(prompt, means.decoding, None, watch)
     encode = getattr(means.model, "encode", None)
     return Asked(
         purpose=purpose,
@@ -210,7 +210,7 @@ def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Asked:
         reply=answer.text,
         read=len(encode(prompt).ids) if encode is not None else None,
         written=len(answer.tokens) if answer.tokens or not answer.text else None,
-        seconds=time.perf_counter() - start,
+        seconds=meter.cost.seconds,
         finished=answer.finished,
     )
 

@@ -32,7 +32,7 @@ def metered(model: Any) -> Iterator[Meter]:
         meter.cost = Cost(
             forwards=count.forwards if count else None,
             tokens=count.tokens if count else None,
-            seconds=time.perf_counter() - start,
+            seconds=time.perf_counter() - start + (count.seconds if count else 0.0),
         )
 
 

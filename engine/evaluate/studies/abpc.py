@@ -8,7 +8,6 @@ stand on the same rows. `options.rankings` names the extra ones.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +28,8 @@ from engine.evaluate.studies._cases import case_of, tokens_of
 from engine.evaluate.study import Study
 from engine.evaluate.tools import Tools
 from engine.evaluate.values import Estimate, Found, Results, Row, Unit
-from engine.models.hooks import count_forwards
 from engine.progress import Watch
-from engine.refine.values import Cost
+from engine.refine.costs import metered
 
 
 def extra(config: Config) -> tuple[str, ...]:
@@ -46,12 +44,10 @@ def extra(config: Config) -> tuple[str, ...]:
 def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Write an answer, rank the tokens of its passages by every method, remove them in that order."""
     settings, scorer = tools.settings(unit.seed), tools.scorer
-    start = time.perf_counter()
-    with count_forwards(scorer) as count:
+    with metered(scorer) as meter:
         written = tools.write(unit.seed)(example.question, example.passages, None, watch)
         case = case_of(example, example.passages, written)
         analysis = faithfulness_of(case, scorer, settings, watch, (*METHODS, *extra(tools.config)))
-    seconds = time.perf_counter() - start
     report = FaithfulnessReport.from_dict(analysis.result)
     found = {curve.ranking: curve for curve in report.curves}
     values: dict[str, Any] = {
@@ -63,7 +59,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
         "diagnostics": report.diagnostics,
         "tokens": len(case.answer.tokens),
     }
-    cost = Cost(forwards=count.forwards, tokens=count.tokens, written=len(written.answer.tokens), seconds=seconds)
+    cost = replace(meter.cost, written=len(written.answer.tokens))
     return Found(values=values, case=replace(case, analyses=(analysis,)), cost=cost)
 
 
@@ -91,4 +87,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("passages",),
+    writes_first=lambda config, unit, example: True,
 )

@@ -153,4 +153,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
+    writes_first=lambda config, unit, example: not example.answer,
 )

@@ -136,4 +136,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("a corpus", "a reference answer"),
+    writes_first=lambda config, unit, example: unit.method != OURS,
 )

@@ -194,4 +194,5 @@ STUDY = Study(
         "a reference answer": "ROUGE-L (Fig. 1a and 1c)",
         "the number of passages needed": "ROUGE-L by passages needed (Fig. 1a)",
     },
+    writes_first=lambda config, unit, example: bool(config.options.get("answers", True)),
 )

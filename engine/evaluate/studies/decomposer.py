@@ -122,4 +122,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("an answer", "gold clauses"),
+    writes_first=lambda config, unit, example: unit.method == MODEL,
 )

@@ -170,4 +170,5 @@ STUDY = Study(
     cost=cost,
     needs=("passages",),
     uses=USES,
+    writes_first=lambda config, unit, example: True,
 )

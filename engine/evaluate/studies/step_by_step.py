@@ -122,4 +122,5 @@ STUDY = Study(
         "gold passages": "gold found before and after T",
         "a domain": "accuracy by domain (Fig. 7)",
     },
+    writes_first=lambda config, unit, example: True,
 )

@@ -68,7 +68,7 @@ def test_a_forward_writes_a_token_of_every_row_and_of_none_that_ended():
     model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in (1, 2, 3)]
     each = [Decoding(max_new_tokens=limit) for limit in (2, 5, 3)]
     watch, said = heard()
-    assert model._pads_exactly  # measured once a model, before the count
+    assert model.writes_together()  # measured once a model, before the count
     with count_forwards(model) as count:
         model.generate_many(prompts, each, watch)
     assert set(said) == {"writing"}, "no choice was close"
@@ -115,7 +115,7 @@ def test_a_prompt_that_is_too_long_is_named_before_anything_is_written():
 
 def test_it_stops_between_two_tokens():
     model, seen = tiny_model("llama"), []
-    assert model._pads_exactly
+    assert model.writes_together()
 
     def report(stage, done, total):
         seen.append((stage, done, total))
@@ -130,7 +130,7 @@ def test_it_stops_between_two_tokens():
 
 def test_a_batch_that_does_not_fit_is_halved_and_said():
     model, prompts = tiny_model("llama"), [tiny_prompt(count) for count in range(4)]
-    assert model._pads_exactly
+    assert model.writes_together()
 
     def refuse(_, arguments, named):
         if named["input_ids"].shape[0] > most:
