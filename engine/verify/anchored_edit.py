@@ -100,7 +100,7 @@ def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], a
         return anchor.share >= DELETED and not left
     if change.kind in (ORDER, "opposite"):
         return not left
-    if change.kind == "name" and (anchor.worth < LEAST or _only_opens(change.new, whole)):
+    if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, whole)):
         return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
         return False
@@ -108,11 +108,15 @@ def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], a
     return left < set(anchor.lacking) and gone <= lacking
 
 
-def _only_opens(word: str, whole: str) -> bool:
-    """Is it a single word whose capital says nothing: it opens a sentence wherever it stands, or is written small."""
+def only_opens(word: str, whole: str) -> bool:
+    """Is it a single word whose capital says nothing: it opens a sentence wherever it stands, or is written small.
+
+    >>> only_opens("Sum", "Statement of March\\nSum of the cash: EUR 40."), only_opens("Lind", "It was Lind.")
+    (True, False)
+    """
     if " " in word or any(c.isdigit() or c.isupper() for c in word[1:]):
         return False
-    inside = re.search(rf"[\w,;]\s+{re.escape(word)}\b", whole)
+    inside = re.search(rf"[\w,;][^\S\n]+{re.escape(word)}\b", whole)  # a title ends its line
     return not inside or bool(re.search(rf"\b{re.escape(word.lower())}\b", whole))
 
 
