@@ -184,7 +184,8 @@ def watch_samples() -> None:
     run = further_preparation()
     if not run.running:
         st.rerun()
-    st.caption(f"The sample corpora are being read: {run.stage or 'starting'} {run.done:,} of {run.total:,}.")
+    place = f"{run.stage} {run.done:,} of {run.total:,}" if run.total else "loading the embedder"
+    st.caption(f"The sample corpora are being read: {place}.")
 
 
 heading(

@@ -34,7 +34,9 @@ SHOTS = (  # name, page, tab, theme, height, scrolled to
 DRAWN = """() => {
   const title = document.querySelector('[data-testid=stMain] h1');
   const busy = ['stStatusWidget', 'stSkeleton'].some(id => document.querySelector(`[data-testid=${id}]`));
-  return title && title.textContent !== 'Groundwork' && !busy && !document.querySelector('[data-stale=true]');
+  const reading = document.querySelector('[data-testid=stMain]')?.textContent.includes('corpora are being read');
+  const drawn = title && title.textContent !== 'Groundwork' && !document.querySelector('[data-stale=true]');
+  return drawn && !busy && !reading;
 }"""  # the title is the project's own as long as the samples are being prepared
 
 
@@ -68,7 +70,9 @@ def take(browser: Browser, url: str, shot: tuple[str, str, str, str, int, str]) 
 def smaller(picture: bytes, path: Path) -> int:
     """Write a picture with few colours; return its size in bytes."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    # Two rounds of k-means give the large areas their own colour back, which the coverage alone rounds.
+    few = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
     return path.stat().st_size
 
 
