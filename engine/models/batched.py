@@ -1,8 +1,9 @@
 """Writing several answers at once: one forward a token for all rows, and every answer as if it were written alone.
 
-Rows are padded on the left, so that all write at the same column; the padding is masked, and positions count from a
-row's own first token. A batch adds up in another order than a lone row, so that logits differ in the last bits: where
-a choice is so close that this could turn it, the row leaves the batch and is written again alone.
+Each prompt is read alone, which costs no more and pads nothing. Then the rows' caches are joined, padded on the left so
+that all write at the same column; the padding is masked, and positions count from a row's own first token. A batch adds
+up in another order than a lone row, so that logits differ in the last bits: where a choice is so close that this could
+turn it, the row leaves the batch and is written again alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 
 from engine.models.hooks import cancellable
+from engine.models.joined import joined
 from engine.models.memory import cache_values, free_memory, row_bytes
 from engine.models.sampling import choose_clearly, last_logits, write_tokens
 from engine.models.scoring import halved, if_it_fits
@@ -75,7 +77,9 @@ def write_rows(
     pending = sorted((i for i in range(len(asked)) if i not in written), key=lambda i: -len(asked[i].ids))
     close: list[int] = []
     while pending:
-        size = min(rows, rows_at_once(module, asked[pending[0]]), len(pending))
+        size = min(rows, len(pending))
+        if size > 1:
+            size = min(size, rows_at_once(module, asked[pending[0]]))
         batch = [asked[i] for i in pending[:size]]
         found = if_it_fits(partial(write_batch, module, batch, stop, _part(watch, len(written), len(asked))))
         if found is None:
@@ -91,11 +95,11 @@ def write_rows(
 
 
 def rows_at_once(module: Any, longest: Asked) -> int:
-    """Rows of a batch: those whose activations and cache half of the free memory holds, capped; at least 1."""
+    """Rows of a batch: those whose caches half of the free memory holds beside one row's activations; at least 1."""
     device = module.get_input_embeddings().weight.device
     tokens, config = len(longest.ids), module.config
     cache = (tokens + longest.limit) * cache_values(config) * module.dtype.itemsize
-    room = free_memory(device.type) // 2 // int(row_bytes(config, tokens, 1) + cache)
+    room = (free_memory(device.type) // 2 - row_bytes(config, tokens, 1)) // int(2 * cache)  # twice: while it is joined
     return max(1, min(CPU_ROWS if device.type == "cpu" else GPU_ROWS, room))
 
 
@@ -114,51 +118,46 @@ def write_batch(module: Any, asked: Sequence[Asked], stop: frozenset[int], watch
     if len(asked) == 1:
         return [write_alone(module, asked[0], stop, Watch(cancel=watch.cancel))]
     rows = [_Row(one) for one in asked]
-    fed, mask = padded([one.ids for one in asked], module.get_input_embeddings().weight.device)
-    cache, going, floor = None, rows, floor_of(module.dtype)
-    while going:
-        watch.step("writing", len(rows) - len(going), len(rows))
-        with cancellable(module, watch):
-            logits, cache = last_logits(module, fed, cache, **positions(module, mask, fed.shape[1]))
+    going, floor = rows, floor_of(module.dtype)
+    logits, cache, mask = read(module, [one.ids for one in asked], watch)
+    while True:
         logprobs = logits.log_softmax(-1)
         new = [row.take(*of, stop, floor) for row, of in zip(going, zip(logits, logprobs, strict=True), strict=True)]
         left = [i for i, row in enumerate(going) if not row.ended]
-        fed, mask, cache = _grown(fed, mask, cache, torch.tensor(new, device=fed.device)[:, None], left)
+        if not left:
+            return [row.tokens if row.clear else None for row in rows]
         going = [going[i] for i in left]
-    return [row.tokens if row.clear else None for row in rows]
+        watch.step("writing", len(rows) - len(going), len(rows))
+        with cancellable(module, watch):
+            logits, cache, mask = step(module, [new[i] for i in left], cache, mask, left)
 
 
-def padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids padded on the left, and the mask that is 0 on the padding; both of shape (rows, longest)."""
-    longest = max(map(len, rows))
-    ids = torch.zeros((len(rows), longest), dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for i, row in enumerate(rows):
-        ids[i, longest - len(row) :] = torch.tensor(list(row))
-        mask[i, longest - len(row) :] = 1
-    return ids.to(device), mask.to(device)
+def read(module: Any, rows: Sequence[Sequence[int]], watch: Watch) -> tuple[torch.Tensor, Any, torch.Tensor]:
+    """Logits after each prompt, shape (rows, vocabulary), the joined cache, and the mask that is 0 on its padding."""
+    device, found = module.get_input_embeddings().weight.device, []
+    for ids in rows:
+        watch.step("writing", 0, len(rows))
+        with cancellable(module, watch):
+            found.append(last_logits(module, torch.tensor([list(ids)], device=device), None))
+    lengths = torch.tensor([len(ids) for ids in rows], device=device)[:, None]
+    mask = (torch.arange(int(lengths.max()), device=device) >= lengths.max() - lengths).long()
+    return torch.cat([logits for logits, _ in found]), joined([cache for _, cache in found]), mask
 
 
-def positions(module: Any, mask: torch.Tensor, fed: int) -> dict[str, torch.Tensor]:
-    """What a forward over the last `fed` columns has to know of the padding."""
+def step(
+    module: Any, tokens: Sequence[int], cache: Any, mask: torch.Tensor, rows: Sequence[int]
+) -> tuple[torch.Tensor, Any, torch.Tensor]:
+    """The same after one more token of each of `rows`; the others leave the cache."""
+    new = torch.tensor(tokens, device=mask.device)[:, None]
+    if len(rows) < len(mask):
+        index = torch.tensor(rows, device=mask.device)
+        cache.reorder_cache(index)
+        mask = mask[index]
+    mask = torch.cat([mask, torch.ones_like(new)], dim=1)
     known = {"attention_mask": mask}
     if "position_ids" in inspect.signature(module.forward).parameters:
-        known["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, -fed:]
-    return known
-
-
-def _grown(
-    fed: torch.Tensor, mask: torch.Tensor, cache: Any, new: torch.Tensor, left: Sequence[int]
-) -> tuple[torch.Tensor, torch.Tensor, Any]:
-    """What is fed next, its mask and cache, without the rows that ended; everything is fed again without a cache."""
-    mask = torch.cat([mask, torch.ones_like(new)], dim=1)
-    fed = new if cache is not None else torch.cat([fed, new], dim=1)
-    if len(left) == len(fed):
-        return fed, mask, cache
-    index = torch.tensor(left, dtype=torch.long, device=fed.device)
-    if cache is not None and left:
-        cache.reorder_cache(index)
-    return fed[index], mask[index], cache
+        known["position_ids"] = mask.sum(-1, keepdim=True) - 1
+    return *last_logits(module, new, cache, **known), mask
 
 
 def _part(watch: Watch, done: int, total: int) -> Watch:
@@ -167,22 +166,19 @@ def _part(watch: Watch, done: int, total: int) -> Watch:
 
 
 def pads_exactly(module: Any) -> bool:
-    """Whether a padded row's log-probabilities are those of the lone row, measured on three short rows.
+    """Whether log-probabilities of rows in a joined cache are those of lone rows, measured on three short ones.
 
-    Also after a row has left the batch. A model that does not take a mask, or reads its padding all the same, writes
-    one answer after the other.
+    Also after a row has left. A model that takes no mask, or whose cache cannot be joined, writes one by one.
     """
     vocabulary, device = module.config.get_text_config().vocab_size, module.get_input_embeddings().weight.device
     rows = [[(7 * i + 3 * n) % vocabulary for i in range(n)] for n in (9, 4, 6)]
-    new, left = torch.tensor([[5 % vocabulary]] * len(rows), device=device), [1, 2]
     try:
-        fed, mask = padded(rows, device)
-        first, cache = last_logits(module, fed, None, **positions(module, mask, fed.shape[1]))
-        fed, mask, cache = _grown(fed, mask, cache, new, left)
-        second, _ = last_logits(module, fed, cache, **positions(module, mask, fed.shape[1]))
+        _, cache, mask = read(module, rows, Watch())
+        first, cache, mask = step(module, [5, 6, 7], cache, mask, [0, 1, 2])
+        second, _, _ = step(module, [8, 9], cache, mask, [1, 2])
     except (RuntimeError, TypeError, ValueError, AttributeError, IndexError, KeyError):
         return False
-    whole = [*rows, *([*rows[i], int(new[i])] for i in left)]
+    whole = [[*rows[0], 5], [*rows[1], 6], [*rows[2], 7], [*rows[1], 6, 8], [*rows[2], 7, 9]]
     alone = torch.cat([last_logits(module, torch.tensor([row], device=device), None)[0] for row in whole])
     alone, together = alone.log_softmax(-1), torch.cat([first, second]).log_softmax(-1)
     likely = alone.topk(min(10, vocabulary)).indices

@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, MambaConfig
 
 from engine.errors import Cancelled, ModelError, PromptTooLong
 from engine.home import ASSETS
@@ -18,6 +19,7 @@ from engine.types import Prompt, Segment
 from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer
 
 GREEDY = Decoding(max_new_tokens=24)
+BRIEF = Decoding(max_new_tokens=4)
 SAMPLED = Decoding(max_new_tokens=24, temperature=0.8, top_p=0.9)
 EMBEDDED = ASSETS / "models" / "language_model"
 
@@ -72,7 +74,7 @@ def test_a_forward_writes_a_token_of_every_row_and_of_none_that_ended():
     with count_forwards(model) as count:
         model.generate_many(prompts, each, watch)
     assert set(said) == {"writing"}, "no choice was close"
-    assert (count.forwards, count.rows) == (5, 3 + 3 + 2 + 1 + 1)
+    assert (count.forwards, count.rows) == (3 + 4, 3 + 3 + 2 + 1 + 1), "a forward reads each prompt, a forward a token"
 
 
 def test_a_choice_too_close_is_made_alone():
@@ -88,21 +90,30 @@ def test_a_choice_too_close_is_made_alone():
     same(model, prompts, [GREEDY] * 4, together)
 
 
-def test_a_model_that_reads_its_padding_writes_one_by_one():
-    """A bias before the convolution makes padding differ from nothing; right answers come all the same."""
-    from transformers import AutoModelForCausalLM
-
-    tokenizer = tiny_tokenizer()
-    config = tiny_config("lfm2", len(tokenizer))
+def test_prompts_are_read_without_padding():
+    """A bias before the convolution would make padding differ from nothing, were any read."""
+    config = tiny_config("lfm2", len(tiny_tokenizer()))
     config.conv_bias = True
+    model, prompts = of_config("biased", config), [tiny_prompt(count) for count in range(3)]
+    model.module.model.layers[0].conv.in_proj.bias.data.normal_(generator=torch.Generator().manual_seed(1))
+    assert model.writes_together()
+    same(model, prompts, [GREEDY] * 3, model.generate_many(prompts, GREEDY))
+
+
+def test_a_model_whose_cache_cannot_be_joined_writes_one_by_one():
+    """A state space keeps no keys and values."""
+    config = MambaConfig(vocab_size=len(tiny_tokenizer()), hidden_size=32, num_hidden_layers=2, state_size=8)
+    model, prompts = of_config("states", config), [tiny_prompt(count) for count in range(2)]
+    assert not model.writes_together()
+    same(model, prompts, [BRIEF] * 2, model.generate_many(prompts, BRIEF))
+
+
+def of_config(name, config) -> HuggingFaceModel:
+    """A random model of a config."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-        for layer in module.model.layers[:1]:
-            layer.conv.in_proj.bias.data.normal_()
-    model, prompts = HuggingFaceModel("biased", module, tokenizer), [tiny_prompt(count) for count in range(3)]
-    assert not pads_exactly(module)
-    same(model, prompts, [GREEDY] * 3, model.generate_many(prompts, GREEDY))
+    return HuggingFaceModel(name, module, tiny_tokenizer())
 
 
 def test_a_prompt_that_is_too_long_is_named_before_anything_is_written():
