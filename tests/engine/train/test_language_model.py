@@ -1,6 +1,7 @@
 """Training of the embedded model, on models of two small layers."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from engine.answer.prompt import build_prompt
 from engine.models.huggingface import HuggingFaceModel
 from engine.train.architecture import Shape, load, new_model, save
+from engine.train.average import average
 from engine.train.batches import batches, encode
 from engine.train.jobs import (
     LEVELS,
@@ -188,3 +190,16 @@ def test_shares_on_the_command_line_replace_the_two_stages():
     assert stages(parse([])) == STAGES
     assert sum(share for share, _ in STAGES) == pytest.approx(1.0)
     assert stages(parse(["--real", "0.2"])) == ((1.0, Mixture(real=0.2)),)
+
+
+def test_an_average_is_the_mean_of_every_weight_and_refuses_another_shape(tokenizer, tmp_path):
+    folders = [tmp_path / name for name in ("one", "two", "wide", "mean")]
+    for folder, model in zip(folders, (new_model(TINY, 1), new_model(TINY, 2)), strict=False):
+        save(model, tokenizer, folder, {"seed": folder.name})
+    average(folders[:2], folders[3])
+    one, two, mean = (load(folder)[0].state_dict() for folder in (folders[0], folders[1], folders[3]))
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, (one[name] + two[name]) / 2, rtol=2**-7, atol=1e-6)
+    save(new_model(replace(TINY, inner=128)), tokenizer, folders[2], {})
+    with pytest.raises(ValueError, match="differ in shape"):
+        average(folders[:3], folders[3])
