@@ -9,7 +9,8 @@ import torch
 
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.self_test import self_test
-from tests.tiny import TURNS, WINDOW, tiny_tokenizer
+from engine.settings import Decoding
+from tests.tiny import TURNS, WINDOW, tiny_prompt, tiny_tokenizer
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_self_test_passes(shape):
+def test_the_self_test_passes_and_answers_written_together_are_those_alone(shape):
     import transformers
 
     name, values = SHAPES[shape]
@@ -94,3 +95,8 @@ def test_the_self_test_passes(shape):
         module = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     model = HuggingFaceModel(shape, module, tiny_tokenizer(template=TURNS))
     assert [check for check in self_test(model) if not check.passed] == []
+    prompts = [tiny_prompt(count) for count in (0, 3, 6)]
+    each = [Decoding(max_new_tokens=6 + i, temperature=0.7 * (i % 2)) for i in range(3)]
+    alone = [model.generate(prompt, decoding).text for prompt, decoding in zip(prompts, each, strict=True)]
+    assert [answer.text for answer in model.generate_many(prompts, each)] == alone
+    assert model.writes_together() == (shape not in ("mamba", "mamba2"))
