@@ -26,7 +26,8 @@ import psutil
 from tests.trust.prepared import prepared_folder
 from tests.trust.streamlit_client import Page, Session
 
-QUESTION = "How is the crude product of the acetaminophen experiment recrystallized? (run {run})"
+CORPUS = "bank-investigation"
+QUESTION = "Why was the first alert closed, and why was it opened again? (run {run})"
 SCORER = "tiny-load"
 RUN = re.compile(r"\(run ([\w-]+)\)")
 
@@ -77,6 +78,7 @@ def one_round(session: Session, run: str, book: Book) -> None:
     """One question to its attribution, and back over the pages that only show."""
     session.open("")
     session.fill("Question", QUESTION.format(run=run))
+    session.fill("Corpus", CORPUS)
     book.note("asked", run)
     session.press("Ask")
     mine = re.compile(rf"gw-question[^<]*>[^<]*\(run {re.escape(run)}\)")
@@ -95,7 +97,7 @@ def one_round(session: Session, run: str, book: Book) -> None:
 
 
 def scorer(folder: Path) -> None:
-    """A model of two layers that reads words, not bytes: a row of a case takes it some tens of milliseconds."""
+    """A model of two layers that reads words, not bytes: an attribution takes it a second of one core."""
     from engine.samples import SAMPLES
     from tests.trust.hostile import tiny_long
 
@@ -157,6 +159,9 @@ def in_chromium(port: int, count: int, book: Book, until: threading.Event) -> No
 
 def ask_in(tab: Any, run: str) -> None:
     """Ask in a tab of the browser."""
+    corpus = tab.get_by_role("combobox", name="Corpus")
+    corpus.fill(CORPUS)
+    corpus.press("Enter")
     tab.get_by_role("textbox", name="Question").fill(QUESTION.format(run=run))
     tab.get_by_role("button", name="Ask", exact=True).click()
 
