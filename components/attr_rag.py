@@ -14,6 +14,8 @@ from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
 from engine.text import counted
 
+METRICS = {"rouge_1": "ROUGE-1", "rouge_2": "ROUGE-2", "rouge_l": "ROUGE-L", "rouge_lsum": "ROUGE-Lsum"}
+
 
 def attr_rag_view(found: AttrRag) -> None:
     """Draw the selection of one run."""
@@ -23,6 +25,7 @@ def attr_rag_view(found: AttrRag) -> None:
         f" {counted(len(found.filled), 'passage')} filled gaps."
         " α = 1 − similarity of the answer without the set to the answer with all sets: high means that the answer"
         " changed. The six metrics are correlated: three that agree are not three witnesses."
+        " In bold: the metric took the set."
     )
     show(tag("div", _table(found), class_="gw-scroll", tabindex="0"))
     if found.drops is not None:
@@ -74,12 +77,12 @@ def _without_one(found: AttrRag, whole: str) -> None:
 def _label(found: AttrRag, index: int) -> str:
     first, last = found.sets[index].passages[0], found.sets[index].passages[-1]
     ordinals = f"{first.ordinal + 1}" if first is last else f"{first.ordinal + 1} to {last.ordinal + 1}"
-    return f"{first.title or first.document}, passages {ordinals}"
+    return f"{first.title or first.document}, passage{'' if first is last else 's'} {ordinals}"
 
 
 def _table(found: AttrRag) -> str:
     metrics = tuple(found.regeneration.alphas)
-    heads = ["Chunk set", *(f"α {name}" for name in metrics), "votes", "drop, nats", "chosen by", "kept"]
+    heads = ["Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "votes", "drop, nats", "kept"]
     head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
     rows = "".join(_row(found, index, metrics) for index in range(len(found.sets)))
     floors = "".join(tag("td", f"{found.regeneration.floors.get(name, 0.0):.3f}") for name in metrics)
@@ -93,7 +96,6 @@ def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
     cells = [_alpha(found, name, index) for name in metrics]
     cells.append(tag("td", str(selection.votes[index])))
     cells.append(_drop(found, index))
-    cells.append(tag("td", escape(", ".join(selection.chosen_by[index])), class_="gw-text"))
     role = "most votes" if index == selection.primary else "yes" if index in selection.chosen else ""
     cells.append(tag("td", role, class_="gw-text"))
     return tag("tr", label + "".join(cells))
@@ -120,4 +122,7 @@ def _alpha(found: AttrRag, metric: str, index: int) -> str:
     value, floor = values[index], found.regeneration.floors.get(metric, 0.0)
     if value <= floor:
         return tag("td", f"{value:.3f}", class_="gw-nothing", title="at or under the regeneration floor")
-    return tag("td", f"{value:.3f}", style=f"background:{sequential(value)}")
+    colour = f"background:{sequential(value)}"
+    if metric in found.selection.chosen_by[index]:
+        return tag("td", tag("b", f"{value:.3f}"), style=colour, title="this metric chose the set")
+    return tag("td", f"{value:.3f}", style=colour)
