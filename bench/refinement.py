@@ -1,9 +1,9 @@
 """`python -m bench.refinement`: look for runs that show what a second pass does, with the committed weights.
 
-Runs the conditions that the kinds ask for on the labelled questions of the bank investigation (METHODS section 2,
-gate own) with one seed after another until every kind of `engine.refine.kinds` has a sound case or the runs are
-used up, and reports how often each occurred. The first run of each kind whose A is wholly supported (else the first
-run) is written as a case file, so that it can be replayed; where a kind never occurred, that is said.
+For each kind of `engine.refine.kinds` the conditions that it is told from are run (METHODS section 2, gate own) on
+the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer
+that is wholly supported or the runs are used up. That case (else the first of its kind) is written as a case file,
+so that it can be replayed; where a kind never occurred, that is said.
 
 Passages and temperature are those at which the embedded model writes sentences: all that are labelled relevant, up to
 two, and others up to five; 0.3. At thirteen passages and the paper's 0.7 it does not.
@@ -18,8 +18,9 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -42,58 +43,73 @@ from engine.worlds import World, WorldQuestion, load_world
 
 WORLD = "bank-investigation"
 SEEDS = (1337, 2024, 42)
-NAMES = ("A", "B", "D", "E", "v2c")  # the conditions that the kinds ask for
+NEEDS = {  # the conditions that a kind is told from
+    "Self-Refine adds an unsupported claim": ("A", "E"),
+    "The overlap heuristic prunes what was supported": ("A", "D"),
+    "The attribution-triggered rewrite keeps a grounded answer": ("A", "v2c"),
+}
 RELEVANT, PASSAGES, TEMPERATURE = 2, 5, 0.3
 
 Run = tuple[str, int]  # question, seed
 
 
 def main() -> None:
-    """Run, count, write."""
+    """Look for every kind, keep its case, write what was seen."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--runs", type=int, default=500, help="most runs a kind")
     parser.add_argument("--model", default="embedded")
-    parser.add_argument("--cases", type=Path, default=None, help="folder for the first case of each kind")
+    parser.add_argument("--cases", type=Path, default=None, help="folder for the case of each kind")
     parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args()
-    counts, outcomes, found, start = Counter[str](), Counter[str](), Found(), time.perf_counter()
-    work = list(itertools.islice(runs(load_world(WORLD)), options.runs))
-    with ProcessPoolExecutor(options.workers) as pool:
-        for done, (case, report, kinds) in enumerate(
-            pool.map(run_once, work, itertools.repeat(options.model)), start=1
-        ):
-            outcomes.update(f"{n} {v.outcome}" for n, v in report.refinement.variants.items())
-            counts.update(kinds)
-            for kind in kinds:
-                found.offer(kind, case, report)
-            print(json.dumps({"run": done, "case": case.id, "kinds": dict(counts)}), flush=True)
-            if found.sound == {*KINDS}:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
+    start = time.perf_counter()
+    searches = [search(kind, options.model, options.runs, options.workers) for kind in KINDS]
     if options.cases is not None:
-        save(found.best, options.cases)
-    text = section(options, sum(outcomes.values()) // len(NAMES), counts, outcomes, time.perf_counter() - start)
+        for found in searches:
+            save(found, options.cases)
+    text = section(searches, options, time.perf_counter() - start)
     print(text)
     if options.write:
         write_section("refinement", text)
 
 
-class Found:
-    """The case of each kind: the first whose A is wholly supported by what it cites, else the first."""
+@dataclass
+class Search:
+    """What looking for a kind came to: the case is the first whose A is wholly supported, else the first."""
 
-    def __init__(self) -> None:
-        self.best: dict[str, tuple[Case, Report]] = {}
-        self.sound: set[str] = set()
+    kind: str
+    runs: int = 0
+    occurred: int = 0
+    case: Case | None = None
+    report: Report | None = None
+    sound: bool = False
+    outcomes: Counter[str] = field(default_factory=Counter)
 
-    def offer(self, kind: str, case: Case, report: Report) -> None:
-        """Keep the run if it is the first, or the first that is sound."""
+    def take(self, case: Case, report: Report) -> None:
+        """Count a run and keep it where it is the first, or the first that is sound."""
+        self.runs += 1
+        self.outcomes.update(f"{n} {v.outcome}" for n, v in report.refinement.variants.items())
+        if not KINDS[self.kind](report, case.passages):
+            return
+        self.occurred += 1
         a = report.refinement.variants["A"].answer
         sound = a is not None and len(supported_sentences(a, case.passages, stored(report))) == len(statements(a)) > 0
-        if kind not in self.best or (sound and kind not in self.sound):
-            self.best[kind] = (case, report)
-        if sound:
-            self.sound.add(kind)
+        if self.case is None or sound:
+            self.case, self.report, self.sound = case, report, sound
+
+
+def search(kind: str, model: str, most: int, workers: int) -> Search:
+    """Run the conditions of a kind until it has a sound case or `most` runs are made."""
+    found = Search(kind)
+    work = list(itertools.islice(runs(load_world(WORLD)), most))
+    with ProcessPoolExecutor(workers) as pool:
+        for case, report in pool.map(run_once, work, itertools.repeat(model), itertools.repeat(NEEDS[kind])):
+            found.take(case, report)
+            print(json.dumps({"kind": kind, "runs": found.runs, "occurred": found.occurred}), flush=True)
+            if found.sound:
+                pool.shutdown(wait=False, cancel_futures=True)
+                break
+    return found
 
 
 def runs(world: World) -> Iterator[Run]:
@@ -119,8 +135,8 @@ def given(world: World, question: WorldQuestion) -> tuple[Passage, ...]:
     return tuple(p for p in passages if p in relevant or p in others)
 
 
-def run_once(run: Run, model: str) -> tuple[Case, Report, tuple[str, ...]]:
-    """One question, one seed: the conditions, the verifier, and the kinds that occurred."""
+def run_once(run: Run, model: str, names: tuple[str, ...]) -> tuple[Case, Report]:
+    """One question, one seed: the conditions and the verifier."""
     name, seed = run
     world, writer, verifier = tools(model)
     question = next(q for q in world.questions if q.id == name)
@@ -134,35 +150,38 @@ def run_once(run: Run, model: str) -> tuple[Case, Report, tuple[str, ...]]:
         stamp=Stamp(model=writer.name, seed=seed),
         corpus=WORLD,
     )
-    value = refine(request_for(case, writer, settings, variants=NAMES))
-    report = assessed(value, case.passages, verifier)
-    return case, report, tuple(kind for kind, occurs in KINDS.items() if occurs(report, case.passages))
+    return case, assessed(refine(request_for(case, writer, settings, variants=names)), case.passages, verifier)
 
 
-def save(first: dict[str, tuple[Case, Report]], folder: Path) -> None:
-    """A case file for the first run of each kind; its answer is A."""
+def save(found: Search, folder: Path) -> None:
+    """A case file for a kind that occurred; its answer is A."""
+    if found.case is None or found.report is None:
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    for kind, (case, report) in first.items():
-        baseline = report.refinement.baseline
-        name = re.sub(r"\W+", "-", kind.lower())
-        stamp = report.refinement.stamp
-        whole = replace(case, id=name, title=kind, answer=baseline or case.answer, stamp=stamp, tags=("second pass",))
-        whole = replace(whole, analyses=(analysis_of(whole, report, use_answer=False),))
-        file_of(name, folder).write_bytes(gzip.compress(write_case_file(whole), mtime=0))
+    name = re.sub(r"\W+", "-", found.kind.lower())
+    stamp, baseline = found.report.refinement.stamp, found.report.refinement.baseline
+    whole = replace(found.case, id=name, title=found.kind, stamp=stamp, tags=("second pass",))
+    whole = replace(whole, answer=baseline or whole.answer)
+    whole = replace(whole, analyses=(analysis_of(whole, found.report, use_answer=False),))
+    file_of(name, folder).write_bytes(gzip.compress(write_case_file(whole), mtime=0))
 
 
-def section(
-    options: argparse.Namespace, done: int, counts: Counter[str], outcomes: Counter[str], seconds: float
-) -> str:
+def section(searches: Sequence[Search], options: argparse.Namespace, seconds: float) -> str:
     """The counts in words; a kind that never occurred is named."""
-    lines = [f"- {kind}: {counts[kind] or 'in none'} of {done} runs." for kind in KINDS]
+    outcomes = sum((found.outcomes for found in searches), Counter[str]())
+    lines = [
+        f"- {found.kind}: {found.occurred or 'in none'} of {found.runs} runs"
+        f"{'' if found.case is None or found.sound else ', never on an answer that was wholly supported'}."
+        for found in searches
+    ]
     ends = ", ".join(f"{name}: {count}" for name, count in sorted(outcomes.items()))
     return "\n".join(
         [
             "## Refinement: what a second pass does to the embedded model's answers",
             "",
             f"{conditions(model=options.model)} {PASSAGES} passages, temperature {TEMPERATURE}; {options.workers} "
-            f"processes, {seconds:.0f} s in all.",
+            f"processes, {seconds:.0f} s in all. A kind is looked for until it occurs on an answer that its citations "
+            f"wholly support, at most in {options.runs} runs.",
             "",
             *lines,
             "",
