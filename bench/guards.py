@@ -1,8 +1,9 @@
 """What each guard beside the verifier is worth: python -m bench.guards --data DIR.
 
-Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence a claim, and sentences of
-the bank investigation's drafts against the passages they cite. The verdicts are the embedded verifier's, once; then
-`guarded` with all guards, with each switched off in turn, and with none. Drawn with a fixed seed.
+Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence a claim, under its
+page's title, and sentences of the bank investigation's drafts against the passages they cite. The verdicts are the
+embedded verifier's, once; then `guarded` with all guards, with each switched off in turn, and with none. Drawn with a
+fixed seed.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
 from engine.settings import Verification
 from engine.train.verifier_calibration import class_f1, macro_f1
-from engine.train.verifier_data import Pair
+from engine.train.verifier_data import clean
 from engine.verify.anchor import anchors
 from engine.verify.guards import guarded
-from engine.verify.values import Evidence, Ruling
+from engine.verify.values import Evidence
 from engine.verify.verdict import judge
 
 Row = dict[str, Any]
+Labelled = tuple[str, Evidence, int]
 ON = Verification()
 SWITCHES = {
     "all guards": ON,
@@ -41,14 +43,15 @@ SWITCHES = {
 }
 
 
-def measured(pairs: Sequence[Pair], verifier: Entailment) -> list[Row]:
+def measured(pairs: Sequence[Labelled], verifier: Entailment) -> list[Row]:
     """Macro-F1, F1 of each class and the share of verdicts turned, a row a switch."""
-    rulings = judge([(claim, evidence) for claim, evidence, _ in pairs], verifier)
+    rulings = judge([(claim, evidence.text) for claim, evidence, _ in pairs], verifier)
     labels = np.array([label for _, _, label in pairs])
     rows = []
     for name, settings in SWITCHES.items():
         kept = [
-            _guarded(ruling, claim, text, settings) for ruling, (claim, text, _) in zip(rulings, pairs, strict=True)
+            guarded(ruling, claim, evidence.text, anchors(claim, [evidence])[0], settings)
+            for ruling, (claim, evidence, _) in zip(rulings, pairs, strict=True)
         ]
         called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
         turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
@@ -58,17 +61,20 @@ def measured(pairs: Sequence[Pair], verifier: Entailment) -> list[Row]:
     return rows
 
 
-def _guarded(ruling: Ruling, claim: str, text: str, settings: Verification) -> Ruling:
-    return guarded(ruling, claim, text, anchors(claim, [Evidence(text=text, source="case")])[0], settings)
-
-
-def vitaminc(path: Path, count: int) -> list[Pair]:
-    """`count` pairs of VitaminC dev, drawn; empty where the file is absent."""
+def vitaminc(path: Path, count: int) -> list[Labelled]:
+    """`count` pairs of VitaminC dev, drawn, each under its page's title; empty where the file is absent."""
     if not path.exists():
         return []
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     chosen = random.Random(1337).sample(rows, min(count, len(rows)))
-    return [(row["claim"], row["evidence"], CLASSES.index(row["label"])) for row in chosen]
+    return [
+        (clean(row["claim"]), _evidence(clean(row["evidence"]), row["page"]), CLASSES.index(row["label"]))
+        for row in chosen
+    ]
+
+
+def _evidence(text: str, title: str = "") -> Evidence:
+    return Evidence(text=text, title=title, source="case")
 
 
 def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
@@ -90,7 +96,7 @@ def main() -> None:
     asked = parser.parse_args()
     sets = {
         "VitaminC dev": vitaminc(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
-        "bank investigation, drafts": drafts(),
+        "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
     verifier = load_entailment()
     found = {}
