@@ -28,6 +28,7 @@ CANDIDATES = 16  # replacements that are checked at a time
 ROUNDS = 2  # spans that one edit may change
 PRICE = 0.04  # of p(supportive) a changed word
 KIND = 0.35  # what the plausibility of a replacement's kind counts beside p(supportive)
+DOUBT = 0.1  # p(editing required) less p(supportive), from which a claim is edited
 ENOUGH = 0.4  # p(supportive) that the edited text must reach
 SETTLED = 0.75  # p(supportive) from which no further span is changed
 _WORDS = re.compile(r"\s+|\w+(?:[-'’.,]\w+)*|[^\w\s]")
@@ -65,11 +66,12 @@ def smallest_edit(
     """The edited claim with what was changed and the verifier's ruling on it; None where no candidate is good enough.
 
     `judged` is the verifier's ruling on the claim as it stands, where it is known; a claim that it calls
-    supported is not edited. What is put in comes from the sentences nearest to the claim.
-    A fact against a found passage, which may speak of something else, is edited by `anchored_edit.py`.
+    supported, or against which it says hardly more than for it, is not edited. What is put in comes from the
+    sentences nearest to the claim. A fact against a found passage, which may speak of something else, is edited by
+    `anchored_edit.py`.
     """
     before = judged or verifier.judge([(claim, evidence)], watch)[0]
-    if before.verdict == "supportive":
+    if before.verdict == "supportive" or before.scores["editing_required"] - before.scores["supportive"] < DOUBT:
         return None
     whole, wide, evidence = evidence, focus(claim, evidence), focus(claim, evidence, CLOSE)
     text, done, score = claim, [], _worth(before, claim, evidence)

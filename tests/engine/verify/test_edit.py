@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
 from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import asked_edit, changes, parse_edit, smallest_edit
@@ -42,6 +43,13 @@ def test_a_supported_claim_is_not_edited_and_costs_one_verdict():
     verifier = WordVerifier()
     assert smallest_edit("Ice melts.", "Ice melts in summer.", verifier) is None
     assert len(verifier.pairs) == 1
+
+
+@pytest.mark.parametrize(("against", "edited"), [(0.45, False), (0.55, True)])
+def test_a_claim_is_edited_only_where_clearly_more_speaks_against_it_than_for_it(against, edited):
+    verdict = Judged("editing_required", {"supportive": 0.4, "editing_required": against, "irrelevant": 0.6 - against})
+    found = smallest_edit("Ice melts at 2 degrees.", "Ice melts at 0 degrees.", WordVerifier(), verdict)
+    assert (found is not None) is edited
 
 
 def test_without_a_good_candidate_there_is_no_edit():
