@@ -39,7 +39,10 @@ def entailment_floor(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> 
     sample = _spread(list(dict.fromkeys(pairs)), FLOOR_PAIRS)
     if not sample:
         return 0.0
-    together = np.asarray(verifier.entailment(sample), dtype=float)
+    # A few pairs of like length would be computed together as they are apart: longer ones beside them pad them.
+    longer = [(claim, f"{evidence} {evidence}") for claim, evidence in sample[-1:]]
+    longer += [(f"{claim} {claim}", evidence) for claim, evidence in sample[:1]]
+    together = np.asarray(verifier.entailment([*sample, *longer]), dtype=float)[: len(sample)]
     apart = np.concatenate([np.asarray(verifier.entailment([pair]), dtype=float) for pair in sample])
     return 2 * float(np.abs(together - apart).max())
 

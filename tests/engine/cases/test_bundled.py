@@ -57,7 +57,7 @@ def test_it_is_taken_in_once_and_stays_deleted(store, case):
     assert take_in(store) == EXAMPLE
     store.delete(EXAMPLE)
     take_in(store)
-    assert store.rows() == []
+    assert EXAMPLE not in {row.id for row in store.rows()}
 
 
 SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE})
