@@ -5,6 +5,7 @@ What the writer wrote is an input; its prompts are built again and the tokens of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,7 +14,8 @@ from engine.cases.replay.attribution import differs, settings_of
 from engine.cases.replay.floors import entailment_floor, token_floor
 from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Json, Kind, Outcome, Tools, less
 from engine.cases.replay.replies import Repeating, Reply
-from engine.models.protocols import LanguageModel
+from engine.models.protocols import Entailment, Floats, LanguageModel
+from engine.progress import Watch
 from engine.refine.report import Report, assessed, request_for
 from engine.refine.request import Request
 from engine.refine.run import refine
@@ -116,11 +118,22 @@ def _assessed(case: Case, value: Refinement, asked: Json, tools: Tools) -> tuple
     bare = Report(refinement=value, facts=facts)
     if not asked["verifier"]:
         return bare, 0.0
-    verifier = tools.verifier(asked["verifier"])
-    answers = [v.answer.text for v in value.variants.values() if v.answer is not None]
-    pairs = [(answer, passage.text) for answer in answers for passage in case.passages]
-    known = replace(bare, verifier=verifier.name)
-    return assessed(value, case.passages, verifier, known), entailment_floor(verifier, pairs)
+    verifier = Listening(tools.verifier(asked["verifier"]))
+    report = assessed(value, case.passages, verifier, replace(bare, verifier=verifier.name))
+    return report, entailment_floor(verifier.verifier, verifier.pairs)
+
+
+class Listening:
+    """A verifier that keeps the pairs it is asked, whose rounding is that of the numbers to be compared."""
+
+    def __init__(self, verifier: Entailment) -> None:
+        self.name, self.judge, self.verifier = verifier.name, verifier.judge, verifier
+        self.pairs: list[tuple[str, str]] = []
+
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+        """What the verifier says."""
+        self.pairs += pairs
+        return self.verifier.entailment(pairs, watch)
 
 
 def _nats(request: Request, value: Refinement) -> float:
