@@ -5,25 +5,23 @@
 One run, one random-weight model, one prompt, one answer; one thread, processor seconds, least of a few repeats; rows
 counted by a hook on the model's forward. Unit: a plain forward over prompt + answer with all logits, measured in the
 same process. inseq and ContextCite run in an environment of their own (peer_environment.py); where they cannot be
-installed a sentence says so. `--large`: half a billion parameters, bfloat16 where the processor multiplies it;
-`--small`: two million; `--long`: a prompt of 4,000 tokens, and the peak of memory. The section goes to
-bench/RESULTS.md.
+installed a sentence says so. `--large`: half a billion parameters, bfloat16 where the processor multiplies it, and
+there what takes a pass for each answer token is measured on the first few and scaled. `--small`: two million; `--long`:
+a prompt of 4,000 tokens, and the peak of memory (attribution_memory.py). The section goes to bench/RESULTS.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from bench.attribution_case import (
-    LARGE,
     SMALL,
     Shape,
     TextCase,
@@ -34,16 +32,11 @@ from bench.attribution_case import (
     plain_forward,
     save,
 )
-from bench.attribution_rows import Row, captum_rows, exact_tops, ours, prompt_of
+from bench.attribution_memory import HALF_BILLION, long_prompt
+from bench.attribution_rows import FEW_TOKENS, Row, captum_rows, exact_tops, ours, prompt_of
 from bench.peer_environment import peer_python, peer_rows
 from bench.results import conditions, write_section
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.occlusion import occlusion
-from engine.models.embedder import fast_bfloat16
 from engine.models.huggingface import HuggingFaceModel
-from engine.models.scoring import score_rows
-
-HALF_BILLION = LARGE if fast_bfloat16() else replace(LARGE, dtype="float32")
 
 
 @dataclass(frozen=True)
@@ -85,29 +78,6 @@ def verdicts(rows: list[Row], passages: int) -> list[str]:
     return found
 
 
-def peak_gigabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-
-
-def long_prompt(shape: Shape, tokenizer: Any, model: HuggingFaceModel, before: float) -> list[str]:
-    """Time and peak memory with a prompt of about 4,000 tokens."""
-    case = make_case(tokenizer, replace(shape, passages=10, passage_tokens=395))
-    prompt, answer = prompt_of(case), model.encode_answer(case.answer)
-    ids = model.encode(prompt).ids
-    plain = cpu_seconds(lambda: score_rows(model.module, [ids], [t.id for t in answer.tokens]), 1)
-    one = peak_gigabytes()
-    removal = cpu_seconds(lambda: occlusion(model, prompt, answer, floors=False), 1)
-    both = peak_gigabytes()
-    gradient = cpu_seconds(lambda: input_x_gradient(model, prompt, answer), 1)
-    return [
-        f"prompt of {len(ids)} tokens: one scoring forward {plain:.1f} s, leave-one-out {removal:.1f} s, "
-        f"input x gradient {gradient:.1f} s",
-        f"peak memory of the process: {before:.2f} GB with the model loaded, {one:.2f} GB after one scoring forward, "
-        f"{both:.2f} GB after leave-one-out, which is {both / one:.2f} of that (aim: at most 1.5), "
-        f"{peak_gigabytes():.2f} GB after input x gradient (limit 24 GB)",
-    ]
-
-
 def report(setup: Setup, rows: list[Row], lines: list[str]) -> None:
     """Print the section and write it; called after each party, so that a run cut short leaves what it measured."""
     shape = setup.shape
@@ -137,28 +107,29 @@ def main(arguments: argparse.Namespace) -> None:
     setup = Setup(shape, sum(p.numel() for p in module.parameters()), length)
     plain = cpu_seconds(plain_forward(module, tokenizer, cases[0]))
     rows = [Row("plain forward, all logits", plain, 1.0, 1), *ours(model, cases[0], plain, 1 if arguments.large else 3)]
+    few = FEW_TOKENS if arguments.large else shape.answer_tokens
     notes: list[str] = []
     report(setup, rows, notes)
     if arguments.long:
-        notes += long_prompt(shape, tokenizer, model, peak_gigabytes())
+        notes += long_prompt(arguments.large)
         report(setup, rows, notes)
     if not arguments.no_peers:
-        found, said = with_peers(model, tokenizer, cases)
+        found, said = with_peers(model, tokenizer, cases, few)
         rows, notes = rows + found, notes + said
         report(setup, rows, notes)
     if not arguments.no_captum:
-        found, said = captum_rows(module, tokenizer, cases[0], plain)
+        found, said = captum_rows(module, tokenizer, cases[0], plain, few)
         report(setup, rows + found, notes + said)
 
 
-def with_peers(model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase]) -> tuple[list[Row], list[str]]:
+def with_peers(model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase], few: int) -> tuple[list[Row], list[str]]:
     """inseq and ContextCite on the same model and cases, from a folder that both sides read."""
     python, why = peer_python()
     if python is None:
         return [], [why]
     with tempfile.TemporaryDirectory() as saved:
         save(Path(saved), model.module, tokenizer, cases)
-        return peer_rows(python, Path(saved), exact_tops(model, cases))
+        return peer_rows(python, Path(saved), exact_tops(model, cases), few)
 
 
 def parse(argv: list[str]) -> argparse.Namespace:

@@ -1,6 +1,6 @@
 """What inseq and context-cite take on the saved case; runs in the peers' own environment and prints JSON.
 
-python attribution_peers.py FOLDER
+python attribution_peers.py FOLDER FEW
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ sys.path.insert(0, str(Path(__file__).parent))
 from attribution_case import Counter, cpu_seconds, load_cases, plain_forward  # type: ignore[import-not-found]
 
 
-def measure_inseq(model: Any, tokenizer: Any, case: Any) -> dict[str, float]:
+def measure_inseq(model: Any, tokenizer: Any, case: Any, few: int) -> dict[str, float]:
+    """Every answer token is a pass of its own: the first `few` are measured and scaled to all of them."""
     import inseq
 
     for parameter in model.parameters():
         parameter.requires_grad_(True)
     wrapped = inseq.load_model(model, "input_x_gradient", tokenizer=tokenizer)
 
+    tokens = tokenizer(case.answer)["input_ids"]
+    answer = tokenizer.decode(tokens[:few])
+
     def work() -> object:
-        return wrapped.attribute(case.prompt, case.prompt + case.answer, show_progress=False, attributed_fn="logit")
+        return wrapped.attribute(case.prompt, case.prompt + answer, show_progress=False, attributed_fn="logit")
 
     counter = Counter(model)
     seconds = cpu_seconds(work, 1)
-    return {"seconds": seconds, "rows": counter.rows}
+    scale = len(tokens) / min(few, len(tokens))
+    return {"seconds": seconds * scale, "rows": counter.rows * scale}
 
 
 def measure_context_cite(model: Any, tokenizer: Any, cases: list[Any]) -> dict[str, Any]:
@@ -83,7 +88,7 @@ def attempt(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"error": f"{type(error).__name__}: {error}"[:300], "trace": traceback.format_exc()[-1500:]}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, few: int) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -93,9 +98,9 @@ def main(folder: Path) -> None:
     cases = load_cases(folder)
     found: dict[str, Any] = {"plain": cpu_seconds(plain_forward(model, tokenizer, cases[0]))}
     found["context-cite"] = attempt(lambda: measure_context_cite(model, tokenizer, cases))
-    found["inseq"] = attempt(lambda: measure_inseq(model, tokenizer, cases[0]))
+    found["inseq"] = attempt(lambda: measure_inseq(model, tokenizer, cases[0], few))
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -15,7 +15,7 @@ from engine.models.huggingface import HuggingFaceModel
 from engine.models.scoring import score_rows
 from engine.types import Answer, Prompt, Segment
 
-FEW_TOKENS = 6  # answer tokens on which captum's default is measured
+FEW_TOKENS = 6  # answer tokens on which captum's default is measured, and with a large model what goes token by token
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def exact_tops(model: HuggingFaceModel, cases: list[TextCase]) -> list[int]:
     return tops
 
 
-def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float) -> tuple[list[Row], list[str]]:
+def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float, few: int) -> tuple[list[Row], list[str]]:
     from captum.attr import (
         FeatureAblation,
         LayerGradientXActivation,
@@ -107,8 +107,8 @@ def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float) -> tu
         ("captum LLMAttribution, default", scale, lambda: ablation.attribute(one, target=answer[:FEW_TOKENS])),
         (
             "captum LLMGradientAttribution",
-            1.0,
-            lambda: gradient.attribute(TextTokenInput(case.prompt, tokenizer), target=answer),
+            len(answer) / few,
+            lambda: gradient.attribute(TextTokenInput(case.prompt, tokenizer), target=answer[:few]),
         ),
     )
     rows, notes = [], []
@@ -126,4 +126,9 @@ def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float) -> tu
         "evaluations and scaled linearly; its cost grows faster, so its row is a lower bound. Under transformers 5 its "
         "values are wrong as well (the cached prompt is repeated); forward_in_tokens=False is exact."
     )
+    if few < len(answer):
+        notes.append(
+            f"captum LLMGradientAttribution and inseq go token by token: {few} of {len(answer)} were measured and "
+            "scaled linearly."
+        )
     return rows, notes

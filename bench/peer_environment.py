@@ -31,9 +31,9 @@ def peer_python(folder: Path = FOLDER) -> tuple[Path | None, str]:
     return python, ""
 
 
-def peer_rows(python: Path, folder: Path, exact: list[int]) -> tuple[list[Row], list[str]]:
+def peer_rows(python: Path, folder: Path, exact: list[int], few: int) -> tuple[list[Row], list[str]]:
     script = Path(__file__).with_name("attribution_peers.py")
-    done = subprocess.run([python, str(script), str(folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run([python, str(script), str(folder), str(few)], capture_output=True, text=True, check=False)
     if done.returncode:
         return [], [f"The peers' process failed: {done.stderr.strip()[-300:]}."]
     found = json.loads(done.stdout.strip().splitlines()[-1])
