@@ -36,10 +36,10 @@ def halves(world: World) -> dict[str, list[Draft]]:
 def drafts(count: int, verifier: Entailment) -> Row:
     """Planted errors flagged and mended, correct facts changed, by half; each error's outcome.
 
-    `mended`: put in by the run itself, up to a perfect's auxiliary ("had received", "received"); `to_the_letter`:
-    without that allowance; `of_truths`: of the errors that have a truth to be mended to. `with_suggestions`: the
-    reader who accepts every suggestion has the truth; a claim from nowhere can only be mended that way.
-    `offered_for_deletion` is the price: of the correct facts.
+    `mended`: put in by the run itself, up to a perfect's auxiliary ("had received", "received"; "had been issued", "was
+    issued"); `to_the_letter`: without that allowance; `of_truths`: of the errors that have a truth to be mended to.
+    `with_suggestions`: the reader who accepts every suggestion has the truth; a claim from nowhere can only be mended
+    that way. `offered_for_deletion` is the price: of the correct facts.
     """
     world, embedder = load_world("bank-investigation"), load_embedder()
     found: Row = {"parts": {}, "cases": [], "spoilt": []}
@@ -145,8 +145,8 @@ def _planted(draft: Draft, error: PlantedError, record: AreRecord) -> Row:
 
 
 def _without_perfect(text: str) -> str:
-    """The text without the auxiliaries of a perfect: the truth is the same where only they differ."""
-    return re.sub(r"\b(?:had|has|have) ", "", text)
+    """The text without the auxiliaries of a perfect ("had been issued", "was issued"): the truth is the same."""
+    return re.sub(r"\b(?:had|has|have) ", "", re.sub(r"\b(?:(?:had|has|have) been|were)\b", "was", text))
 
 
 def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], str] = _without_perfect) -> bool:

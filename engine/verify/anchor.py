@@ -22,6 +22,7 @@ from engine.verify.values import Evidence
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
 GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
 CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
+CONTEXT = 0.1  # what a sentence that holds all words of the clause counts more when anchors are put in order
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Anchor:
     """Characters [start, end) of `considered[evidence]`, the sentence that holds most of a fact's words there.
 
     `share` in [0, 1] of the content words, by weight, those of `lacking` counted at `GONE` of theirs; `lacking` are
-    numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage.
+    numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage;
+    `context` in [0, 1] is the share of the clause's words, by weight, that the sentence holds.
     """
 
     evidence: int
@@ -38,6 +40,7 @@ class Anchor:
     share: float
     lacking: tuple[str, ...]
     cited: bool
+    context: float = 0.0
 
     @property
     def worth(self) -> float:
@@ -45,12 +48,17 @@ class Anchor:
         return self.share + CITED * self.cited
 
 
-def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = ()) -> list[Anchor]:
-    """The anchor of each passage, the best first; `cited` are numbers of case passages."""
+def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = (), clause: str = "") -> list[Anchor]:
+    """The anchor of each passage, the best first; `cited` are numbers of case passages.
+
+    Of sentences that hold the same share of the fact that one comes first which holds more of its `clause`.
+    """
     held = Counter(word for one in considered for word in _stems(f"{one.title} {one.text}"))
-    weights = {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in _stems(fact)}
-    found = [_anchor(fact, place, one, weights, cited) for place, one in enumerate(considered)]
-    return sorted(found, key=lambda anchor: (-anchor.worth, anchor.evidence))
+    weights, around = (
+        {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in _stems(text)} for text in (fact, clause)
+    )
+    found = [_anchor(fact, place, one, weights, around, cited) for place, one in enumerate(considered)]
+    return sorted(found, key=lambda anchor: (-anchor.worth - CONTEXT * anchor.context, anchor.evidence))
 
 
 def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
@@ -63,26 +71,34 @@ def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
     return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
 
 
-def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int]) -> Anchor:
+def _anchor(
+    fact: str,
+    place: int,
+    one: Evidence,
+    weights: dict[str, float],
+    around: dict[str, float],
+    cited: Collection[int],
+) -> Anchor:
     lacking = missing(fact, f"{one.title}\n{one.text}")
     gone = {word for name in lacking for word in _stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))
     title = _stems(one.title)
 
-    def share(span: tuple[int, int]) -> float:
+    def share(span: tuple[int, int], of: dict[str, float], whole: float) -> float:
         here = _stems(one.text[slice(*span)]) | title
-        return sum(weight for word, weight in asked.items() if word in here) / total if total else 0.0
+        return sum(weight for word, weight in of.items() if word in here) / whole if whole else 0.0
 
     spans = sentences(one.text) or [(0, len(one.text))]
-    best = max(spans, key=share)
+    best = max(spans, key=lambda span: share(span, asked, total))
     return Anchor(
         evidence=place,
         start=best[0],
         end=best[1],
-        share=share(best),
+        share=share(best, asked, total),
         lacking=lacking,
         cited=one.number is not None and one.number in cited,
+        context=share(best, around, sum(around.values())),
     )
 
 

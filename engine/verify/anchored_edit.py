@@ -12,6 +12,7 @@ ruling.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -22,7 +23,7 @@ from engine.text import content_words
 from engine.verify.anchor import Anchor
 from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
-from engine.verify.event_order import against, turned
+from engine.verify.event_order import against, restated
 from engine.verify.gaps import missing
 from engine.verify.pinned import held, pinned
 from engine.verify.values import Change, Edit, Evidence, Ruling
@@ -42,13 +43,15 @@ def anchored_edit(
     lacking: frozenset[str],
     verifier: Entailment,
     watch: Watch | None = None,
+    dated: Sequence[str] = (),
 ) -> Edit | None:
     """The edited fact, what was changed and the ruling on it; None where nothing is good enough.
 
-    `lacking` are the numbers and names that may go: no other passage that speaks of the fact holds them.
+    `lacking` are the numbers and names that may go: no other passage that speaks of the fact holds them; `dated` the
+    parts of all passages that name a day (`event_order.py`).
     """
     sentence = evidence.text[anchor.start : anchor.end]
-    candidates = options(fact, sentence, evidence, anchor, lacking)
+    candidates = options(fact, sentence, evidence, anchor, lacking, dated)
     if not candidates:
         return None
     texts = [apply(fact, [change]) for change in candidates]
@@ -80,25 +83,34 @@ def anchored_edit(
     )
 
 
-def options(fact: str, sentence: str, evidence: Evidence, anchor: Anchor, lacking: frozenset[str]) -> list[Replacement]:
+def options(
+    fact: str,
+    sentence: str,
+    evidence: Evidence,
+    anchor: Anchor,
+    lacking: frozenset[str],
+    dated: Sequence[str] = (),
+) -> list[Replacement]:
     """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`."""
     whole = f"{evidence.title}\n{evidence.text}"
-    found = [*_order(fact, evidence.text), *replacements(fact, sentence, anchored=True)]
+    found = [*_order(fact, evidence.text, dated), *replacements(fact, sentence, anchored=True)]
     return [change for change in found if _fits(fact, change, whole, lacking, anchor)][:CANDIDATES]
 
 
-def _order(fact: str, passage: str) -> list[Replacement]:
+def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
     """The word that states the opposite order of two events."""
-    order = against(fact, passage)
-    new = turned(fact, order) if order else ""
-    return [Replacement(order.start, order.end, new, ORDER, 1.0)] if order and new else []
+    order = against(fact, passage, dated)
+    start, end, new = restated(fact, order) if order else (0, 0, "")
+    return [Replacement(start, end, new, ORDER, 1.0)] if new else []
 
 
 def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], anchor: Anchor) -> bool:
     left = set(missing(apply(fact, [change]), whole))
     if change.kind == "negation":
         return anchor.share >= DELETED and not left
-    if change.kind in (ORDER, "opposite"):
+    if change.kind == ORDER:
+        return not left - set(change.new.split())  # the days are those of several passages
+    if change.kind == "opposite":
         return not left
     if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, whole)):
         return False

@@ -1,23 +1,27 @@
-"""Which of two events came first by the dates that a passage gives them: "on 6 February, before it got the money".
+"""Which of two events came first by the dates that passages give them: "on 6 February, before it got the money".
 
 An event is one side of a "before" or "after"; its date stands beside it, in the fact or in the part of a passage's
-sentence that holds most of its words. Two events of one part, or without a date, are not compared. No paper's method.
+sentence, or the title, that holds most of its words. Two events of one part, or without a date, are not compared. No
+paper's method.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import date
+from functools import lru_cache
 
 from engine.models.alignment import NUMBER_WORDS, stem
 from engine.text import content_words, sentences
 from engine.verify.quantities import MONTHS, dates
 
+LEAST = 3  # words of an event from which it is known again
 TOLD = 0.6  # share of an event's words that a part of a sentence must hold to speak of it
 _PART = re.compile(r"[,;:]\s")
 _YEAR = re.compile(r"\s*,?\s*(\d{4})\b")
 _DAYS = re.compile(r"\b([a-z]+|\d{1,3}) (day|week)s?\s*$", re.IGNORECASE)
+_SPELLED_TO = 12  # numbers up to it are written in words
 _LEAP = 2000  # the year of dates that give none
 
 
@@ -38,9 +42,9 @@ def dated(text: str) -> date | None:
         return None
 
 
-def days_between(left: str, right: str, passage: str) -> int | None:
-    """Days from the event `left` to the event `right` by their own dates or the passage's; None where not known."""
-    spots = [_told(event, passage) for event in (left, right)]
+def days_between(left: str, right: str, parts: Sequence[str]) -> int | None:
+    """Days from the event `left` to the event `right` by their own dates or those of `parts`; None where not known."""
+    spots = [_told(event, parts) for event in (left, right)]
     days = [dated(event) or (dated(spot) if spot else None) for event, spot in zip((left, right), spots, strict=True)]
     if days[0] is None or days[1] is None or (spots[0] == spots[1] and not (dated(left) or dated(right))):
         return None
@@ -63,16 +67,35 @@ def said_days(left: str) -> tuple[str, int] | None:
     return (word, int(count) * (7 if match.group(2).lower() == "week" else 1)) if count else None
 
 
-def _told(event: str, passage: str) -> str | None:
-    """The dated part of a sentence that holds most of the event's words, at least `TOLD` of them."""
+def said_in_days(count: int) -> str:
+    """A number of days as prose writes it.
+
+    >>> said_in_days(1), said_in_days(2), said_in_days(40)
+    ('one day', 'two days', '40 days')
+    """
+    word = next((word for word, value in NUMBER_WORDS.items() if value == count), "") if count <= _SPELLED_TO else ""
+    return f"{word or count} day{'' if count == 1 else 's'}"
+
+
+@lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
+def dated_parts(text: str, title: str = "") -> tuple[str, ...]:
+    """The parts of a passage's sentences that name a day, and its title where it does."""
+    parts = [part for start, end in sentences(text) for part in _PART.split(text[start:end])]
+    return tuple(part for part in (title, *parts) if dates(part))
+
+
+def _told(event: str, parts: Sequence[str]) -> str | None:
+    """The part that holds most of the event's words, at least `TOLD` of them; None where such parts differ on the day.
+
+    >>> _told("the old corn fair", ["the old corn fair of 2 May", "the old corn fair of 3 May"]) is None
+    True
+    """
     asked = _stems(_DAYS.sub("", event))
-    best = max(_parts(passage), key=lambda part: len(asked & _stems(part)), default="")
-    return best if asked and len(asked & _stems(best)) >= TOLD * len(asked) else None
-
-
-def _parts(passage: str) -> Iterator[str]:
-    for start, end in sentences(passage):
-        yield from (part for part in _PART.split(passage[start:end]) if dates(part))
+    shared = [len(asked & _stems(part)) for part in parts]
+    most = max(shared, default=0)
+    best = [part for part, count in zip(parts, shared, strict=True) if count == most]
+    agreed = len({dated(part) for part in best}) == 1
+    return best[0] if len(asked) >= LEAST and agreed and most >= TOLD * len(asked) else None
 
 
 def _stems(text: str) -> set[str]:

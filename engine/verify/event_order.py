@@ -1,20 +1,20 @@
 """A guard beside the verifier: does a sentence give two events in another order than the fact.
 
 "A before B" against "A after B", and against "B before A". A small entailment model calls such pairs supportive, since
-every word is shared. Only what stands in one sentence with such a word is compared; orders that follow from dates alone
-are left out.
+every word is shared. Where no sentence has such a word the dates of the two events tell (`event_dates.py`), those of
+the passage before those of the other passages.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from engine.models.alignment import stem
 from engine.text import content_words, sentences
-from engine.verify.event_dates import days_between, said_days
+from engine.verify.event_dates import dated_parts, days_between, said_days, said_in_days
 
 _WORD = re.compile(
     r"\b(?:(?P<before>before|prior to|ahead of|earlier than|preced(?:ed|es|ing))"
@@ -32,13 +32,17 @@ _OPENING = re.compile(
     r"|(?:after(?=,)|(?:later|afterwards|subsequently)\b(?! than))),?\s",
     re.IGNORECASE,
 )
+_MEASURE = re.compile(r"\b(?:shortly|soon|immediately|directly|right|just|(?:[a-z]+|\d{1,3}) (?:day|week)s?)\s+$")
 _BREAK = re.compile(r"[,;:()]\s")
 _SHARED = 2  # words that both sides together must share
 
 
 @dataclass(frozen=True)
 class Order:
-    """Two events around [start, end): `left` comes first where `first`; stems of content words, and as written."""
+    """Two events around [start, end): `left` comes first where `first`; stems of content words, and as written.
+
+    `days` from left to right where dates told the order, else 0.
+    """
 
     start: int
     end: int
@@ -46,6 +50,7 @@ class Order:
     left: frozenset[str]
     right: frozenset[str]
     said: tuple[str, str] = ("", "")
+    days: int = 0
 
 
 def orders(text: str) -> list[Order]:
@@ -63,10 +68,18 @@ def _inside(text: str, begin: int, stop: int) -> list[Order]:
         end = marks[number + 1].start() if number + 1 < len(marks) else stop
         first = (match.group("before") is not None) != (match.group("by") is not None)
         left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
-        said = _BREAK.split(left)[-1], _BREAK.split(right)[0]
+        said = _beside(left), _BREAK.split(right)[0]
+        if not _said(left):  # "After the fair, it rained": it rained after the fair
+            said = (_BREAK.split(right)[1:] or [""])[0], said[1]
         if _said(said[1]):
             found.append(Order(match.start(), match.end(), first, _said(said[0]), _said(said[1]), said))
     return found
+
+
+def _beside(left: str) -> str:
+    """The last part of what stands before the word; with the part before it where it only measures: ", two days"."""
+    *parts, last = _BREAK.split(left)
+    return f"{parts[-1]}, {last}" if parts and _MEASURE.fullmatch(f"{last} ") else last
 
 
 def _between(text: str, spans: Sequence[tuple[int, int]]) -> list[Order]:
@@ -85,24 +98,28 @@ def _said(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in content_words(text))
 
 
-def against(fact: str, passage: str) -> Order | None:
+def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | None:
     """The order of the fact that the passage turns round; None where it states none of the same events.
+
+    `elsewhere` are dated parts of other passages, which tell where this one is silent.
 
     >>> against("He left before the storm.", "He left two days after the storm.").first
     True
     >>> against("He left before the storm.", "He left before the storm.") is None
     True
     """
-    return next((mine for mine in orders(fact) if agrees(mine, passage) is False), None)
+    for mine in orders(fact):
+        said = agrees(mine, passage)
+        days = (days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere)) or 0
+        if said is False or (said is None and days and (days > 0) != mine.first):
+            return replace(mine, days=0 if said is False else days)
+    return None
 
 
 def agrees(mine: Order, passage: str) -> bool | None:
-    """Does the passage give the two events in this order, by its words, else by its dates; None where it is silent."""
+    """Does the passage give the two events in this order by its words; None where it is silent."""
     verdicts = [agreed for other in orders(passage) if (agreed := _agrees(mine, other)) is not None]
-    if verdicts:
-        return any(verdicts)
-    days = days_between(*mine.said, passage)
-    return None if not days else (days > 0) == mine.first
+    return any(verdicts) if verdicts else None
 
 
 def confirmed(fact: str, passage: str) -> frozenset[str]:
@@ -111,8 +128,9 @@ def confirmed(fact: str, passage: str) -> frozenset[str]:
     >>> sorted(confirmed("Ann paid four days after she got EUR 90", "She got EUR 90 on 2 May. Ann paid on 6 May."))
     ['four']
     """
+    parts = dated_parts(passage)
     found = [(said_days(order.said[0]), order.said) for order in orders(fact)]
-    return frozenset(told[0] for told, said in found if told and told[1] == abs(days_between(*said, passage) or 0))
+    return frozenset(told[0] for told, said in found if told and told[1] == abs(days_between(*said, parts) or 0))
 
 
 def _agrees(mine: Order, other: Order) -> bool | None:
@@ -134,3 +152,18 @@ def turned(fact: str, order: Order) -> str:
     if not new:
         return ""
     return (new.capitalize() if old[0].isupper() else new) + (" by" if by or old.endswith(" by") else "")
+
+
+def restated(fact: str, order: Order) -> tuple[int, int, str]:
+    """Characters [start, end) of the fact and what states the opposite order there; empty where nothing does.
+
+    A measure in front of the word goes along where dates tell the days.
+
+    >>> restated("It left shortly after the storm", Order(16, 21, False, frozenset(), frozenset(), days=2))
+    (8, 21, 'two days before')
+    """
+    new = turned(fact, order)
+    measure = _MEASURE.search(fact, 0, order.start)
+    if not (new and order.days and measure):
+        return order.start, order.end, new
+    return measure.start(), order.end, f"{said_in_days(abs(order.days))} {new}"

@@ -3,12 +3,15 @@
 names_and_numbers: ARE calls evidence that supports only part of a fact irrelevant (A.3); a small entailment model
 overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
-event_order: a supportive verdict on "A before B" by a passage with "A after B" is editing required.
+event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
+the passages say so, is editing required.
 anchored: a passage none of whose sentences holds enough of the fact's words speaks of something else: it asks for no
 edit. Each can be switched off; `python -m bench.guards` measures what each is worth.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,16 +26,22 @@ SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 SURELY = 0.6  # share from which a lacking number or name contradicts the fact whatever the model says
 
 
-def guarded(ruling: Ruling, fact: str, evidence: str, anchor: Anchor, settings: Verification) -> Ruling:
-    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it."""
+def guarded(
+    ruling: Ruling, fact: str, evidence: str, anchor: Anchor, settings: Verification, dated: Sequence[str] = ()
+) -> Ruling:
+    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it.
+
+    `dated` are the parts of all passages considered that name a day: they tell an order where `evidence` does not.
+    """
     sentence = evidence[anchor.start : anchor.end]
     if settings.names_and_numbers and anchor.lacking:
         ruling = _lacking(ruling, fact, evidence, sentence, anchor)
     if settings.event_order and ruling.verdict == "supportive":
-        order = against(fact, evidence)
+        order = against(fact, evidence, dated)
         if order is not None:
             word = fact[order.start : order.end]
-            ruling = _turned(ruling, "editing_required", f'the passage does not say "{word}" but the reverse', (word,))
+            why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
+            ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
     if settings.anchored and ruling.verdict == "editing_required" and anchor.share < SPEAKS:
         ruling = _turned(ruling, "irrelevant", "no sentence of the passage speaks of it")
     return ruling

@@ -1,4 +1,4 @@
-"""Names of a text: runs of capitalised words, without months of dates and words that only open a sentence."""
+"""Names of a text: runs of capitalised words, without months, days of the week and words that only open a sentence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from engine.text import STOP_WORDS
 from engine.verify.quantities import MONTHS
 
 NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
+WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
 _PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
 _NAME = re.compile(
     rf"{_PART}(?:(?: (?:of|the|de|van|von|and|for|in) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
@@ -22,7 +23,7 @@ _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 
 
 def names(text: str) -> list[tuple[int, int, str]]:
-    """Runs of capitalised words with their spans, stop words, negations and months left out.
+    """Runs of capitalised words with their spans; stop words, negations, months and days of the week left out.
 
     >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
     ['Gate', 'Ada Berg', 'Viktor']
@@ -46,5 +47,5 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _common(name: str) -> bool:
-    """A capitalised word that opens a sentence and is no name, or a month."""
-    return name.lower() in STOP_WORDS | NEGATIONS or name in MONTHS or len(name) < 2
+    """A capitalised word that opens a sentence and is no name, a month or a day of the week."""
+    return name.lower() in STOP_WORDS | NEGATIONS or name in MONTHS or name in WEEKDAYS or len(name) < 2

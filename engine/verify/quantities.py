@@ -37,6 +37,9 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+_LIMITS = frozenset(
+    map(stem, ("limit", "threshold", "line", "minimum", "maximum", "cap", "ceiling", "floor", "criterion", "boundary"))
+)
 _SPELLED_TO = 12  # numbers up to it are written in words or digits
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
@@ -188,9 +191,15 @@ def _shape(text: str) -> str:
 def holds(mine: Quantity, other: Quantity) -> bool:
     """Does the evidence's number bear the claim's comparison out; equal numbers without one.
 
+    Two that are said of a limit are the same limit or another: a line of "more than 25" is no line of "more than 20".
+
     >>> [holds(q, quantities("8,157 tests")[0]) for q in quantities("less than 8,000 or over 8,000")]
     [False, True]
+    >>> holds(quantities("a line of more than 20")[0], quantities("a line of more than 25")[0])
+    False
     """
+    if mine.comparison == other.comparison and mine.near & other.near & _LIMITS:
+        return math.isclose(mine.value, other.value, rel_tol=1e-4)
     if mine.comparison == ">":
         return other.value > mine.value or (other.value == mine.value and other.comparison == ">")
     if mine.comparison == "<":

@@ -15,11 +15,13 @@ from engine.settings import Verification
 from engine.verify.anchor import Anchor, anchors, contested
 from engine.verify.anchored_edit import anchored_edit
 from engine.verify.edit import asked_edit
+from engine.verify.event_dates import dated_parts
 from engine.verify.evidence import cited_numbers, find_evidence
 from engine.verify.expand import expand
 from engine.verify.facts import Decomposition, Exchange
 from engine.verify.guards import guarded
 from engine.verify.task import Task
+from engine.verify.together import held_together
 from engine.verify.values import Check, Edit, Evidence, FactRecord, Iteration, Outcome, Ruling
 from engine.verify.verdict import ask_verdict, judge
 
@@ -36,7 +38,8 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
     asked = [_queries(task, found, records[i], number, watch) for i in wanted]
     cited = [cited_numbers(task.answer, found.clauses[records[i].clause]) for i in wanted]
     considered = find_evidence(facts, [queries for queries, _ in asked], task.sources, task.settings, watch, cited)
-    sentences = [anchors(*each) for each in zip(facts, considered, cited, strict=True)]
+    clauses = [found.clauses[records[i].clause].text for i in wanted]
+    sentences: list[Sequence[Anchor]] = [anchors(*each) for each in zip(facts, considered, cited, clauses, strict=True)]
     chosen = [
         _not_tried(records[i], evidence, near, task.settings)
         for i, evidence, near in zip(wanted, considered, sentences, strict=True)
@@ -46,6 +49,9 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
         watch.step("verdicts and edits", done, len(wanted))
         queries, exchange = asked[done]
         checks, said = checked[done]
+        if task.settings.names_and_numbers and len(beside := _beside(records, records[i].clause)) > 1:
+            given = ". ".join(beside), considered[done], cited[done]
+            checks, sentences[done] = held_together(facts[done], *given, checks, sentences[done])
         iteration = Iteration(
             queries=tuple(queries),
             considered=considered[done],
@@ -55,6 +61,11 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
         )
         records[i] = _settled(task, records[i], iteration, sentences[done], watch)
     return len(wanted)
+
+
+def _beside(records: Sequence[FactRecord], clause: int) -> list[str]:
+    """The facts of a clause."""
+    return [record.fact.text for record in records if record.clause == clause]
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
@@ -107,9 +118,14 @@ def _checks(
     own = judge(pairs, tools.verifier, watch) if tools.judge is None or tools.both else []
     if own:
         spots = [
-            {a.evidence: a for a in near}[i] for near, places in zip(sentences, chosen, strict=True) for i in places
+            ({a.evidence: a for a in near}[i], _dated(seen))
+            for near, seen, places in zip(sentences, considered, chosen, strict=True)
+            for i in places
         ]
-        own = [guarded(r, *pair, spot, task.settings) for r, pair, spot in zip(own, pairs, spots, strict=True)]
+        own = [
+            guarded(ruling, fact, text, anchor, task.settings, dated)
+            for ruling, (fact, text), (anchor, dated) in zip(own, pairs, spots, strict=True)
+        ]
     result = []
     at = 0
     for places in chosen:
@@ -121,6 +137,11 @@ def _checks(
         result.append((checks, tuple(exchanges[row] for row in rows) if exchanges else ()))
         at += len(places)
     return result
+
+
+def _dated(considered: Sequence[Evidence]) -> tuple[str, ...]:
+    """The parts of all passages considered that name a day."""
+    return tuple(part for one in considered for part in dated_parts(one.text, one.title))
 
 
 def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near: Sequence[Anchor] = ()) -> int | None:
@@ -188,7 +209,8 @@ def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor],
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
     for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
-        edit, exchange = _edit(task, fact, evidence, anchor, contested(anchor, near), watch)
+        dated = _dated(iteration.considered) if task.settings.event_order else ()
+        edit, exchange = _edit(task, fact, evidence, anchor, contested(anchor, near), dated, watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None:
@@ -197,14 +219,20 @@ def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor],
 
 
 def _edit(
-    task: Task, fact: str, evidence: Evidence, anchor: Anchor, lacking: frozenset[str], watch: Watch
+    task: Task,
+    fact: str,
+    evidence: Evidence,
+    anchor: Anchor,
+    lacking: frozenset[str],
+    dated: Sequence[str],
+    watch: Watch,
 ) -> tuple[Edit | None, Exchange | None]:
     """An edit that was checked again and agrees with the passage; none where editing is switched off."""
     tools = task.tools
     if not task.settings.edit:
         return None, None
     if tools.editor is None:
-        return anchored_edit(fact, evidence, anchor, lacking, tools.verifier, watch), None
+        return anchored_edit(fact, evidence, anchor, lacking, tools.verifier, watch, dated), None
     edit, reply = asked_edit(fact, evidence.text, tools.editor, watch)
     exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence.text}", reply=reply, parsed=edit is not None)
     if edit is None:

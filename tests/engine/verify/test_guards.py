@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from engine.settings import Verification
 from engine.verify.anchor import anchors, contested
-from engine.verify.event_order import against, orders, turned
+from engine.verify.event_dates import dated_parts
+from engine.verify.event_order import against, orders, restated, turned
 from engine.verify.guards import guarded
+from engine.verify.quantities import holds, quantities
 from engine.verify.values import Evidence, Ruling
 
 ON = Verification()
@@ -110,6 +112,7 @@ def test_a_passage_that_does_not_speak_of_the_fact_asks_for_no_edit():
             "before",
             "after",
         ),
+        ("After the storm, he left", "He left before the storm.", "After", "Before"),
     ],
 )
 def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, instead):
@@ -135,6 +138,41 @@ def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, ins
 )
 def test_no_order_is_turned_where_none_is_stated_or_both_agree(fact, sentence):
     assert against(fact, sentence) is None
+
+
+READ = "The deeds were read on 19 August, shortly after the final chart had been issued"
+SILENT = "The deeds were read on 19 August by two of us, and the final page was signed."
+
+
+def test_the_dates_of_other_passages_tell_an_order_that_the_passage_does_not_give():
+    chart = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
+    order = against(READ, SILENT, chart)
+    assert order.days == 2
+    start, end, new = restated(READ, order)
+    assert (READ[start:end], new) == ("shortly after", "two days before")
+    assert "dates" in guarded(SUPPORTIVE, READ, SILENT, anchors(READ, [case(SILENT)])[0], ON, chart).note
+    assert against(READ, SILENT, dated_parts("The final chart was issued on 17 August.")) is None
+    assert against(READ, SILENT) is None
+
+
+def test_dates_that_differ_tell_nothing_and_the_words_of_the_passage_come_first():
+    chart = dated_parts("The final chart was issued on 21 August. The final chart was issued on 22 August.")
+    assert against(READ, SILENT, chart) is None
+    said = "The deeds were read after the final chart was issued."
+    assert against(READ, said, dated_parts("The final chart was issued on 21 August.")) is None
+
+
+def test_of_sentences_that_hold_a_fact_alike_that_which_holds_more_of_its_clause_comes_first():
+    passages = [case("Ann has 40 per cent and Bo 60."), case("Cy has 54, Ann has 24 and Bo 22 per cent.", 2)]
+    fact, clause = "Ann has 34 per cent", "Cy took 54 per cent, Bo has 22 and Ann has 34 per cent"
+    assert [a.evidence for a in anchors(fact, passages)] == [0, 1]
+    assert [a.evidence for a in anchors(fact, passages, clause=clause)] == [1, 0]
+
+
+@pytest.mark.parametrize(("beside", "same"), [("a limit of more than 25", False), ("more than 25 came", True)])
+def test_more_than_20_is_borne_out_by_more_than_25_unless_it_is_a_limit(beside, same):
+    (mine,), (other,) = quantities("the limit is more than 20"), quantities(beside)
+    assert holds(mine, other) is same
 
 
 @given(st.text(alphabet="ab eforaft", max_size=60))
