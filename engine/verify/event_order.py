@@ -34,6 +34,7 @@ _OPENING = re.compile(
 )
 _MEASURE = re.compile(r"\b(?:shortly|soon|immediately|directly|right|just|(?:[a-z]+|\d{1,3}) (?:day|week)s?)\s+$")
 _BREAK = re.compile(r"[,;:()]\s")
+_PRONOUN = re.compile(r"\s*(?:it|this|that|these|those|them)\b", re.IGNORECASE)
 _SHARED = 2  # words that both sides together must share
 
 
@@ -69,7 +70,7 @@ def _inside(text: str, begin: int, stop: int) -> list[Order]:
         first = (match.group("before") is not None) != (match.group("by") is not None)
         left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
         said = _beside(left), _BREAK.split(right)[0]
-        if not _said(left):  # "After the fair, it rained": it rained after the fair
+        if not _said(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
             said = (_BREAK.split(right)[1:] or [""])[0], said[1]
         if _said(said[1]):
             found.append(Order(match.start(), match.end(), first, _said(said[0]), _said(said[1]), said))

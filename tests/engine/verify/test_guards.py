@@ -134,6 +134,10 @@ def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, ins
         ("The mill was paid before it sold corn", "The mill sold corn. Two days before, it was paid."),
         ("Ann paid the mill on 6 May, after she received EUR 90", "Ann received EUR 90 on 2 May."),
         ("Ann paid the mill before she received EUR 90", "Ann received EUR 90 on 2 May and paid the mill."),
+        (
+            "The cash was followed by a transfer of EUR 98",
+            "EUR 98 came as a transfer. After it the month ends with EUR 18, so that the cash was gone.",
+        ),
     ],
 )
 def test_no_order_is_turned_where_none_is_stated_or_both_agree(fact, sentence):
