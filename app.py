@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.frame import draw_frame
-from components.reviewer import require_login
+from components.login import admitted, require_login
 from engine.home import ASSETS
 
 st.set_page_config(page_title="Groundwork", page_icon=str(ASSETS / "icon.png"), layout="wide")
@@ -28,6 +28,7 @@ page = st.navigation(
             st.Page("pages/review/settings.py", title="Settings"),
         ],
     },
+    position="sidebar" if admitted() else "hidden",
     expanded=True,
 )
 require_login()

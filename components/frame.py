@@ -10,6 +10,7 @@ import streamlit as st
 from components import state
 from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
+from components.login import account
 from components.style import apply_style
 from engine.cases.bundled import EXAMPLE, bundled, take_in
 from engine.cases.query import CaseRow
@@ -30,6 +31,7 @@ def draw_frame() -> None:
     further_preparation()
     with st.sidebar:
         _case_picker()
+        account()
     for run in (preparation(), further_preparation()):
         if run.problem:
             st.warning(f"The samples could not be prepared. {plain(run.problem)}")

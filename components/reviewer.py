@@ -12,28 +12,18 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from components.html import plain
+from components.html import escape, show, tag
 
 HEADER = "GROUNDWORK_USER_HEADER"
 LONGEST = 200  # characters of a name
-
-
-def require_login() -> None:
-    """Where OpenID Connect is configured, nobody passes without a login that is still valid."""
-    claims = st.user.to_dict()
-    if "is_logged_in" not in claims or identity(claims, time.time()):
-        return
-    st.title("Groundwork")
-    st.write("Log in to work with the cases and documents of this server.")
-    st.button("Log in", type="primary", on_click=st.login)
-    st.stop()
 
 
 def reviewer(label: str = "Reviewer") -> str:
     """The name that goes into the history: the login's, which cannot be changed here, or the one that is typed."""
     known = identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
     if known:
-        st.caption(f"{label}: {plain(known)}, as logged in")
+        # No caption: Markdown would make a link of the address.
+        show(tag("p", escape(f"{label}: {known}, as logged in"), class_="gw-note"))
         return known
     return st.text_input(
         label, key="reviewer", persist_state="session", placeholder="your name", width=320, max_chars=LONGEST

@@ -22,12 +22,16 @@ def free_port(first: int = FIRST_PORT, tries: int = 50) -> int:
 def main() -> None:
     """Serve app.py on 127.0.0.1 until interrupted."""
     os.chdir(APP.parent)
+    from streamlit import net_util
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import bootstrap
 
     # A folder named pages/ wakes Streamlit's old page discovery until st.navigation has run once; a first visit
     # by deep link would then be told "Page not found".
     PagesManager.uses_pages_directory = False
+    # Before it turns a page of another origin away, Streamlit would ask a server on the internet for this machine's
+    # own address: nobody else is asked.
+    net_util.get_external_ip = lambda: None
     port = int(os.environ.get("PORT") or free_port())
     options = {"server_port": port, "server_headless": True}
     bootstrap.load_config_options(options)

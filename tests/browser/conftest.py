@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -28,20 +29,20 @@ def pytest_collection_modifyitems(items):
 
 
 class App:
-    """A running app: its address, its process and its data folder."""
+    """A running app: its address, its process and its data folder; `more` is added to its environment."""
 
-    def __init__(self, home: Path, log: Path) -> None:
+    def __init__(self, home: Path, log: Path, **more: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.home = home
         self.log = log
-        environment = {**os.environ, "GROUNDWORK_HOME": str(home), "PORT": str(self.port), "OMP_NUM_THREADS": "1"}
+        own = {"GROUNDWORK_HOME": str(home), "PORT": str(self.port), "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "components.serve"],
             cwd=ROOT,
-            env=environment,
+            env={**os.environ, **own, **more},
             stdout=log.open("w"),
             stderr=subprocess.STDOUT,
         )
@@ -67,17 +68,25 @@ class App:
             self.process.wait()
 
 
+@contextlib.contextmanager
+def serve(prepared_home, folder, **more):
+    """An app on a copy of its own of the prepared folder."""
+    shutil.copytree(prepared_home, folder / "home")
+    served = App(folder / "home", folder / "log.txt", **more)
+    try:
+        yield served
+        # A closed tab leaves traces of the server's own, and so does stopping; ours go through pages and components.
+        log = served.log.read_text()
+    finally:
+        served.stop()
+    assert not [line for line in log.splitlines() if f"{ROOT}/pages/" in line or f"{ROOT}/components/" in line]
+
+
 @pytest.fixture(scope="module")
 def app(prepared_home, tmp_path_factory):
     """An app on its own copy of the prepared folder, one a test module."""
-    folder = tmp_path_factory.mktemp("served")
-    shutil.copytree(prepared_home, folder / "home")
-    served = App(folder / "home", folder / "log.txt")
-    yield served
-    # A closed tab leaves traces of the server's own, and so does stopping; ours go through pages and components.
-    log = served.log.read_text()
-    served.stop()
-    assert not [line for line in log.splitlines() if f"{ROOT}/pages/" in line or f"{ROOT}/components/" in line]
+    with serve(prepared_home, tmp_path_factory.mktemp("served")) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")

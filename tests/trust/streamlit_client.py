@@ -6,8 +6,9 @@ fragment with `auto_rerun` is run again until the page stops asking for it.
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,9 +51,19 @@ class Page:
 
 
 class Session:
-    """One user's connection. `timings` are (what, seconds until the script had finished)."""
+    """One user's connection. `timings` are (what, seconds until the script had finished).
 
-    def __init__(self, port: int, query: str = "", timeout: float = 300.0) -> None:
+    A reverse proxy's side too: `host` is the name that the browser asked for, `headers` what the proxy adds.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        query: str = "",
+        timeout: float = 300.0,
+        host: str = "127.0.0.1",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.timeout, self.query = timeout, query
         self.pages: dict[str, str] = {}
         self.page = Page()
@@ -60,8 +71,13 @@ class Session:
         self._hash, self._fragment, self._polls, self._in_fragment = "", "", 0.0, False
         self._states: dict[str, str] = {}
         self._socket = connect(
-            f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"], max_size=None, open_timeout=timeout
-        )  # type: ignore[list-item]
+            f"ws://{host}/_stcore/stream",
+            sock=socket.create_connection(("127.0.0.1", port)),
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+            additional_headers=headers,
+            max_size=None,
+            open_timeout=timeout,
+        )
         self.rerun("first paint")
 
     def close(self) -> None:

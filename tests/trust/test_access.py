@@ -12,16 +12,20 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
+from websockets.exceptions import InvalidStatus
 
 import components.cache
-from components.reviewer import forwarded, identity
+from components.reviewer import HEADER, forwarded, identity
 from components.runs import start
 from engine.cases.report import html_report, markdown_report
 from engine.cases.store import CaseStore
 from engine.commands import main
 from engine.hosts import hosts
 from engine.models.registry import load_writer
+from engine.samples import FIRST_CASE
+from tests.browser.conftest import serve
 from tests.trust.replies import Replies
+from tests.trust.streamlit_client import Page, Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEY = "sk-planted-4f1c9a7be2d84c0f"
@@ -35,20 +39,68 @@ def test_it_listens_on_this_machine_alone():
     assert config["client"]["showErrorDetails"] == "none"
 
 
-@pytest.mark.slow
-def test_a_served_app_is_not_reached_by_another_address(tmp_path, prepared_home):
-    from tests.browser.conftest import App
+@pytest.fixture(scope="module")
+def served(prepared_home, tmp_path_factory):
+    """An app that no login was set up for."""
+    with serve(prepared_home, tmp_path_factory.mktemp("open")) as app:
+        yield app
 
+
+@pytest.fixture(scope="module")
+def behind_proxy(prepared_home, tmp_path_factory):
+    """An app that believes a header, and a socket that hears whatever it would ask the internet."""
+    with socket.create_server(("127.0.0.1", 0)) as internet:
+        internet.setblocking(False)
+        way_out = f"http://127.0.0.1:{internet.getsockname()[1]}"
+        folder = tmp_path_factory.mktemp("proxied")
+        more = {HEADER: "X-Forwarded-Email", "http_proxy": way_out, "https_proxy": way_out}
+        with serve(prepared_home, folder, **more) as app:
+            yield app, internet
+
+
+@pytest.mark.slow
+def test_a_served_app_is_not_reached_by_another_address(served):
     others = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
-    served = App(prepared_home, tmp_path / "log.txt")
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10):
+        pass
+    for other in {*others, "127.0.0.2"} - {"127.0.0.1"}:
+        with pytest.raises(OSError):
+            socket.create_connection((other, served.port), timeout=10).close()
+
+
+def review(port: int, **proxy) -> Page:
+    """The Cases page of somebody who comes through a proxy."""
+    session = Session(port, f"case={FIRST_CASE}", **proxy)
     try:
-        with socket.create_connection(("127.0.0.1", served.port), timeout=10):
-            pass
-        for other in {*others, "127.0.0.2"} - {"127.0.0.1"}:
-            with pytest.raises(OSError):
-                socket.create_connection((other, served.port), timeout=10).close()
+        return session.open("cases")
     finally:
-        served.stop()
+        session.close()
+
+
+@pytest.mark.slow
+def test_a_header_that_nobody_agreed_on_names_no_reviewer(served):
+    page = review(served.port, headers={"X-Forwarded-Email": "mallory@example.org"})
+    assert "Reviewer" in page.widgets
+    assert "mallory" not in page.said
+
+
+@pytest.mark.slow
+def test_the_proxys_header_names_the_reviewer_and_the_host_that_it_passes_on_is_enough(behind_proxy):
+    app, _ = behind_proxy
+    headers = {"X-Forwarded-Email": "ada@example.org", "Origin": "https://groundwork.example.org"}
+    page = review(app.port, host="groundwork.example.org", headers=headers)
+    assert "Reviewer: ada@example.org, as logged in" in page.said
+    assert "Reviewer" not in page.widgets
+    assert "Reviewer" in review(app.port).widgets
+
+
+@pytest.mark.slow
+def test_a_page_of_another_origin_is_turned_away_and_nobody_is_asked_about_it(behind_proxy):
+    app, internet = behind_proxy
+    with pytest.raises(InvalidStatus, match="403"):
+        Session(app.port, headers={"Origin": "https://elsewhere.example.org"})
+    with pytest.raises(BlockingIOError):
+        internet.accept()
 
 
 def test_a_login_names_the_reviewer_until_it_expires():
@@ -75,7 +127,8 @@ def marks_as(claims):
 
     with patch.object(type(st.user), "to_dict", PropertyMock(return_value=lambda: claims)):
         return AppTest.from_string(
-            "from components.reviewer import require_login, reviewer\nimport streamlit as st\n"
+            "from components.login import require_login\nfrom components.reviewer import reviewer\n"
+            "import streamlit as st\n"
             "require_login()\nst.text('marks: ' + reviewer())"
         ).run(timeout=60)
 
@@ -88,6 +141,12 @@ def test_nobody_passes_a_configured_login_and_a_name_is_not_typed():
     assert ada.text[0].value == "marks: Ada"
     assert not ada.text_input
     assert marks_as({}).text_input[0].label == "Reviewer"
+
+
+def test_a_login_that_is_not_set_up_says_so():
+    pressed = marks_as({"is_logged_in": False}).button[0].click().run()
+    assert "The login of this server is not set up." in pressed.error[0].value
+    assert not pressed.exception
 
 
 def test_by_default_no_host_is_named(monkeypatch):
