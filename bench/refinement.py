@@ -39,7 +39,8 @@ from engine.refine.report import Report, analysis_of, assessed, request_for
 from engine.refine.run import refine
 from engine.settings import Settings
 from engine.types import Answer, Case, Passage, Stamp
-from engine.worlds import World, WorldQuestion, load_world
+from engine.world_labels import WorldQuestion
+from engine.worlds import World, load_world
 
 WORLD = "bank-investigation"
 SEEDS = (1337, 2024, 42)

@@ -33,7 +33,7 @@ from engine.reason.values import Asked, Solution, similarity
 from engine.samples import SAMPLES
 from engine.settings import Settings
 from engine.statistics import interval_or_none
-from engine.worlds import WorldQuestion
+from engine.world_labels import WorldQuestion
 
 
 @dataclass(frozen=True)

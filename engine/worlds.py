@@ -2,7 +2,7 @@
 
 A label names a document and quotes it; a quote must stand exactly once in the text that the library stores (Markdown
 rendered to plain text), so its offsets hold for every passage cut from it. Loading checks every label and raises
-`RecordError` naming world, record and quote. What the fields mean stands in assets/corpora/*/README.md.
+`RecordError` naming world, record and quote. The labels are in `engine.world_labels`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -19,99 +19,21 @@ from engine.errors import RecordError
 from engine.home import ASSETS
 from engine.types import Document, Passage, Value, sha256
 from engine.value import decoded
+from engine.world_labels import Draft, DraftFacts, GoldSpan, PlantedError, Quote, WorldQuestion
 
 WORLDS = ("bench-chemistry", "bank-investigation", "science-primer")
-Kind = Literal["short", "long", "multiple_choice", "open"]
-ErrorKind = Literal["amount", "date", "owner", "order", "unsupported"]
 T = TypeVar("T", bound=Value)
 _CITED = re.compile(r"\[cite_(\d+)\]")
 
 
-class GoldSpan(NamedTuple):
-    """Characters [start, end) of a document's stored text."""
-
-    document: str
-    start: int
-    end: int
-
-
-class Quote(Value, frozen=True):
-    """Words that stand exactly once in the stored text of `document`."""
-
-    document: str
-    quote: str
-
-
-class LabelledPassage(Quote, frozen=True):
-    """A passage given with a question; `relevant` is True where it helps to answer."""
-
-    relevant: bool
-
-
-class WorldStep(Value, frozen=True):
-    """One step of a question that needs several, with what it rests on."""
-
-    question: str
-    answer: str
-    gold: tuple[Quote, ...]
-
-
-class WorldQuestion(Value, frozen=True):
-    """A question with its gold answer and the sentences that carry it.
-
-    `options` and `correct` (index of the right option) are of multiple choice only; `passages_needed` counts the
-    passages of the default chunking that the gold touches (bench chemistry); `passages` are given, labelled
-    (bank investigation).
-    """
-
-    id: str
-    question: str
-    kind: Kind
-    answer: str
-    gold: tuple[Quote, ...]
-    options: tuple[str, ...] = ()
-    correct: int | None = None
-    domain: str = ""
-    experiment: str = ""
-    steps: tuple[WorldStep, ...] = ()
-    passages: tuple[LabelledPassage, ...] = ()
-    passages_needed: int | None = None
-
-
-class PlantedError(Value, frozen=True):
-    """A false span of a draft: `wrong` stands once in it, `right` replaces it (empty: to be deleted)."""
-
-    kind: ErrorKind
-    wrong: str
-    right: str
-    truth: str
-    evidence: tuple[Quote, ...]
-
-
-class Draft(Value, frozen=True):
-    """An answer to question `question_id` with planted errors; [cite_N] is that question's N-th passage, from 1."""
-
-    id: str
-    question_id: str
-    draft: str
-    errors: tuple[PlantedError, ...]
-
-    @property
-    def corrected(self) -> str:
-        """The draft with every planted error put right, and what nothing supports taken out."""
-        text = self.draft
-        for error in self.errors:
-            text = text.replace(error.wrong, error.right)
-        return " ".join(text.split())
-
-
 class World(Value, frozen=True):
-    """A sample world: documents by id as the library stores them, questions and drafts in file order."""
+    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order."""
 
     name: str
     documents: dict[str, Document]
     questions: tuple[WorldQuestion, ...]
     drafts: tuple[Draft, ...] = ()
+    facts: tuple[DraftFacts, ...] = ()
 
     def question(self, key: str) -> WorldQuestion:
         """The question of that id; raise `RecordError` if there is none."""
@@ -179,12 +101,12 @@ def load_world(name: str, folder: Path | None = None) -> World:
     if folder is None and name not in WORLDS:
         raise RecordError(f"There is no sample world {name!r}. Name one of: {', '.join(WORLDS)}.")
     place = folder or ASSETS / "corpora" / name.replace("-", "_")
-    drafts = place / "drafts.jsonl"
     world = World(
         name=name,
         documents={document.id: document for path in files(place) for document in load(path)},
         questions=_records(place / "questions.jsonl", WorldQuestion),
-        drafts=_records(drafts, Draft) if drafts.exists() else (),
+        drafts=_records(place / "drafts.jsonl", Draft, optional=True),
+        facts=_records(place / "facts.jsonl", DraftFacts, optional=True),
     )
     check(world)
     return world
@@ -197,12 +119,13 @@ def files(folder: Path) -> list[Path]:
 
 def check(world: World) -> None:
     """Raise `RecordError` for the first label of `world` that does not hold."""
-    _check_unique(world, "question", [question.id for question in world.questions])
-    _check_unique(world, "draft", [draft.id for draft in world.drafts])
+    _check_unique(world, "question's id", [question.id for question in world.questions])
+    _check_unique(world, "draft's id", [draft.id for draft in world.drafts])
     for question in world.questions:
         _check_question(world, question)
     for draft in world.drafts:
         _check_draft(world, draft)
+    _check_facts(world)
 
 
 def _check_question(world: World, question: WorldQuestion) -> None:
@@ -226,21 +149,46 @@ def _check_draft(world: World, draft: Draft) -> None:
         if not 1 <= number <= known:
             raise world.fault(draft.id, f"[cite_{number}] is none of the {known} passages")
     for error in draft.errors:
-        count = draft.draft.count(error.wrong) if error.wrong.strip() else 0
-        if count != 1:
-            raise world.fault(draft.id, f"the draft holds the error {count} times: {error.wrong!r}")
-        for quote in error.evidence:
-            world.span(quote, draft.id)
+        _check_error(world, draft, error)
+
+
+def _check_error(world: World, draft: Draft, error: PlantedError) -> None:
+    _check_stands_once(world, draft, "the error", error.wrong)
+    for quote in error.evidence:
+        world.span(quote, draft.id)
+
+
+def _check_facts(world: World) -> None:
+    """The draft exists, the sentence stands once in it and is listed once; facts are there, each once, uncited."""
+    drafts = {draft.id: draft for draft in world.drafts}
+    for label in world.facts:
+        key, facts = label.draft_id, label.facts
+        if key not in drafts:
+            raise world.fault(key, f"no draft has that id, for the facts of {label.sentence!r}")
+        _check_stands_once(world, drafts[key], "the sentence", label.sentence)
+        if not facts or not all(fact.strip() for fact in facts) or len(set(facts)) < len(facts):
+            raise world.fault(key, f"a fact is missing, empty or there twice: {label.sentence!r}")
+        if any(_CITED.search(fact) for fact in facts):
+            raise world.fault(key, f"a citation stands in a fact: {label.sentence!r}")
+    _check_unique(world, "sentence with facts", [f"{label.draft_id}, {label.sentence!r}" for label in world.facts])
+
+
+def _check_stands_once(world: World, draft: Draft, what: str, words: str) -> None:
+    count = draft.draft.count(words) if words.strip() else 0
+    if count != 1:
+        raise world.fault(draft.id, f"the draft holds {what} {count} times: {words!r}")
 
 
 def _check_unique(world: World, what: str, keys: Sequence[str]) -> None:
     for key in keys:
         if keys.count(key) > 1:
-            raise world.fault(key, f"the {what}'s id stands twice")
+            raise world.fault(key, f"the {what} stands twice")
 
 
-def _records(path: Path, kind: type[T]) -> tuple[T, ...]:
+def _records(path: Path, kind: type[T], *, optional: bool = False) -> tuple[T, ...]:
     """The values of a JSONL file; raise `RecordError` naming file and line of the first that does not fit."""
+    if optional and not path.exists():
+        return ()
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").strip().split("\n"), start=1):
         try:

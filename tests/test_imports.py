@@ -25,6 +25,7 @@ LEAVES = {
     "records",
     "lexical",
     "word_pairs",
+    "world_labels",
 }
 STAGES = [
     "models",

@@ -12,7 +12,7 @@ from typing import Any
 from engine.cases.importers.imported import SpanLabel
 from engine.errors import RecordError
 from engine.types import Passage, Value
-from engine.worlds import GoldSpan
+from engine.world_labels import GoldSpan
 
 
 class GoldStep(Value, frozen=True):

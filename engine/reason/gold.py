@@ -8,7 +8,8 @@ from functools import cache
 
 from engine.reason.values import Solution
 from engine.types import Passage
-from engine.worlds import World, WorldQuestion, load_world
+from engine.world_labels import WorldQuestion
+from engine.worlds import World, load_world
 
 PRIMER = "science-primer"
 

@@ -16,8 +16,11 @@ from engine.home import ASSETS
 from engine.models.embedder import ScriptedEmbedder
 from engine.samples import SAMPLES
 from engine.settings import Chunking
+from engine.text import sentences
 from engine.types import Passage
-from engine.worlds import WORLDS, Draft, World, check, files, load_world
+from engine.verify.decompose import plain
+from engine.world_labels import Draft
+from engine.worlds import WORLDS, World, check, files, load_world
 
 RUN = 10  # words in a row that no two documents may share
 CHUNKINGS = (Chunking(), Chunking(method="words", words=60, overlap=20), Chunking(method="headings", words=150))
@@ -69,14 +72,16 @@ def shared_runs(texts: dict[str, str], split) -> list[tuple[str, str, str]]:
     return found
 
 
-def mini(tmp_path: Path, question: dict, draft: dict | None = None) -> Path:
-    """A world of two documents, one question and perhaps one draft."""
+def mini(tmp_path: Path, question: dict, draft: dict | None = None, facts: tuple[dict, ...] = ()) -> Path:
+    """A world of two documents, one question and perhaps one draft with the facts of its sentences."""
     (tmp_path / "documents").mkdir()
     (tmp_path / "documents" / "boil.md").write_text("# Boiling\n\nWater *boils* at 100 °C. It freezes at 0 °C.\n")
     (tmp_path / "documents" / "echo.md").write_text("# Echo\n\nTwice. Twice.\n")
     (tmp_path / "questions.jsonl").write_bytes(msgspec.json.encode(question) + b"\n")
     if draft is not None:
         (tmp_path / "drafts.jsonl").write_bytes(msgspec.json.encode(draft) + b"\n")
+    if facts:
+        (tmp_path / "facts.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, facts)))
     return tmp_path
 
 
@@ -84,6 +89,7 @@ BOILS = {"document": "boil.md", "quote": "Water boils at 100 °C."}
 ASKED = {"id": "m1", "question": "When does water boil?", "kind": "short", "answer": "At 100 °C.", "gold": [BOILS]}
 WRONG = {"kind": "amount", "wrong": "90 °C", "right": "100 °C", "truth": "It is 100 °C.", "evidence": [BOILS]}
 DRAFT = {"id": "w1", "question_id": "m1", "draft": "Water boils at 90 °C.", "errors": [WRONG]}
+SAID = {"draft_id": "w1", "sentence": "Water boils at 90 °C.", "facts": ["Water boils at 90 °C."]}
 
 
 def test_a_quote_is_found_in_the_rendered_text_not_in_the_markdown(tmp_path):
@@ -133,6 +139,33 @@ def test_a_label_that_does_not_hold_is_named(tmp_path, change, said):
 def test_a_draft_that_does_not_hold_is_named(tmp_path, change, said):
     with pytest.raises(RecordError, match=said):
         load_world("mini", mini(tmp_path, ASKED, DRAFT | change))
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([SAID | {"draft_id": "w2"}], "w2: no draft has that id"),
+        ([SAID | {"sentence": "Water boils at 100 °C."}], "w1: the draft holds the sentence 0 times"),
+        ([SAID | {"sentence": "o"}], "w1: the draft holds the sentence 2 times"),
+        ([SAID | {"sentence": " "}], "w1: the draft holds the sentence 0 times"),
+        ([SAID | {"facts": []}], "w1: a fact is missing, empty or there twice"),
+        ([SAID | {"facts": ["Water boils.", " "]}], "w1: a fact is missing, empty or there twice"),
+        ([SAID | {"facts": ["Water boils.", "Water boils."]}], "w1: a fact is missing, empty or there twice"),
+        ([SAID | {"facts": ["Water boils [cite_1]."]}], "w1: a citation stands in a fact"),
+        ([SAID, SAID], "w1, 'Water boils at 90 °C.': the sentence with facts stands twice"),
+        ([{"draft_id": "w1", "facts": []}], "facts.jsonl, line 1, is no valid DraftFacts: .*sentence"),
+    ],
+)
+def test_facts_that_do_not_hold_are_named(tmp_path, labels, said):
+    draft = DRAFT | {"draft": "Water boils at 90 °C. So."}
+    with pytest.raises(RecordError, match=said):
+        load_world("mini", mini(tmp_path, ASKED, draft, tuple(labels)))
+
+
+def test_facts_are_read_in_file_order(tmp_path):
+    later = {"draft_id": "w1", "sentence": "So.", "facts": ["So it is.", "So it was."]}
+    world = load_world("mini", mini(tmp_path, ASKED, DRAFT | {"draft": "Water boils at 90 °C. So."}, (later, SAID)))
+    assert [label.facts for label in world.facts] == [("So it is.", "So it was."), ("Water boils at 90 °C.",)]
 
 
 def test_a_malformed_record_is_named_by_file_and_line(tmp_path):
@@ -280,6 +313,38 @@ def test_a_corrected_draft_holds_no_planted_error(bank):
     for draft in bank.drafts:
         for error in draft.errors:
             assert draft.corrected.count(error.wrong) == error.right.count(error.wrong), (draft.id, error.wrong)
+
+
+def test_bank_facts(bank):
+    """Facts of whole sentences of every draft, each a sentence without a citation; what the README counts."""
+    drafts = {draft.id: draft.draft for draft in bank.drafts}
+    assert {label.draft_id for label in bank.facts} == set(drafts)
+    assert (len(bank.facts), sum(len(label.facts) for label in bank.facts)) == (80, 163)
+    for label in bank.facts:
+        text = drafts[label.draft_id]
+        assert label.sentence in [text[a:b] for a, b in sentences(text)]
+        for fact in label.facts:
+            assert fact == plain(fact) and re.fullmatch(r"[A-Z0-9].*[^.]\.", fact), fact
+
+
+def test_bank_facts_lose_no_number_and_resolve_pronouns(bank):
+    """Every number of the sentence stands in a fact and no other does; no fact opens with a pronoun."""
+    number = re.compile(r"\d+(?:[.,:/-]\d+)*")
+    for label in bank.facts:
+        held = {found for fact in label.facts for found in number.findall(fact)}
+        said = set(number.findall(plain(label.sentence)))
+        assert said <= held <= said | {"24-061"}, label.sentence  # a report's name, for "it"
+        assert not [fact for fact in label.facts if re.match(r"(?:He|She|It|They|Those|These|His|Its|Their) ", fact)]
+
+
+def test_bank_facts_keep_the_planted_errors(bank):
+    """A fact says what its sentence says: no right wording of an error stands where the sentence has the wrong one."""
+    errors = {draft.id: draft.errors for draft in bank.drafts}
+    planted = [(e, label) for label in bank.facts for e in errors[label.draft_id] if e.wrong in label.sentence]
+    assert len(planted) >= 30
+    for error, label in planted:
+        if error.right and error.right not in label.sentence:
+            assert not [fact for fact in label.facts if error.right in fact], label
 
 
 def test_primer_counts(primer):

@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import RecordError
 from engine.evaluate.datasets.files import Layout, Record, Source, given, relevant_ids, text
 from engine.evaluate.example import Example
-from engine.worlds import GoldSpan
+from engine.world_labels import GoldSpan
 
 Paragraph = tuple[str, tuple[str, ...]]
 

@@ -9,7 +9,8 @@ from engine.evaluate.datasets import own
 from engine.evaluate.datasets.files import Source, relevant_ids
 from engine.evaluate.example import Example, GoldError, GoldStep
 from engine.home import ASSETS
-from engine.worlds import WORLDS, Draft, World, WorldQuestion, WorldStep, load_world
+from engine.world_labels import Draft, WorldQuestion, WorldStep
+from engine.worlds import WORLDS, World, load_world
 
 DRAFTS, CLAUSES = "bank-investigation-drafts", "bank-investigation-clauses"
 
