@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.drafts import drafts, table
+from bench.gold_facts import Row, bank_facts, decomposition
 from bench.results import conditions, write_section
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
@@ -32,32 +33,11 @@ from engine.verify.evidence import Sources
 from engine.verify.splitter import split
 from engine.verify.task import Tools
 
-Row = dict[str, Any]
 SIMPLE: dict[str, Callable[[str], list[str]]] = {
     "rules": split,
     "whole sentence": lambda text: [text],
     'at commas and "and"': lambda text: [part for part in re.split(r",|\band\b", text) if part.strip()],
 }
-
-
-def token_f1(first: Sequence[str], second: Sequence[str]) -> float:
-    """Shared words, each as often as it occurs, as F1."""
-    shared = sum((Counter(first) & Counter(second)).values())
-    return 2 * shared / (len(first) + len(second)) if first and second else 0.0
-
-
-def decomposition(rows: Sequence[Row], splitter: Callable[[str], list[str]]) -> Row:
-    """Mean best-token-F1 of the predicted facts (precision) and of the gold ones (recall), and the count's error."""
-    words = lambda text: re.findall(r"\w+", text.lower())  # noqa: E731
-    precision, recall, error = [], [], []
-    for row in rows:
-        mine = [found for text in splitter(row["sentence"]) if (found := words(text))] or [[]]
-        gold = [words(text) for text in row["reference"]]
-        precision.append(sum(max(token_f1(a, b) for b in gold) for a in mine) / len(mine))
-        recall.append(sum(max(token_f1(a, b) for a in mine) for b in gold) / len(gold))
-        error.append(abs(len(mine) - len(gold)))
-    mean = lambda values: round(sum(values) / len(values), 4)  # noqa: E731
-    return {"precision": mean(precision), "recall": mean(recall), "count_error": mean(error), "n": len(rows)}
 
 
 def sari(source: str, output: str, reference: str) -> float:
@@ -90,6 +70,20 @@ def _sari_of(source: Counter[Any], output: Counter[Any], reference: Counter[Any]
 
 def _f1(a: float, b: float) -> float:
     return 2 * a * b / (a + b) if a + b else 0.0
+
+
+def decompositions(rows: Sequence[Row]) -> list[Row]:
+    """Every splitter on PropSegmEnt's two parts and on the bank drafts.
+
+    The drafts' gold facts have pronouns resolved, so that there the rules are measured on the whole draft too.
+    """
+    bank = bank_facts()
+    resolved = {row["sentence"]: row["rules"] for row in bank}
+    sets = {part: [row for row in rows if row["split"] == part] for part in ("dev", "test")}
+    measured = [(name, part, some, splitter) for part, some in sets.items() for name, splitter in SIMPLE.items()]
+    measured += [(name, "bank drafts", bank, splitter) for name, splitter in SIMPLE.items()]
+    measured.append(("rules, in the draft", "bank drafts", bank, resolved.__getitem__))
+    return [{"decomposition": name, "split": part, **decomposition(some, by)} for name, part, some, by in measured]
 
 
 def edits(data: Path, count: int, supportive: int, verifier: Entailment) -> Row:
@@ -148,12 +142,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only what needs no verifier")
     asked = parser.parse_args()
     rows = [row for row in _read(asked.data / "propsegment" / "propositions.jsonl") if row["reference"]]
-    split_by: list[Row] = []
-    for part in ("dev", "test"):
-        chosen = [row for row in rows if row["split"] == part]
-        for name, splitter in SIMPLE.items():
-            split_by.append({"decomposition": name, "split": part, **decomposition(chosen, splitter)})
-            print(json.dumps(split_by[-1]), flush=True)
+    split_by = decompositions(rows)
+    for row in split_by:
+        print(json.dumps(row), flush=True)
     if asked.quick:
         return
     verifier = load_entailment()
@@ -177,8 +168,9 @@ def report(split_by: Sequence[Row], found: Row, edited: Row, timed: Row) -> list
         "\n",
         *table(found),
         "",
-        "Decomposition, PropSegmEnt: best-token F1 of the facts and of the gold ones, error of the count.\n",
-        "| splitter | split | sentences | of the facts | of the gold ones | count |\n|---|---|---|---|---|---|",
+        "Decomposition, PropSegmEnt (dev, test) and sentences of the bank drafts: best-token F1 of the facts and of the"
+        " gold ones, error of the count.\n",
+        "| splitter | set | sentences | of the facts | of the gold ones | count |\n|---|---|---|---|---|---|",
         *(
             f"| {row['decomposition']} | {row['split']} | {row['n']} | {row['precision']:.3f} | {row['recall']:.3f} |"
             f" {row['count_error']:.2f} |"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.gold_facts import bank_facts, decomposition
 from bench.language_model_row import Row, share
 from engine.models.huggingface import HuggingFaceModel
 from engine.prompts import fill
@@ -19,7 +20,7 @@ from engine.train.jobs_distractor import distractor_example
 from engine.train.jobs_facts import AGREES, DISAGREES, IRRELEVANT, edit_job, facts_job, verdict_job
 from engine.train.jobs_reason import final_answer_job, sub_answer_job, sub_questions_job
 from engine.types import Prompt, Segment
-from engine.verify.decompose import facts_by_rules, parse_facts
+from engine.verify.decompose import facts_by_rules, lines, parse_facts
 from engine.verify.facts import Clause
 from engine.worlds import World, load_world
 
@@ -47,10 +48,10 @@ def job_replies(model: HuggingFaceModel, job: Job, n: int) -> list[Worked]:
     return [Worked("".join(p), *both) for p, *both in zip(prompts, written(model, prompts), right, strict=True)]
 
 
-def written(model: HuggingFaceModel, prompts: Sequence[Sequence[str]]) -> list[str]:
-    """Greedy replies to prompts of several pieces."""
+def written(model: HuggingFaceModel, prompts: Sequence[Sequence[str]], longest: int = 90) -> list[str]:
+    """Greedy replies of up to `longest` tokens to prompts of several pieces."""
     asked = [Prompt(segments=tuple(Segment(kind="instruction", text=text) for text in texts)) for texts in prompts]
-    return [answer.text.strip() for answer in model.generate_many(asked, Decoding(max_new_tokens=90))]
+    return [answer.text.strip() for answer in model.generate_many(asked, Decoding(max_new_tokens=longest))]
 
 
 def macro_f1(pairs: Sequence[tuple[str, str]]) -> float:
@@ -115,8 +116,7 @@ def drafts(model: HuggingFaceModel, n: int) -> list[Row]:
     """Verdicts and edits on the drafts of the bank investigation, never trained on: sentences with a planted error.
 
     A sentence with its error disagrees with the quotation that shows the error, mended it agrees, and beside a
-    quotation on another draft it is irrelevant. Errors that are only to be deleted are left out. No sample has gold
-    facts.
+    quotation on another draft it is irrelevant. Errors that are only to be deleted are left out.
     """
     claims = list(planted(load_world("bank-investigation")))[:n]
     other = [evidence for _, _, evidence in claims[1:] + claims[:1]]
@@ -132,7 +132,37 @@ def drafts(model: HuggingFaceModel, n: int) -> list[Row]:
     return [
         Row("shipped drafts: edits right, nothing else changed", share(mended), len(mended), "0.70"),
         *verdict_rows([(g, right) for g, (_, right) in zip(given, asked, strict=True)], "shipped drafts: "),
+        *draft_facts(model, n),
     ]
+
+
+def draft_facts(model: HuggingFaceModel, n: int) -> list[Row]:
+    """Facts of sentences of the same drafts against those written by hand: all of them exact, and by best-token F1.
+
+    Asked as `engine.verify.decompose` asks, a sentence as the clause of its draft; the lines of a reply that cannot be
+    read are scored as they stand, and with the fallback the rules' facts are in their place.
+    """
+    rows = bank_facts()[:n]
+    asked = [[fill("facts", text=row["draft"], clause=row["sentence"])] for row in rows]
+    replies = {row["sentence"]: reply for row, reply in zip(rows, written(model, asked, 400), strict=True)}
+    unread = {sentence: parse_facts(reply, sentence) is None for sentence, reply in replies.items()}
+    given = {sentence: lines(reply) for sentence, reply in replies.items()}
+    ruled = {row["sentence"]: row["rules"] for row in rows if unread[row["sentence"]]}
+    scores, with_rules = fact_scores(rows, given), fact_scores(rows, given | ruled)
+    return [
+        *(Row(f"shipped drafts: {name}", scores[name], len(rows), ruled=with_rules[name]) for name in scores),
+        Row("shipped drafts: facts unparsed", share(list(unread.values())), len(rows), "< 0.02", ruled=0.0),
+    ]
+
+
+def fact_scores(rows: Sequence[dict[str, Any]], given: Mapping[str, list[str]]) -> dict[str, float]:
+    """The share of sentences whose facts are the gold ones word for word, and both best-token F1."""
+    found = decomposition(rows, given.__getitem__)
+    return {
+        "facts right": share([given[row["sentence"]] == row["reference"] for row in rows]),
+        "best-token F1 of the facts": found["precision"],
+        "best-token F1 of the gold facts": found["recall"],
+    }
 
 
 def planted(world: World) -> Iterator[tuple[str, str, str]]:

@@ -1,0 +1,66 @@
+"""Facts against gold facts by best-token F1, and the sentences of the bank drafts whose facts are known.
+
+Part of `python -m bench.facts` and `python -m bench.language_model`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.text import sentences
+from engine.verify.clauses import blanked
+from engine.verify.decompose import decompose, plain
+from engine.worlds import load_world
+
+Row = dict[str, Any]
+
+
+def token_f1(first: Sequence[str], second: Sequence[str]) -> float:
+    """Shared words, each as often as it occurs, as F1."""
+    shared = sum((Counter(first) & Counter(second)).values())
+    return 2 * shared / (len(first) + len(second)) if first and second else 0.0
+
+
+def decomposition(rows: Sequence[Row], splitter: Callable[[str], list[str]]) -> Row:
+    """Mean best-token-F1 of the predicted facts (precision) and of the gold ones (recall), and the count's error."""
+    words = lambda text: re.findall(r"\w+", text.lower())  # noqa: E731
+    precision, recall, error = [], [], []
+    for row in rows:
+        mine = [found for text in splitter(row["sentence"]) if (found := words(text))] or [[]]
+        gold = [words(text) for text in row["reference"]]
+        precision.append(sum(max(token_f1(a, b) for b in gold) for a in mine) / len(mine))
+        recall.append(sum(max(token_f1(a, b) for a in mine) for b in gold) / len(gold))
+        error.append(abs(len(mine) - len(gold)))
+    mean = lambda values: round(sum(values) / len(values), 4)  # noqa: E731
+    return {"precision": mean(precision), "recall": mean(recall), "count_error": mean(error), "n": len(rows)}
+
+
+def bank_facts() -> list[Row]:
+    """The sentences with gold facts, uncited: `sentence`, `reference`, the `draft`, `rules`.
+
+    `rules` are the facts that the rules make of the sentence in its draft, its pronouns resolved by what stands before.
+    """
+    world = load_world("bank-investigation")
+    drafts = {draft.id: draft.draft for draft in world.drafts}
+    by_rules = {key: in_draft(draft) for key, draft in drafts.items()}
+    return [
+        {
+            "sentence": plain(label.sentence),
+            "reference": list(label.facts),
+            "draft": blanked(drafts[label.draft_id]),
+            "rules": by_rules[label.draft_id][label.sentence],
+        }
+        for label in world.facts
+    ]
+
+
+def in_draft(draft: str) -> dict[str, list[str]]:
+    """The facts that the rules make of every sentence of a draft, clause by clause, with full stops."""
+    clauses = decompose(draft).clauses
+    return {
+        draft[start:end]: [f.text.rstrip(".") + "." for c in clauses if start <= c.start < end for f in c.facts]
+        for start, end in sentences(draft)
+    }

@@ -1,0 +1,46 @@
+"""Facts against gold facts: the scores by hand, and the sentences of the bank drafts that they are taken on."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.gold_facts import bank_facts, decomposition, in_draft, token_f1
+from engine.worlds import load_world
+
+
+def test_token_f1_by_hand():
+    assert token_f1(list("abb"), list("bbbc")) == pytest.approx(2 * 2 / 7)
+    assert token_f1(["a"], []) == token_f1(["a"], ["b"]) == 0.0
+
+
+def test_decomposition_by_hand():
+    row = {"sentence": "Ann ran and sang.", "reference": ["Ann ran.", "Ann sang."]}
+    # One fact of four words, each gold one of two: F1 is 2 * 2 / 6 from either side, and a fact is missing.
+    assert decomposition([row], lambda text: [text]) == {
+        "precision": 0.6667,
+        "recall": 0.6667,
+        "count_error": 1.0,
+        "n": 1,
+    }
+    perfect = decomposition([row], lambda _: ["Ann sang.", "ann ran"])
+    assert perfect == {"precision": 1.0, "recall": 1.0, "count_error": 0.0, "n": 1}
+    # What cannot be read as words counts as one empty fact.
+    assert decomposition([row], lambda _: [" "])["precision"] == 0.0
+
+
+def test_the_rules_facts_are_of_the_sentence_in_its_draft():
+    found = in_draft("Ada Berg lived in Cork [cite_1]. She won a medal [cite_2].")
+    assert found == {
+        "Ada Berg lived in Cork [cite_1].": ["Ada Berg lived in Cork."],
+        "She won a medal [cite_2].": ["Ada Berg won a medal."],
+    }
+
+
+def test_bank_facts_are_all_gold_sentences_uncited_with_rule_facts():
+    rows = bank_facts()
+    labels = load_world("bank-investigation").facts
+    assert [tuple(row["reference"]) for row in rows] == [label.facts for label in labels]
+    assert len({row["sentence"] for row in rows}) == len(rows)  # scores are kept by sentence
+    for row in rows:
+        assert "cite_" not in row["sentence"] + row["draft"] + "".join(row["rules"])
+        assert row["rules"] and row["sentence"][:10] in row["draft"]
