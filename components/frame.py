@@ -12,7 +12,7 @@ from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
 from components.style import apply_style
-from engine.cases.bundled import EXAMPLE, bundled, take_in
+from engine.cases.bundled import EXAMPLE, file_of, take_in
 from engine.cases.query import CaseRow
 from engine.errors import CaseNotFound
 from engine.samples import FIRST_CASE
@@ -74,7 +74,7 @@ def _case_picker() -> None:
 
 def _worked_example() -> None:
     """Offer the case that has every analysis, as long as the library does not hold it."""
-    if EXAMPLE not in bundled() or workbench().cases.has(EXAMPLE):
+    if workbench().cases.has(EXAMPLE) or not file_of(EXAMPLE).exists():
         return
     about = (
         "One question with every analysis already run, to look around in. It goes into your library as a case, "

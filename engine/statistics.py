@@ -177,15 +177,6 @@ def cohens_dz(differences: Sequence[float]) -> float | None:
     return float(array.mean()) / deviation if deviation > 1e-12 else None
 
 
-def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """P(a > b) - P(a < b) over all pairs of a value of each list, in [-1, 1] (Cliff 1993); None for an empty list."""
-    if not len(first) or not len(second):
-        return None
-    a, b = np.asarray(first, dtype=np.float64), np.sort(np.asarray(second, dtype=np.float64))
-    below, above = np.searchsorted(b, a, "left").sum(), (b.size - np.searchsorted(b, a, "right")).sum()
-    return float(below - above) / (a.size * b.size)
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values of a family of tests, in their order (Holm 1979): the chance of any false one stays under p.
 
@@ -198,52 +189,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(order) - rank) * p_values[i]))
         adjusted[i] = highest
     return adjusted
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values, in their order (Benjamini and Hochberg 1995): the share of false ones stays under p."""
-    order = sorted(range(len(p_values)), key=lambda i: -p_values[i])
-    adjusted, lowest = [0.0] * len(p_values), 1.0
-    for rank, i in enumerate(order):
-        lowest = min(lowest, p_values[i] * len(order) / (len(order) - rank))
-        adjusted[i] = lowest
-    return adjusted
-
-
-def wilson_interval(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share, in [0, 1]; (0, 1) without trials. For a lone sample of yes and no."""
-    from scipy.stats import binomtest
-
-    if not trials:
-        return 0.0, 1.0
-    found = binomtest(successes, trials).proportion_ci(level, method="wilson")
-    return float(found.low), float(found.high)
-
-
-def cohens_kappa(first: Sequence[object], second: Sequence[object]) -> float | None:
-    """Agreement of two raters beyond chance, at most 1 (Cohen 1960); None where chance alone would agree always."""
-    pairs = list(zip(first, second, strict=True))
-    names = {name for pair in pairs for name in pair}
-    if not pairs:
-        return None
-    chance = sum(list(first).count(name) * list(second).count(name) for name in names) / len(pairs) ** 2
-    agreed = sum(a == b for a, b in pairs) / len(pairs)
-    return (agreed - chance) / (1 - chance) if chance < 1 else None
-
-
-@dataclass(frozen=True)
-class Detection:
-    """Of what was flagged and of what is there: precision, recall and F1, in [0, 1]; None over nothing."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    n: int
-
-
-def detection(flagged: Sequence[bool], there: Sequence[bool]) -> Detection:
-    """How well flags find what is there, item by item."""
-    hits = sum(a and b for a, b in zip(flagged, there, strict=True))
-    said, real = sum(map(bool, flagged)), sum(map(bool, there))
-    precision, recall = hits / said if said else None, hits / real if real else None
-    return Detection(precision, recall, 2 * hits / (said + real) if said + real else None, len(flagged))

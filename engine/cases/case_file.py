@@ -21,7 +21,6 @@ from engine.errors import CaseFileError, InputError
 from engine.types import Case, Value, inputs_hash, sha256
 from engine.value import converted
 
-FORMAT = "groundwork-case"
 SCHEMA = 2
 LARGEST = 64 * 2**20  # bytes of one case file
 

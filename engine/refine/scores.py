@@ -6,7 +6,7 @@ means "not defined here" and `missing` says why; it is never a zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.metrics import (
     Entails,
@@ -123,6 +123,3 @@ def facts_kept(facts: Sequence[tuple[str, str]], answer: str, entails: Entails) 
     probabilities = entails([(fact, answer) for fact, _ in facts]) if facts else ()
     joined = zip(facts, probabilities, strict=True)
     return tuple(FactKept(fact=fact, verdict=verdict, kept=float(p)) for (fact, verdict), p in joined)
-
-
-Metric = Callable[[Scores], float | None]

@@ -80,15 +80,6 @@ def test_rank_correlation_and_effect_are_scipys(pairs):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(FLOATS, min_size=1, max_size=20), st.lists(FLOATS, min_size=1, max_size=20))
-def test_cliffs_delta_is_the_mann_whitney_u(first, second):
-    from scipy.stats import mannwhitneyu
-
-    u = float(mannwhitneyu(first, second).statistic)
-    assert stats.cliffs_delta(first, second) == pytest.approx(2 * u / (len(first) * len(second)) - 1)
-
-
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.05, 0.95))
 def test_binomials_are_scipys(successes, more, probability):
     from scipy.stats import binom, binomtest
@@ -98,35 +89,17 @@ def test_binomials_are_scipys(successes, more, probability):
         float(binom.sf(successes - 1, trials, probability)), abs=1e-9
     )
     if trials:
-        found = binomtest(successes, trials)
-        assert stats.binomial_test(successes, trials) == pytest.approx(found.pvalue)
-        assert stats.wilson_interval(successes, trials) == pytest.approx(tuple(found.proportion_ci(method="wilson")))
+        assert stats.binomial_test(successes, trials) == pytest.approx(binomtest(successes, trials).pvalue)
 
 
 @settings(max_examples=40, deadline=None)
 @given(P_VALUES)
-def test_the_false_discovery_rate_is_scipys_and_holm_lies_between_it_and_bonferroni(p_values):
+def test_holm_lies_between_scipys_false_discovery_rate_and_bonferroni(p_values):
     from scipy.stats import false_discovery_control
 
-    rate, family = stats.benjamini_hochberg(p_values), stats.holm(p_values)
-    assert rate == pytest.approx(list(false_discovery_control(p_values)))
-    for p, q, h in zip(p_values, rate, family, strict=True):
+    rates, family = false_discovery_control(p_values), stats.holm(p_values)
+    for p, q, h in zip(p_values, rates, family, strict=True):
         assert p - 1e-12 <= q <= h + 1e-12 <= min(1.0, p * len(p_values)) + 2e-12
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
-def test_detection_and_kappa_are_scikit_learns(pairs):
-    from sklearn.metrics import cohen_kappa_score, f1_score, precision_score, recall_score
-
-    flagged, there = map(list, zip(*pairs, strict=True))
-    found = stats.detection(flagged, there)
-    ours = [value or 0.0 for value in (found.precision, found.recall, found.f1)]
-    theirs = [score(there, flagged, zero_division=0) for score in (precision_score, recall_score, f1_score)]
-    assert ours == pytest.approx(theirs)
-    kappa = stats.cohens_kappa(flagged, there)
-    if kappa is not None:
-        assert kappa == pytest.approx(cohen_kappa_score(flagged, there))
 
 
 @settings(max_examples=15, deadline=None)
