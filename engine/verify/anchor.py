@@ -48,6 +48,24 @@ class Anchor:
         return self.share + CITED * self.cited
 
 
+@dataclass(frozen=True)
+class Others:
+    """What the other passages say that an edit has to heed.
+
+    `may_go`: numbers and names of the fact that no other passage that speaks of it holds; `nowhere`: those that none at
+    all holds; `dated`: the parts of all passages that name a day (`event_dates.py`).
+    """
+
+    may_go: frozenset[str] = frozenset()
+    nowhere: frozenset[str] = frozenset()
+    dated: tuple[str, ...] = ()
+
+
+def others(anchor: Anchor, near: Sequence[Anchor], dated: tuple[str, ...] = ()) -> Others:
+    """What the passages of `near` say beside that of `anchor`."""
+    return Others(contested(anchor, near), frozenset.intersection(*(frozenset(one.lacking) for one in near)), dated)
+
+
 def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = (), clause: str = "") -> list[Anchor]:
     """The anchor of each passage, the best first; `cited` are numbers of case passages.
 

@@ -2,11 +2,9 @@
 
 Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
 and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
-stands where the verifier calls it supportive. A number or date stands also where the passage lacks nothing of the
-edited fact, the sentence holds most of its words (`NEARLY`) and the verifier speaks for it more than for the fact; what
-is pinned by its neighbours (`pinned.py`) where the sentence speaks of the fact (`LEAST`); an order of events where the
-passage gives it (`event_order.py`). A small verifier cannot tell the last two. What stood for an edit is said on the
-ruling.
+stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds.py`), an order of
+events where the passages give it (`event_order.py`): a small verifier cannot tell that. What stood for an edit is said
+on the ruling.
 """
 
 from __future__ import annotations
@@ -20,19 +18,18 @@ from engine.models.alignment import stem
 from engine.models.protocols import Entailment, Judged
 from engine.progress import Watch
 from engine.text import content_words
-from engine.verify.anchor import Anchor
+from engine.verify.anchor import Anchor, Others
 from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.verify.event_order import against, restated
 from engine.verify.gaps import missing
-from engine.verify.pinned import held, pinned
+from engine.verify.grounds import LEAST, grounds, in_other_order
+from engine.verify.pinned import pinned
+from engine.verify.quantities import dates, quantities
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
-LEAST = 0.5  # share of the fact's words that the sentence must hold for a name to be replaced
 ORDER = "order of events"
-COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
-NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
 
 
@@ -40,38 +37,33 @@ def anchored_edit(
     fact: str,
     evidence: Evidence,
     anchor: Anchor,
-    lacking: frozenset[str],
+    others: Others,
     verifier: Entailment,
     watch: Watch | None = None,
-    dated: Sequence[str] = (),
 ) -> Edit | None:
-    """The edited fact, what was changed and the ruling on it; None where nothing is good enough.
-
-    `lacking` are the numbers and names that may go: no other passage that speaks of the fact holds them; `dated` the
-    parts of all passages that name a day (`event_order.py`).
-    """
+    """The edited fact, what was changed and the ruling on it; None where nothing is good enough."""
     sentence = evidence.text[anchor.start : anchor.end]
-    candidates = options(fact, sentence, evidence, anchor, lacking, dated)
+    candidates = options(fact, sentence, evidence, anchor, others)
     if not candidates:
         return None
     texts = [apply(fact, [change]) for change in candidates]
     before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
     worths = [
-        _worth(one) + KIND * change.weight + PINNED * pinned(fact, change, sentence)
+        _worth(one) + KIND * change.weight + PINNED * _known(fact, change, sentence, others)
         for one, change in zip(judged, candidates, strict=True)
     ]
     best = max(range(len(worths)), key=worths.__getitem__)
     chosen = candidates[best]
-    ruling: Ruling | None = None
     if chosen.kind == ORDER:
-        ruling = _ordered(judged[best], chosen.new, verifier)
+        ruling = _beside(judged[best], f'the passages give the two events in the order of "{chosen.new}"', verifier)
+    elif judged[best].verdict == "supportive" and judged[best].scores["supportive"] >= ENOUGH:
+        ruling = _moved(Ruling.of(judged[best], verifier), anchor)
     else:
-        beside = pinned(fact, chosen, sentence)
-        ruling = _checked(texts[best], judged[best], before, evidence, anchor, beside, verifier)
-        if ruling is not None and ruling.verdict != judged[best].verdict and not (beside or chosen.kind in COUNTED):
+        better = judged[best].scores["supportive"] > before.scores["supportive"]
+        why = grounds(fact, chosen, evidence, anchor, others, better)
+        if not why:
             return None
-    if ruling is None:
-        return None
+        ruling = _moved(_beside(judged[best], why, verifier), anchor)
     whole = Change(start=chosen.start, end=chosen.end, old=fact[chosen.start : chosen.end], new=chosen.new)
     return Edit(
         before=fact,
@@ -88,13 +80,12 @@ def options(
     sentence: str,
     evidence: Evidence,
     anchor: Anchor,
-    lacking: frozenset[str],
-    dated: Sequence[str] = (),
+    others: Others,
 ) -> list[Replacement]:
     """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`."""
     whole = f"{evidence.title}\n{evidence.text}"
-    found = [*_order(fact, evidence.text, dated), *replacements(fact, sentence, anchored=True)]
-    return [change for change in found if _fits(fact, change, whole, lacking, anchor)][:CANDIDATES]
+    found = [*_order(fact, evidence.text, others.dated), *replacements(fact, sentence, anchored=True)]
+    return [change for change in found if _fits(fact, change, whole, others.may_go, anchor)][:CANDIDATES]
 
 
 def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
@@ -112,12 +103,37 @@ def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], a
         return not left - set(change.new.split())  # the days are those of several passages
     if change.kind == "opposite":
         return not left
+    if _said_already(fact, change):
+        return False
     if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, whole)):
         return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
         return False
     gone = set(anchor.lacking) - left
     return left < set(anchor.lacking) and gone <= lacking
+
+
+def _said_already(fact: str, change: Replacement) -> bool:
+    """Does the rest of the fact hold what is put in, of a name most of it: it would stand there twice.
+
+    >>> _said_already("Ann Berg sold it to Bo", Replacement(20, 22, "Ann Berg of Riga", "name"))
+    True
+    """
+    rest = f"{fact[: change.start]} {fact[change.end :]}"
+    if change.kind == "name":
+        new = _words(change.new)
+        return len(new & _words(rest)) * 2 > len(new)
+    if change.kind == "date":
+        return bool(_days(change.new) & _days(rest))
+    return change.kind == "number" and bool(_values(change.new) & _values(rest))
+
+
+def _days(text: str) -> set[tuple[str, str]]:
+    return {(day, month) for _, _, day, month in dates(text)}
+
+
+def _values(text: str) -> set[float]:
+    return {quantity.value for quantity in quantities(text)}
 
 
 def only_opens(word: str, whole: str) -> bool:
@@ -146,33 +162,16 @@ def _worth(judged: Judged) -> float:
     return judged.scores["supportive"] - judged.scores["editing_required"] / 2
 
 
-def _ordered(judged: Judged, word: str, verifier: Entailment) -> Ruling:
-    """The ruling on a fact whose order of events is now the passage's, which words and dates tell."""
-    ruling = Ruling.of(judged, verifier)
-    note = f'supportive, because the passage gives the two events in the order of "{word}"'
-    return replace(ruling, verdict="supportive", note=f"{note}; else {ruling.note}")
+def _known(fact: str, change: Replacement, sentence: str, others: Others) -> bool:
+    return pinned(fact, change, sentence) or in_other_order(fact, change, others)
 
 
-def _checked(
-    text: str,
-    judged: Judged,
-    before: Judged,
-    evidence: Evidence,
-    anchor: Anchor,
-    beside: bool,
-    verifier: Entailment,
-) -> Ruling | None:
-    """The ruling on the edited fact: the verifier's own, or that of words and verifier together; None for neither."""
+def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:
+    """A supportive ruling that words, numbers or dates give, with the verifier's own beside it."""
     ruling = Ruling.of(judged, verifier)
-    placed = (ruling.window[0] + anchor.start, ruling.window[1] + anchor.start)
-    if judged.verdict == "supportive" and judged.scores["supportive"] >= ENOUGH:
-        return replace(ruling, window=placed)
-    left = set(missing(text, f"{evidence.title}\n{evidence.text}"))
-    better = judged.scores["supportive"] > before.scores["supportive"]
-    told = beside and anchor.worth >= LEAST and held(left, text)
-    if told or (not left and anchor.worth >= NEARLY and better):
-        note = f"supportive, because one sentence holds {anchor.share:.0%} of its words and all numbers and names"
-        if told:
-            note = "supportive, because the sentence has what was put in beside what stands beside it in the fact"
-        return replace(ruling, verdict="supportive", window=placed, note=f"{note}; else {ruling.note}")
-    return None
+    return replace(ruling, verdict="supportive", note=f"supportive, because {why}; else {ruling.note}")
+
+
+def _moved(ruling: Ruling, anchor: Anchor) -> Ruling:
+    """The ruling on a sentence as one on its passage."""
+    return replace(ruling, window=(ruling.window[0] + anchor.start, ruling.window[1] + anchor.start))

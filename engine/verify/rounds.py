@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.progress import Watch
 from engine.settings import Verification
-from engine.verify.anchor import Anchor, anchors, contested
+from engine.verify.anchor import Anchor, Others, anchors, others
 from engine.verify.anchored_edit import anchored_edit
 from engine.verify.edit import asked_edit
 from engine.verify.event_dates import dated_parts
@@ -49,8 +49,8 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
         watch.step("verdicts and edits", done, len(wanted))
         queries, exchange = asked[done]
         checks, said = checked[done]
-        if task.settings.names_and_numbers and len(beside := _beside(records, records[i].clause)) > 1:
-            given = ". ".join(beside), considered[done], cited[done]
+        if task.settings.names_and_numbers:
+            given = ". ".join(_beside(records, records[i].clause)), considered[done], cited[done]
             checks, sentences[done] = held_together(facts[done], *given, checks, sentences[done])
         iteration = Iteration(
             queries=tuple(queries),
@@ -210,7 +210,7 @@ def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor],
     for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
         dated = _dated(iteration.considered) if task.settings.event_order else ()
-        edit, exchange = _edit(task, fact, evidence, anchor, contested(anchor, near), dated, watch)
+        edit, exchange = _edit(task, fact, evidence, anchor, others(anchor, near, dated), watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None:
@@ -223,8 +223,7 @@ def _edit(
     fact: str,
     evidence: Evidence,
     anchor: Anchor,
-    lacking: frozenset[str],
-    dated: Sequence[str],
+    beside: Others,
     watch: Watch,
 ) -> tuple[Edit | None, Exchange | None]:
     """An edit that was checked again and agrees with the passage; none where editing is switched off."""
@@ -232,7 +231,7 @@ def _edit(
     if not task.settings.edit:
         return None, None
     if tools.editor is None:
-        return anchored_edit(fact, evidence, anchor, lacking, tools.verifier, watch, dated), None
+        return anchored_edit(fact, evidence, anchor, beside, tools.verifier, watch), None
     edit, reply = asked_edit(fact, evidence.text, tools.editor, watch)
     exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence.text}", reply=reply, parsed=edit is not None)
     if edit is None:

@@ -18,7 +18,7 @@ from engine.verify.names import names
 from engine.verify.quantities import months, quantities
 from engine.verify.values import Check, Evidence
 
-PLACED = 2  # numbers, months and names of the clause that are not the fact's: from so many a sentence speaks of it
+PLACED = 2  # numbers, months and names of the clause: from so many a sentence that holds them speaks of it
 _BEFORE = re.compile(r"([\w'’-]+)\s+(?:the\s+)?$")
 
 
@@ -32,7 +32,8 @@ def in_its_place(fact: str, clause: str, sentence: str) -> str:
     """
     lacking, mine = set(missing(clause, sentence)), set(missing(fact, sentence))
     said = {q.text for q in quantities(clause)} | {name for _, _, name in (*names(clause), *months(clause))}
-    if not mine or lacking - mine or len(said - {name for _, _, name in names(fact)} - lacking) < PLACED:
+    kept = [one for one in said if not set(re.findall(r"[\w,.-]+", one)) & lacking]
+    if not mine or lacking - mine or len(kept) < PLACED:
         return ""
     behind = {
         word.group(1).lower(): name
@@ -41,7 +42,7 @@ def in_its_place(fact: str, clause: str, sentence: str) -> str:
     }
     for start, _, name in names(fact):
         word = _BEFORE.search(fact, 0, start)
-        if word and set(re.findall(r"\w+", name)) <= mine:
+        if word and name not in sentence and set(re.findall(r"\w+", name)) & mine:
             return behind.get(word.group(1).lower(), "")
     return ""
 
