@@ -8,7 +8,7 @@ import streamlit as st
 from components.analysis_run import banners
 from components.attribution import floors_line
 from components.diff import word_diff
-from components.html import escape, plain, show, tag
+from components.html import escape, plain, show, tag, visible
 from components.style import diverging, sequential
 from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
@@ -64,7 +64,7 @@ def _filled(found: AttrRag) -> None:
 def _without_one(found: AttrRag, whole: str) -> None:
     """The answer without each set against the answer from all of them."""
     written = range(len(found.regeneration.ablated))
-    chosen = st.selectbox("Without", written, format_func=lambda j: plain(_label(found, j)), key="attr_rag_without")
+    chosen = st.selectbox("Without", written, format_func=lambda j: visible(_label(found, j)), key="attr_rag_without")
     if chosen is None:
         return
     text = found.regeneration.ablated[chosen].text

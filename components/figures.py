@@ -7,7 +7,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 import streamlit as st
 
-from components.html import plain, visible
+from components.html import chart_text, plain
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL
 from engine.evaluate.values import Axis, Figure, Series
 
@@ -48,7 +48,7 @@ def drawn(figure: Figure) -> go.Figure:
     for number, series in enumerate(figure.series):
         draw(chart, series, number, figure)
     chart.update_layout(
-        title={"text": visible(figure.title), "font": {"size": 14}},
+        title={"text": chart_text(figure.title), "font": {"size": 14}},
         height=380,
         margin={"l": 10, "r": 10, "t": 44, "b": 10},
         xaxis={"title": _named(figure.x)},
@@ -63,19 +63,23 @@ def drawn(figure: Figure) -> go.Figure:
 
 
 def _named(axis: Axis) -> str:
-    return visible(f"{axis.name} ({axis.unit})" if axis.unit else axis.name)
+    return chart_text(f"{axis.name} ({axis.unit})" if axis.unit else axis.name)
 
 
 def _common(series: Series, number: int, **more: object) -> dict[str, object]:
     """What every trace has: name, data, colour, the cases behind its points, and its value axis."""
     return {
-        "name": visible(series.name),
-        "x": list(series.x),
+        "name": chart_text(series.name),
+        "x": _places(series),
         "y": list(series.y),
         "customdata": [[case] for case in series.cases] or None,
         "yaxis": "y2" if series.side == "right" else "y",
         **more,
     }
+
+
+def _places(series: Series) -> list[float | str]:
+    return [chart_text(x) if isinstance(x, str) else x for x in series.x]
 
 
 def _interval(series: Series) -> dict[str, object] | None:
@@ -129,7 +133,7 @@ def _histogram(chart: go.Figure, series: Series, number: int, figure: Figure) ->
     if counted:
         chart.add_bar(**_common(series, number, marker=marker))
     else:
-        chart.add_histogram(x=list(series.x), name=visible(series.name), marker=marker, opacity=0.75)
+        chart.add_histogram(x=_places(series), name=chart_text(series.name), marker=marker, opacity=0.75)
 
 
 def _contour(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
@@ -139,7 +143,7 @@ def _contour(chart: go.Figure, series: Series, number: int, figure: Figure) -> N
             x=list(series.x),
             y=list(series.y),
             z=[list(row) for row in series.z],
-            name=visible(series.name),
+            name=chart_text(series.name),
             colorscale=SCALE,
             contours={"showlabels": True, "start": 0.1, "end": 0.9, "size": 0.1},
             line={"width": 1},
@@ -150,7 +154,7 @@ def _contour(chart: go.Figure, series: Series, number: int, figure: Figure) -> N
         chart.add_scatter(**_common(series, number, mode="lines", line={"dash": "dash", "color": "#7a7a7a"}))
     else:
         marker = {"symbol": MARKS[number % len(MARKS)], "size": 11, "color": COLOURS[number % len(COLOURS)]}
-        text = [visible(series.name)] * len(series.x)
+        text = [chart_text(series.name)] * len(series.x)
         chart.add_scatter(
             **_common(series, number, mode="markers+text", text=text, textposition="top center", marker=marker),
             error_y=_interval(series),

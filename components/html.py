@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 
@@ -9,19 +10,21 @@ import streamlit as st
 
 from engine.cases.markup import escape, tag, visible
 
-__all__ = ["cell", "chips", "escape", "plain", "show", "tag", "visible"]
+__all__ = ["cell", "chart_text", "chips", "escape", "plain", "show", "tag", "visible"]
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 _NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?").fullmatch
-_ICON = re.compile(r"(?<=:)(?=[\w/\\+-]+:)")
+# Between these two signs stands what makes an icon, a web address or a mail address.
+_JOINT = re.compile(r"(?<=:)(?=[\w/\\+-]+:|//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
     """Text for a Streamlit element that reads Markdown (messages, captions, labels): every mark is taken as a sign.
 
-    A word joiner keeps `:name:` from becoming an icon, which Streamlit draws after the marks are read.
+    Icons and links of bare addresses are made after the marks are read, so that no backslash stops them: a word joiner
+    does, which takes no room. An address reads as it was written and leads nowhere.
     """
-    return _ICON.sub("\u2060", _MARKS.sub(r"\\\g<0>", " ".join(visible(text).split())))
+    return _JOINT.sub("\u2060", _MARKS.sub(r"\\\g<0>", " ".join(visible(text).split())))
 
 
 def cell(text: str) -> str:
@@ -31,6 +34,15 @@ def cell(text: str) -> str:
     ("'=1+1", '-0.5')
     """
     return visible(f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER(text) else text)
+
+
+def chart_text(text: str) -> str:
+    """Text for a title, name or tick of a chart: Plotly reads tags there, a link among them, and these entities.
+
+    >>> chart_text('<a href="http://a.b">1 & 2</a>')
+    '&lt;a href="http://a.b"&gt;1 &amp; 2&lt;/a&gt;'
+    """
+    return html.escape(visible(text), quote=False)
 
 
 def chips(values: Sequence[tuple[str, str]], kind: str = "chip") -> str:

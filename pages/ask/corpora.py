@@ -46,7 +46,8 @@ def watch_ingest() -> None:
     if run is None or not run.running:
         st.rerun()
     share = min(1.0, run.done / run.total) if run.total else 0.0
-    st.progress(share, text=f"{run.stage or 'starting'} {run.done:,} of {run.total:,}" if run.total else run.stage)
+    stage = plain(run.stage)
+    st.progress(share, text=f"{stage or 'starting'} {run.done:,} of {run.total:,}" if run.total else stage)
     if st.button("Cancel", key="cancel_ingest", disabled=run.cancelling):
         run.stop()
         st.rerun(scope="fragment")

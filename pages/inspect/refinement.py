@@ -227,5 +227,5 @@ elif stored is not None:
         right.caption(cost_before(names, report, gate))
         if run is not None and run.problem:
             draw = st.info if run.was_cancelled else st.error
-            draw(run.problem)
+            draw(plain(run.problem))
         tabs(case, review, report, names, gate, settings_for(chosen.temperature))

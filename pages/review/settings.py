@@ -116,7 +116,7 @@ def machine() -> None:
         "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
         "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in hosts()) or "none, unless one is named",
     }
-    st.table(pd.DataFrame({"value": {key: str(value) for key, value in rows.items()}}))
+    st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}))
     with st.expander("Versions"):
         st.json(package_versions())
 

@@ -126,14 +126,14 @@ def test_a_hostile_file_name_and_a_hostile_error_are_told_as_text(app, hostile, 
     settled(watched)
     watched.get_by_text("Add documents").click()
     watched.get_by_role("textbox", name="Corpus").fill("notes")
-    name = "![cat](http:attack.invalid) **bold** :red[x].exe"
+    name = "![cat](http:attack.invalid) www.attack.invalid login@attack.invalid **bold** :red[x].exe"
     watched.locator("input[type=file]").first.set_input_files(
         {"name": name, "mimeType": "text/plain", "buffer": HTML["overlay"].encode()}
     )
     watched.get_by_role("button", name="Add", exact=True).click()
-    expect(watched.get_by_text("![cat](http:attack.invalid) **bold** :red[x].exe is of no known format")).to_be_visible(
-        timeout=300_000
-    )  # a fresh server reads its samples first
+    expect(
+        watched.get_by_text(re.compile(r"login\W?@attack.invalid \*\*bold\*\* :red\[x\].exe is of no known format"))
+    ).to_be_visible(timeout=300_000)  # a fresh server reads its samples first
     served = Replies(f"![cat](http://attack.invalid/error.png) {LINE}", status=400)
     watched.goto(f"{app.url}/settings")
     settled(watched)

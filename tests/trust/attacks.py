@@ -27,9 +27,12 @@ HTML = {
     "page": f'<base href="http://{HOST}/"><meta http-equiv="refresh" content="0;url=http://{HOST}/meta">',
     "address": f'<a href="javascript:{RAN}" style="{COVER}">Continue</a>',
 }
+# What a reader of Markdown makes a link of without being told.
+ADDRESSES = f"http://{HOST}/bare HTTPS://{HOST}/upper www.{HOST} (Www.{HOST}/x) login@{HOST} mailto:login@{HOST}"
 MARKDOWN = {
     "image": f"![cat](http://{HOST}/markdown.png) ![dog][d]\n\n[d]: http://{HOST}/reference.png",
-    "link": f"[Continue](javascript:{RAN}) [Log in](http://{HOST}/login) <http://{HOST}/auto> http://{HOST}/bare",
+    "link": f"[Continue](javascript:{RAN}) [Log in](http://{HOST}/login) <http://{HOST}/auto>",
+    "addresses": ADDRESSES,
     "marks": "# Signed off :red[**by the auditor**] :material/verified: `code` ~~no~~ | a | b |\n|---|---|\n| 1 | 2 |",
 }
 LATEX = {
@@ -60,5 +63,7 @@ FORMULAS = (
 GROUPS = {"html": HTML, "markdown": MARKDOWN, "latex": LATEX, "characters": CHARACTERS, "injection": INJECTION}
 TEXTS = {f"{group}, {name}": text for group, attacks in GROUPS.items() for name, text in attacks.items()}
 ALL = "\n\n".join(TEXTS.values())
-LINE = " ".join((HTML["handlers"], HTML["overlay"], "![cat](http://attack.invalid/line.png)", CHARACTERS["zero width"]))
+LINE = " ".join(
+    (HTML["handlers"], HTML["overlay"], f"![cat](http://{HOST}/line.png)", ADDRESSES, CHARACTERS["zero width"])
+)
 LONG_LINE = "W" * 2**20

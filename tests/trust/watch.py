@@ -25,10 +25,12 @@ LAYOUT = """() => {
   }
   const never = '.attack-cover, [onerror], [onload], [ontoggle], iframe, object, base, meta[http-equiv=refresh]';
   for (const e of document.querySelectorAll(never)) found.push('element ' + e.outerHTML.slice(0, 200));
-  for (const e of document.querySelectorAll('a[href]'))
-    // An address that is shown as what it is may be a link: nothing is asked before somebody clicks on it.
-    if (/^javascript:|attack\\.invalid/i.test(e.href) && e.textContent !== e.getAttribute('href'))
+  // What leads elsewhere, in HTML or in a chart: a page, a report and their texts have no such link of their own.
+  for (const e of document.querySelectorAll('a[*|href]')) {
+    const to = new URL(e.href.baseVal ?? e.href, location);
+    if (to.hostname !== location.hostname || !['http:', 'https:', 'file:'].includes(to.protocol))
       found.push('link ' + e.outerHTML.slice(0, 200));
+  }
   for (const e of document.querySelectorAll('img[src], source, link[href], form[action]'))
     if (/attack\\.invalid/.test(e.outerHTML)) found.push('element ' + e.outerHTML.slice(0, 200));
   for (const e of document.querySelectorAll('.katex')) found.push('mathematics ' + e.outerHTML.slice(0, 200));
