@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,7 +17,8 @@ from engine.refine.values import WITH_ANSWER
 from engine.statistics import holm
 
 
-class Score(NamedTuple):
+@dataclass(frozen=True)
+class Score:
     """A score of an answer: its field, what it is called, unit, direction, and what no answer counts as."""
 
     field: str
