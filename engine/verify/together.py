@@ -40,11 +40,9 @@ def in_its_place(fact: str, clause: str, sentence: str) -> str:
         for start, _, name in names(sentence)
         if name not in clause and (word := _BEFORE.search(sentence, 0, start))
     }
-    for start, _, name in names(fact):
-        word = _BEFORE.search(fact, 0, start)
-        if word and name not in sentence and set(re.findall(r"\w+", name)) & mine:
-            return behind.get(word.group(1).lower(), "")
-    return ""
+    gone = [start for start, _, name in names(fact) if name not in sentence and set(re.findall(r"\w+", name)) & mine]
+    words = [word.group(1).lower() for start in gone if (word := _BEFORE.search(fact, 0, start))]
+    return next((behind[word] for word in words if word in behind), "")
 
 
 def held_together(
