@@ -58,9 +58,11 @@ def held_together(
     `clause` is all that the clause's facts say. That sentence's passage alone then asks for an edit: whatever bears the
     fact out speaks of something else.
     """
-    best = next(iter(anchors(clause, considered, cited)), None)
     borne_out = any(check.ruling.verdict == "supportive" for check in checks)
-    if best is None or not borne_out or best.evidence not in {check.evidence for check in checks}:
+    if not borne_out or not any(_BEFORE.search(fact, 0, start) for start, _, _ in names(fact)):
+        return checks, near
+    best = (near if clause == fact else anchors(clause, considered, cited))[0]
+    if best.evidence not in {check.evidence for check in checks}:
         return checks, near
     passage = considered[best.evidence]
     found = in_its_place(fact, clause, f"{passage.title}\n{passage.text[best.start : best.end]}")
