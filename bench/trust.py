@@ -31,7 +31,7 @@ SUITES = {
     "bad files and inputs": ("tests/trust/test_bad_input.py", "tests/trust/test_fuzz_loaders.py"),
     "load": ("tests/trust/test_load.py",),
     "faults": ("tests/trust/test_faults.py", "tests/engine/corpus/test_kill.py", "tests/engine/corpus/test_index.py"),
-    "access": ("tests/trust/test_access.py", "tests/engine/test_offline.py"),
+    "access": ("tests/trust/test_access.py", "tests/browser/test_login.py", "tests/engine/test_offline.py"),
     "supply chain": ("tests/trust/test_supply_chain.py",),
 }
 TRIALS, LONG_TRIALS = 1_000, 20_000
