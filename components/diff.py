@@ -72,8 +72,8 @@ def _row(passage: Aligned, methods: Sequence[str]) -> dict[str, object]:
     row: dict[str, object] = {
         "passage": cell(passage.title),
         "match": passage.match,
-        "left": "" if passage.left is None else str(passage.left),
-        "right": "" if passage.right is None else str(passage.right),
+        "left": "–" if passage.left is None else str(passage.left),
+        "right": "–" if passage.right is None else str(passage.right),
         "cited left": passage.cited[0],
         "cited right": passage.cited[1],
     }

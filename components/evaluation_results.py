@@ -28,9 +28,12 @@ PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "ref
 def table_view(table: Table, *, key: str) -> None:
     """A table that can be sorted, its notes, and its downloads."""
     st.markdown(f"**{plain(caption(table))}**")
-    st.dataframe(frame(table), hide_index=True, key=key)
+    if table.rows:
+        st.dataframe(frame(table), hide_index=True, key=key)
     for note in table.notes:
         st.caption(plain(note))
+    if not table.rows:
+        return
     columns = st.columns([1, 1, 1, 5])
     for column, (label, (ending, write)) in zip(columns, DOWNLOADS.items(), strict=False):
         column.download_button(

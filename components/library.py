@@ -11,6 +11,7 @@ from components.html import cell, escape, show, tag, visible
 from engine.cases.query import SORTS, CaseRow, Query
 from engine.cases.review import STATUSES
 
+MOST_ROWS = 11  # more are scrolled
 SORT_NAMES = {"updated": "last change", "created": "first saved"}
 
 
@@ -75,7 +76,7 @@ def case_table(rows: Sequence[CaseRow], *, key: str) -> list[str]:
     picked = st.dataframe(
         table,
         hide_index=True,
-        height=min(420, 38 + 35 * len(rows)),
+        height="content" if len(rows) <= MOST_ROWS else 420,
         key=key,
         on_select="rerun",
         selection_mode="multi-row",

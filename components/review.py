@@ -16,7 +16,7 @@ from engine.text import counted
 from engine.types import Case
 
 Add = Callable[[Draft], None]
-KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Verdict of your own"}
+KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
 
 
 def review_status(review: Review, chain: Chain, author: str, add: Add, *, key: str) -> None:

@@ -56,12 +56,14 @@ def _scale(
     bar += "".join(tag("span", class_="gw-dot", style=f"left:{_place(dot, ends):.1f}%") for dot in dots)
     if tick is not None:
         bar += tag("span", class_="gw-tick", style=f"left:{_place(tick, ends):.1f}%", title=f"threshold {tick:.2f}")
-    labels = tag("span", escape(f"{ends[0]:g} {left}".strip())) + tag("span", escape(f"{ends[1]:g} {right}".strip()))
+    labels = tag("span", escape(f"{ends[0]:.3g} {left}".strip())) + tag(
+        "span", escape(f"{ends[1]:.3g} {right}".strip())
+    )
     if tick is not None:
         labels += tag(
             "span", escape(f"threshold {tick:.2f}"), class_="gw-under", style=f"left:{_place(tick, ends):.1f}%"
         )
-    label = f"{name} {figure:.2f} on a scale from {ends[0]:g} to {ends[1]:g}"
+    label = f"{name} {figure:.2f} on a scale from {ends[0]:.3g} to {ends[1]:.3g}"
     drawn = tag("div", bar, class_="gw-bar", role="img", aria_label=label)
     return tag("div", title + drawn + tag("div", labels, class_="gw-ends"), class_="gw-scale")
 
@@ -104,12 +106,12 @@ def flag_table(flags: Flags, case: Case) -> None:
 
 def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
     passage = case.passages[flag.number - 1]
-    label = {True: "relevant", False: "not relevant", None: ""}[flag.relevant]
+    label = {True: "relevant", False: "not relevant", None: "not marked"}[flag.relevant]
     cells = (
         f"{flag.times} of {counted(tokens, 'token')}",
-        "high" if flag.high else "",
+        "high" if flag.high else "no",
         label,
-        "flagged" if flag.flagged else "",
+        "flagged" if flag.flagged else "no",
     )
     name = tag("th", escape(f"{flag.number} · {passage.title or passage.document}"), scope="row")
     return tag("tr", name + "".join(tag("td", escape(cell), class_="gw-text") for cell in cells))

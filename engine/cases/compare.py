@@ -20,6 +20,7 @@ from engine.types import Analysis, Attribution, Case, Passage, Stamp, Value
 
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")
+NO_VERDICT = "no verdict"
 
 
 class Difference(Value, frozen=True):
@@ -107,12 +108,12 @@ def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     """Model, revision, settings, seed and versions that are not the same."""
     sides = [dict(leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS})) for s in (left, right)]
     names = dict.fromkeys((*sides[0], *sides[1]))
-    rows = [(name, sides[0].get(name), sides[1].get(name)) for name in names]
-    return tuple(Difference(name=name, left=_told(a), right=_told(b)) for name, a, b in rows if a != b)
+    rows = [(name, *(_told(side.get(name)) for side in sides)) for name in names]
+    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
 
 
 def _told(value: Any) -> str:
-    return "" if value is None else str(value)
+    return "not set" if value in (None, "") else str(value)
 
 
 def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int | None, int | None, str]]:
@@ -195,7 +196,7 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
     sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
     sides[0]["refused"], sides[1]["refused"] = str(left.answer.refused), str(right.answer.refused)
     names = dict.fromkeys((*sides[0], *sides[1]))
-    rows = [(name, sides[0].get(name, ""), sides[1].get(name, "")) for name in names]
+    rows = [(name, *(side.get(name, NO_VERDICT) for side in sides)) for name in names]
     return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -59,7 +60,8 @@ def heading(column: Column) -> str:
 def caption(table: Table) -> str:
     """Title, what it redraws, and what one n is."""
     shows = f" After {table.shows}." if table.shows else ""
-    return f"{table.title}.{shows} n = {table.n:,} {table.unit}."
+    unit = re.sub(r"s\b", "", table.unit, count=1) if table.n == 1 else table.unit
+    return f"{table.title}.{shows} n = {table.n:,} {unit}."
 
 
 def to_csv(table: Table) -> str:

@@ -49,7 +49,7 @@ def test_settings_that_differ_stand_on_top_and_times_do_not():
     left = full_case()
     stamp = msgspec.structs.replace(left.stamp, settings={"k": 5}, created="2030", seed=7)
     differences = compare_cases(left, msgspec.structs.replace(left, stamp=stamp)).settings
-    assert [(d.name, d.left, d.right) for d in differences] == [("settings.k", "3", "5"), ("seed", "", "7")]
+    assert [(d.name, d.left, d.right) for d in differences] == [("settings.k", "3", "5"), ("seed", "not set", "7")]
 
 
 def test_attribution_of_two_cases_is_on_one_scale():
@@ -75,5 +75,5 @@ def test_verdicts_that_changed_are_listed_with_the_reviewers_own():
     found = compare_cases(left, right, None, review).verdicts
     assert [(d.name, d.left, d.right) for d in found] == [
         ("The sky is blue.", "supportive", "irrelevant"),
-        ("review of fact:1", "", "supportive"),
+        ("review of fact:1", "no verdict", "supportive"),
     ]

@@ -43,6 +43,7 @@ def test_json_comes_back_as_it_was():
 
 def test_markdown_says_n_unit_and_direction_and_lets_no_markup_through():
     text = to_markdown(TABLE)
+    assert "n = 1 question." in to_markdown(msgspec.structs.replace(TABLE, n=1))
     assert "n = 12 questions" in text and "score_1 (share) ↑" in text and "0.500 [0.250, 0.750]" in text
     assert "<b>" not in text and "\\|x" in text and "2 failed." in text
     assert text.count("\n|") == 4
