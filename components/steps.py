@@ -19,9 +19,19 @@ def _card(name: str, step: Step | None, current: bool) -> str:
     if step is None:
         kind, note = ("gw-now", "running") if current else ("", "waiting")
     else:
-        counts = ", ".join(f"{value:,.0f} {unit}" for unit, value in step.counts.items())
+        counts = ", ".join(map(_count, step.counts.items()))
         kind, note = "gw-done", f"{duration(step.seconds)}{' · ' if counts else ''}{counts}"
     return tag("div", tag("b", escape(name)) + escape(note), class_=f"gw-stepcard {kind}".strip())
+
+
+def _count(named: tuple[str, float]) -> str:
+    """A count with its noun, which is stored as a plural.
+
+    >>> _count(("citations", 1)), _count(("kept", 2))
+    ('1 citation', '2 kept')
+    """
+    unit, value = named
+    return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}"
 
 
 def duration(seconds: float) -> str:

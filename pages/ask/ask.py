@@ -71,6 +71,7 @@ def finish(run: Run[Case]) -> None:
         st.error(plain(run.problem))
     else:
         state.forget_run("ask")
+        st.rerun()  # the case picker, drawn before, shows the new case
 
 
 def writers() -> list[str]:

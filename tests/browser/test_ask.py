@@ -50,6 +50,8 @@ def test_asking_streams_a_cited_answer_into_a_new_case(app, page):
     expect(answer_of(page).locator("button.cite").first).to_be_visible()
     assert "case=" in page.url
     assert page.url != before
+    picker = page.get_by_test_id("stSidebar").get_by_role("combobox")
+    expect(picker).to_have_value(re.compile("Which solvent extracts caffeine"))
 
 
 def test_an_empty_question_says_what_to_do(app, page):
