@@ -15,7 +15,8 @@ from itertools import pairwise
 from engine.models.alignment import stem
 from engine.text import STOP_WORDS, sentences
 from engine.verify.names import NEGATIONS, names
-from engine.verify.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
+from engine.verify.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities
+from engine.verify.rivals import rival
 from engine.word_pairs import ANTONYMS
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")

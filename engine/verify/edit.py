@@ -19,7 +19,8 @@ from engine.text import content_words, sentences
 from engine.types import Prompt, Segment
 from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.gaps import missing
-from engine.verify.quantities import holds, quantities, rival
+from engine.verify.quantities import holds, quantities
+from engine.verify.rivals import rival
 from engine.verify.values import Change, Edit, Ruling
 
 FOCUS = 60  # words of evidence that an edit may draw on

@@ -16,7 +16,6 @@ from engine.models.alignment import NUMBER_WORDS, stem
 from engine.text import content_words, sentences
 from engine.verify.quantities import MONTHS, dates
 
-LEAST = 3  # words of an event from which it is known again
 TOLD = 0.6  # share of an event's words that a part of a sentence must hold to speak of it
 _PART = re.compile(r"[,;:]\s")
 _YEAR = re.compile(r"\s*,?\s*(\d{4})\b")
@@ -42,9 +41,12 @@ def dated(text: str) -> date | None:
         return None
 
 
-def days_between(left: str, right: str, parts: Sequence[str]) -> int | None:
-    """Days from the event `left` to the event `right` by their own dates or those of `parts`; None where not known."""
-    spots = [_told(event, parts) for event in (left, right)]
+def days_between(left: str, right: str, parts: Sequence[str], least: int = 1) -> int | None:
+    """Days from the event `left` to the event `right` by their own dates or those of `parts`; None where not known.
+
+    An event of fewer than `least` words is not known again.
+    """
+    spots = [_told(event, parts, least) for event in (left, right)]
     days = [dated(event) or (dated(spot) if spot else None) for event, spot in zip((left, right), spots, strict=True)]
     if days[0] is None or days[1] is None or (spots[0] == spots[1] and not (dated(left) or dated(right))):
         return None
@@ -84,7 +86,7 @@ def dated_parts(text: str, title: str = "") -> tuple[str, ...]:
     return tuple(part for part in (title, *parts) if dates(part))
 
 
-def _told(event: str, parts: Sequence[str]) -> str | None:
+def _told(event: str, parts: Sequence[str], least: int = 1) -> str | None:
     """The part that holds most of the event's words, at least `TOLD` of them; None where such parts differ on the day.
 
     >>> _told("the old corn fair", ["the old corn fair of 2 May", "the old corn fair of 3 May"]) is None
@@ -95,7 +97,7 @@ def _told(event: str, parts: Sequence[str]) -> str | None:
     most = max(shared, default=0)
     best = [part for part, count in zip(parts, shared, strict=True) if count == most]
     agreed = len({dated(part) for part in best}) == 1
-    return best[0] if len(asked) >= LEAST and agreed and most >= TOLD * len(asked) else None
+    return best[0] if len(asked) >= least and agreed and most >= TOLD * len(asked) else None
 
 
 def _stems(text: str) -> set[str]:

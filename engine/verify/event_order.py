@@ -35,6 +35,7 @@ _OPENING = re.compile(
 _MEASURE = re.compile(r"\b(?:shortly|soon|immediately|directly|right|just|(?:[a-z]+|\d{1,3}) (?:day|week)s?)\s+$")
 _BREAK = re.compile(r"[,;:()]\s")
 _PRONOUN = re.compile(r"\s*(?:it|this|that|these|those|them)\b", re.IGNORECASE)
+KNOWN = 3  # words of an event from which another passage is known to speak of it
 _SHARED = 2  # words that both sides together must share
 
 
@@ -111,7 +112,7 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
     """
     for mine in orders(fact):
         said = agrees(mine, passage)
-        days = (days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere)) or 0
+        days = days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere, KNOWN) or 0
         if said is False or (said is None and days and (days > 0) != mine.first):
             return replace(mine, days=0 if said is False else days)
     return None

@@ -40,8 +40,6 @@ _AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _LIMITS = frozenset(
     map(stem, ("limit", "threshold", "line", "minimum", "maximum", "cap", "ceiling", "floor", "criterion", "boundary"))
 )
-_MISCOPIED = 1.5  # what it says for a number that the other is it with digits swapped or one digit changed
-_SPELLED_TO = 12  # numbers up to it are written in words or digits
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
     (">=", r"at least|no less than|no fewer than|not less than|not under|not below|a minimum of|since"),
@@ -165,42 +163,6 @@ def near(text: str, start: int, end: int, words: int = 6) -> frozenset[str]:
     left = _AROUND.findall(text[max(0, start - 12 * words) : start])[-words:]
     right = _AROUND.findall(text[end : end + 12 * words])[:words]
     return frozenset(stem(w.lower()) for w in (*left, *right) if w.lower() not in STOP_WORDS)
-
-
-def rival(mine: Quantity, theirs: list[Quantity]) -> list[Quantity]:
-    """The numbers of the evidence that could be the one `mine` speaks of, most likely first."""
-    kin = ({"", "ordinal"}, {"", "%"}, {"", "money"})
-    alike = [q for q in theirs if q.unit == mine.unit or any({q.unit, mine.unit} <= pair for pair in kin)]
-    alike = [
-        q for q in alike if q.text[0].isdigit() == mine.text[0].isdigit() or max(q.value, mine.value) <= _SPELLED_TO
-    ]
-    return sorted(alike, key=lambda q: -_likeness(mine, q))
-
-
-def _likeness(mine: Quantity, other: Quantity) -> float:
-    distance = abs(math.log(max(mine.value, 1e-3)) - math.log(max(other.value, 1e-3)))
-    same = (other.unit == mine.unit) + 0.5 * (_shape(other.text) == _shape(mine.text))
-    close = len(mine.near & other.near) + 0.7 * len(mine.said & other.beside) + len(mine.before & other.before)
-    same += _MISCOPIED * _miscopied(mine.text, other.text)
-    return close + same - min(distance, 6.0) * (0.5 if mine.comparison else 0.3)
-
-
-def _miscopied(text: str, other: str) -> bool:
-    """Are the digits those of the other number in another order, or is one of three and more another digit.
-
-    >>> _miscopied("604,000", "640,000"), _miscopied("450", "480"), _miscopied("15", "18")
-    (True, True, False)
-    """
-    mine, theirs = (re.sub(r"\D", "", one) for one in (text, other))
-    if len(mine) != len(theirs) or mine == theirs:
-        return False
-    swapped = sorted(mine) == sorted(theirs)
-    return swapped or (len(mine) > 2 and sum(a != b for a, b in zip(mine, theirs, strict=True)) == 1)
-
-
-def _shape(text: str) -> str:
-    """How a number is written: "113,650" and "103,850" alike."""
-    return re.sub(r"\d", "0", text)
 
 
 def holds(mine: Quantity, other: Quantity) -> bool:
