@@ -121,14 +121,18 @@ def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float, few: 
             notes.append(f"{name} failed: {type(error).__name__}: {str(error)[:200]}.")
         embedding.requires_grad_(False)
         print(rows[-1:], flush=True)
-    notes.append(
-        f"captum LLMAttribution by default was measured on {FEW_TOKENS} of {len(answer)} tokens and 2 of {count + 1} "
+    return rows, [*notes, *captum_notes(count, len(answer), few)]
+
+
+def captum_notes(count: int, length: int, few: int) -> list[str]:
+    """What of captum was measured in part, with `count` passages and an answer of `length` tokens."""
+    default = (
+        f"captum LLMAttribution by default was measured on {FEW_TOKENS} of {length} tokens and 2 of {count + 1} "
         "evaluations and scaled linearly; its cost grows faster, so its row is a lower bound. Under transformers 5 its "
         "values are wrong as well (the cached prompt is repeated); forward_in_tokens=False is exact."
     )
-    if few < len(answer):
-        notes.append(
-            f"captum LLMGradientAttribution and inseq go token by token: {few} of {len(answer)} were measured and "
-            "scaled linearly."
-        )
-    return rows, notes
+    scaled = (
+        f"captum LLMGradientAttribution and inseq go token by token: {few} of {length} were measured and scaled "
+        "linearly."
+    )
+    return [default, scaled] if few < length else [default]
