@@ -16,7 +16,7 @@ from engine.evaluate.plan import Plan, estimate, plan, prepare
 from engine.evaluate.pools import Pool, Threads
 from engine.evaluate.run import Control, Run, check_folder, ordered
 from engine.evaluate.studies import study_of
-from engine.evaluate.tables import FORMATS, to_markdown
+from engine.evaluate.tables import FORMATS, as_text, to_markdown
 from engine.evaluate.tools import Tools
 from engine.evaluate.values import Estimate, Failure, Results, Row, Unit
 from engine.evaluate.workers import Processes
@@ -186,11 +186,12 @@ def report_head(evaluation: Evaluation) -> str:
     """What was run on what, what failed, was left out or switched off, and where it departs from the paper."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
+    model, verifier, judge, data = map(as_text, (config.model, config.verifier, config.judge or "none", config.data))
     lines = [
         f"# {study.title}",
         "",
-        f"After {', '.join(manifest.shows)}. Model {config.model}, verifier {config.verifier},"
-        f" judge {config.judge or 'none'}; {config.data}; seeds {', '.join(map(str, config.seeds))}.",
+        f"After {', '.join(manifest.shows)}. Model {model}, verifier {verifier},"
+        f" judge {judge}; {data}; seeds {', '.join(map(str, config.seeds))}.",
         "",
         f"{len(evaluation.rows)} of {len(manifest.units)} units have run, {len(failed)} failed,"
         f" {sum(row.unparsed for row in evaluation.rows)} replies could not be read.",
@@ -204,4 +205,4 @@ def report_head(evaluation: Evaluation) -> str:
 
 
 def _listed(title: str, said: Sequence[str]) -> list[str]:
-    return [f"{title}:", *(f"- {' '.join(line.split())}" for line in said), ""] if said else []
+    return [f"{title}:", *(f"- {as_text(line)}" for line in said), ""] if said else []

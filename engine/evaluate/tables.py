@@ -7,14 +7,13 @@ came from data sets and models is escaped for each.
 from __future__ import annotations
 
 import csv
-import html
 import io
 import re
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from engine.cases.markup import visible
+from engine.cases.report.markdown import escaped
 from engine.evaluate.values import Cell, Column, Measure, Table
 
 ARROWS = {"": "", "higher": "↑", "lower": "↓"}
@@ -94,16 +93,21 @@ def _safe(cell: Cell) -> object:
 
 def to_markdown(table: Table) -> str:
     """A GitHub table under its caption, with its notes."""
-    lines = [f"**{_md(caption(table))}**", ""]
-    lines.append(f"| {' | '.join(_md(heading(column)) for column in table.columns)} |")
+    lines = [f"**{as_text(caption(table))}**", ""]
+    lines.append(f"| {' | '.join(as_text(heading(column)) for column in table.columns)} |")
     lines.append(f"| {' | '.join('---' for _ in table.columns)} |")
-    lines += [f"| {' | '.join(_md(rounded(cell)) for cell in row)} |" for row in table.rows]
-    lines += ["", *(f"{_md(note)}  " for note in table.notes)] if table.notes else []
+    lines += [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in table.rows]
+    lines += ["", *(f"{as_text(note)}  " for note in table.notes)] if table.notes else []
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _md(text: str) -> str:
-    return html.escape(visible(text), quote=False).replace("|", "\\|").replace("\n", " ")
+def _cell(cell: Cell) -> str:
+    return as_text(cell) if isinstance(cell, str) else rounded(cell)
+
+
+def as_text(text: str) -> str:
+    """A line that a Markdown renderer shows as it is."""
+    return escaped(" ".join(text.split()))
 
 
 def to_latex(table: Table) -> str:

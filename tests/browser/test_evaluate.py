@@ -14,7 +14,7 @@ from engine.cases.store import CaseStore
 from engine.evaluate.as_toml import as_toml
 from engine.evaluate.config import Config
 from engine.evaluate.evaluate import Manifest
-from engine.evaluate.values import Estimate, Row, Unit
+from engine.evaluate.values import Estimate, Failure, Row, Unit
 
 LONG = 400_000  # milliseconds: a busy machine
 
@@ -36,7 +36,7 @@ def test_the_cost_comes_before_the_start(app, page, look):
 
 
 def test_a_point_opens_its_case_by_link(app, page, look):
-    _finished_run(app.home, "fabricated")
+    finished_run(app.home, "fabricated")
     page.goto(f"{app.url}/evaluate?run=fabricated")
     expect(page.get_by_text("needed by example")).to_be_visible(timeout=LONG)
     points = page.locator(".js-plotly-plot").last.locator(".scatterlayer .points path")
@@ -84,7 +84,7 @@ def saved(page, button):
 
 
 def test_tables_come_down_in_three_forms_and_a_line_opens_its_case(app, page):
-    _finished_run(app.home, "taken-away", cases="line")
+    finished_run(app.home, "taken-away", cases="line")
     page.goto(f"{app.url}/evaluate?run=taken-away")
     expect(page.get_by_text("Choose a line to open its case.")).to_be_visible(timeout=LONG)
     forms = [page.locator(f".st-key-table_taken-away_by_depth_{form} button") for form in ("csv", "tex", "md")]
@@ -103,14 +103,19 @@ def test_tables_come_down_in_three_forms_and_a_line_opens_its_case(app, page):
     page.wait_for_url("**/attribution?case=line-1*", timeout=LONG)
 
 
-def _finished_run(home, name, cases="attr-rag-chunks"):
-    """A run of three units as it lies on the disk, with the library's first case as the case of each."""
+def finished_run(home, name, cases="attr-rag-chunks", said=""):
+    """A run of three units as it lies on the disk, with the library's first case as the case of each.
+
+    `said` is put wherever a run keeps words of others: ids, the data's name, why a value is missing or a unit failed.
+    """
     folder = home / "evaluations" / name
     (folder / "cases").mkdir(parents=True)
     store = CaseStore(home / "cases.sqlite")
     case = store.load(store.rows(limit=1)[0].id)
-    config = Config(study="attr-rag-chunks", data="bench-chemistry", methods=("top-10",), model="reader")
-    units = tuple(Unit(example=f"q{i}", method="top-10", seed=1337) for i in range(3))
+    config = Config(
+        study="attr-rag-chunks", data=said or "bench-chemistry", methods=("top-10",), model=said or "reader"
+    )
+    units = tuple(Unit(example=f"{said}q{i}", method="top-10", seed=1337) for i in range(3))
     rows = []
     for number, unit in enumerate(units):
         case_name = f"{cases}-{number}"
@@ -119,15 +124,22 @@ def _finished_run(home, name, cases="attr-rag-chunks"):
         )
         values = {"needed": number + 1, "gold": 2, "found": 1, "recall": 0.5, "density": 0.2, "rouge_l": 0.3 * number}
         rows.append(Row(unit=unit, state="done", values=values, case=case_name))
+    if said:
+        failed = Unit(example=f"{said}q3", method="top-10", seed=1337)
+        units = (*units, failed)
+        rows.append(Row(unit=failed, state="failed", failure=Failure(type=said, message=said)))
+        rows[0] = msgspec.structs.replace(
+            rows[0], values={**rows[0].values, "rouge_l": None}, missing={"rouge_l": said}
+        )
     manifest = Manifest(
         study=config.study,
         shows=(),
         config="",
-        data="",
+        data=said,
         units=units,
-        left_out={},
-        off=(),
-        departures=(),
+        left_out={said: 3} if said else {},
+        off=(said,) if said else (),
+        departures=(said,) if said else (),
         cost=Estimate(),
         versions={},
     )

@@ -10,6 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 from playwright.sync_api import expect
 
+from tests.browser.test_evaluate import finished_run
 from tests.browser.test_every_page import settle
 from tests.trust.attacks import ALL, HTML, LINE
 from tests.trust.hostile import CORPUS, SETTINGS, hostile_case, ingest_attacks, long_case
@@ -102,6 +103,24 @@ def test_nor_on_any_page_in_any_look_nor_with_lines_of_a_megabyte(app, hostile, 
         for name in ALL_PAGES:
             assert visit(watched, app, name, case) == [], (kind, name)
             look(watched, f"hostile_{kind}_{name or 'ask'}_{watched.viewport_size['width']}")
+
+
+@pytest.mark.parametrize("page", LOOKS, indirect=True, ids=["light", "dark"])
+def test_an_evaluation_of_hostile_examples_is_told_as_text(app, hostile, watched, look):
+    name = f"attacked-{watched.viewport_size['width']}"
+    finished_run(app.home, name, cases=name, said=ALL)
+    watched.goto(f"{app.url}/evaluate?run={name}")
+    settled(watched)
+    expect(watched.get_by_test_id("stMain")).to_contain_text(ATTACKED)
+    assert open_all(watched) == []
+    look(watched, f"hostile_{name}")
+    with watched.expect_download() as waiting:
+        watched.get_by_role("button", name="Everything as Markdown").click()
+    text = waiting.value.path().read_text(encoding="utf-8")
+    shown = app.home / f"{name}.html"
+    shown.write_text(READER + MarkdownIt("commonmark", {"html": True}).enable("table").render(text), encoding="utf-8")
+    watched.goto(shown.as_uri())
+    assert watched.watcher.left_behind() == []
 
 
 def test_a_hostile_reply_is_streamed_and_kept_as_text(app, hostile, watched, look):

@@ -35,7 +35,32 @@ class _Page:
 
 def extract(data: bytes, name: str) -> tuple[str, tuple[Section, ...], str]:
     """(text, sections, title) of a DOCX; raise `FileError` for a damaged, macro-bearing or exploding one."""
-    document = _open(data, name)
+    from docx.opc.exceptions import OpcError
+    from lxml.etree import LxmlError
+
+    try:
+        return _read(_open(data, name))
+    except FileError:
+        raise
+    # A part or a target that is missing is None to the library, which trips over it.
+    except (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED) as error:
+        raise FileError(
+            f"{name} is damaged, protected or no DOCX file. Open it in an editor and save it anew."
+        ) from error
+
+
+def _open(data: bytes, name: str) -> Any:
+    """The document; raise `FileError` for one that carries macros or explodes."""
+    from docx import Document
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        check_zip(archive, name)
+        if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
+            raise FileError(f"{name} carries macros and is not opened. Save it as a .docx without macros.")
+    return Document(io.BytesIO(data))
+
+
+def _read(document: Any) -> tuple[str, tuple[Section, ...], str]:
     from docx.table import Table
 
     page = _Page()
@@ -46,26 +71,6 @@ def extract(data: bytes, name: str) -> tuple[str, tuple[Section, ...], str]:
             _add_paragraph(page, item)
     title = str(document.core_properties.title or "").strip()
     return "".join(page.parts), tuple(page.sections), title or (page.sections[0].title if page.sections else "")
-
-
-def _open(data: bytes, name: str) -> Any:
-    """The document, or a `FileError`."""
-    from docx import Document
-    from docx.opc.exceptions import OpcError
-    from lxml.etree import LxmlError
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            check_zip(archive, name)
-            if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
-                raise FileError(f"{name} carries macros and is not opened. Save it as a .docx without macros.")
-        return Document(io.BytesIO(data))
-    except FileError:
-        raise
-    except (OpcError, LxmlError, *DAMAGED) as error:
-        raise FileError(
-            f"{name} is damaged, protected or no DOCX file. Open it in an editor and save it anew."
-        ) from error
 
 
 def _add_paragraph(page: _Page, paragraph: Paragraph) -> None:

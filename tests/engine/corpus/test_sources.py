@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -60,10 +61,21 @@ def test_docx_in_page_order_with_sections_and_numbers() -> None:
     assert document.title == "Salt"
 
 
+def without_targets() -> bytes:
+    """A DOCX whose relations lead nowhere."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(docx_bytes())) as whole, zipfile.ZipFile(out, "w") as broken:
+        for member in whole.namelist():
+            data = whole.read(member)
+            broken.writestr(member, re.sub(rb' Target="[^"]*"', b"", data) if member.endswith(".rels") else data)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
         (docx_bytes()[:400], "damaged"),
+        (without_targets(), "damaged"),
         (zip_bytes({"a.txt": b"no word file"}), "damaged"),
         (with_member(docx_bytes(), "word/vbaProject.bin", b"x"), "macros"),
         (with_member(docx_bytes(), "word/media/x.bin", b"0" * 60_000_000), "unpacks to far more"),

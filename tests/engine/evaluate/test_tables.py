@@ -3,6 +3,7 @@ import io
 
 import msgspec
 import pytest
+from markdown_it import MarkdownIt
 
 from engine.errors import InputError
 from engine.evaluate.config import CONFIGS, Config, Limit, departures, parse_config, presets, read_config
@@ -44,8 +45,9 @@ def test_json_comes_back_as_it_was():
 def test_markdown_says_n_unit_and_direction_and_lets_no_markup_through():
     text = to_markdown(TABLE)
     assert "n = 1 question." in to_markdown(msgspec.structs.replace(TABLE, n=1))
-    assert "n = 12 questions" in text and "score_1 (share) ↑" in text and "0.500 [0.250, 0.750]" in text
-    assert "<b>" not in text and "\\|x" in text and "2 failed." in text
+    assert "n = 12 questions" in text and "score\\_1 (share) ↑" in text and "0.500 [0.250, 0.750]" in text
+    assert "\\<b\\>" in text and "<b>" not in MarkdownIt("commonmark", {"html": True}).render(text)
+    assert "\\|x" in text and "2 failed." in text
     assert text.count("\n|") == 4
 
 
