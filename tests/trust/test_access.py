@@ -72,6 +72,7 @@ def review(port: int, **proxy) -> Page:
     """The Cases page of somebody who comes through a proxy."""
     session = Session(port, f"case={FIRST_CASE}", **proxy)
     try:
+        session.wait(lambda page: "Question" in page.widgets)  # a fresh server looks at its samples first
         return session.open("cases")
     finally:
         session.close()
