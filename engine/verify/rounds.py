@@ -49,7 +49,7 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
         watch.step("verdicts and edits", done, len(wanted))
         queries, exchange = asked[done]
         checks, said = checked[done]
-        if task.settings.names_and_numbers:
+        if task.settings.names_and_numbers and task.tools.measured:
             given = ". ".join(_beside(records, records[i].clause)), considered[done], cited[done]
             checks, sentences[done] = held_together(facts[done], *given, checks, sentences[done])
         iteration = Iteration(
@@ -115,7 +115,7 @@ def _checks(
             ruling, exchange = ask_verdict(fact, text, task.answer, tools.judge, watch)
             asked.append(ruling)
             exchanges.append(exchange)
-    own = judge(pairs, tools.verifier, watch) if tools.judge is None or tools.both else []
+    own = judge(pairs, tools.verifier, watch) if tools.measured else []
     if own:
         spots = [
             ({a.evidence: a for a in near}[i], _dated(seen))
@@ -236,7 +236,7 @@ def _edit(
     exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence.text}", reply=reply, parsed=edit is not None)
     if edit is None:
         return None, exchange
-    if tools.judge is not None and not tools.both:
+    if tools.judge is not None and not tools.measured:
         ruling = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch)[0]
     else:
         ruling = judge([(edit.after, evidence.text)], tools.verifier, watch)[0]

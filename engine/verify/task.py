@@ -23,6 +23,11 @@ class Tools:
     expander: Writer | None = None
     both: bool = False
 
+    @property
+    def measured(self) -> bool:
+        """Whether the entailment model's verdicts count; guards stand beside it alone, never over a language model."""
+        return self.judge is None or self.both
+
 
 @dataclass(frozen=True)
 class Task:

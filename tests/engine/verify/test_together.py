@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from engine.models.scripted import ScriptedWriter
 from engine.settings import Verification
+from engine.verify.task import Tools
 from engine.verify.together import in_its_place
+from tests.engine.verify.scripted import WordVerifier
 from tests.engine.verify.test_are import run
 
 SAID = "The sum arrived on Monday 8 April from Quill Freight."
@@ -53,3 +56,10 @@ def test_a_clause_that_names_too_little_beside_is_not_held_against_a_sentence():
     fact, sentence = "It came from Ann Berg", "On Monday the sum of EUR 5 came from Bo Lund"
     assert in_its_place(fact, "The sum came on Monday from Ann Berg", sentence) == ""
     assert in_its_place(fact, "EUR 5 came on 8 April from Ann Berg", f"{sentence} on 8 April") == "Bo Lund"
+
+
+def test_a_language_models_verdict_is_never_turned():
+    tools = Tools(WordVerifier(), judge=ScriptedWriter(lambda _: "So it says.\nagrees"))
+    record = run(SAID, (OTHER, RIGHT), CASE, tools)
+    assert [outcome for _, outcome in outcomes(record)] == ["supported", "supported"]
+    assert not record.edits
