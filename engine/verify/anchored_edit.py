@@ -59,7 +59,8 @@ def anchored_edit(
         ruling = _moved(Ruling.of(judged[best], verifier), anchor)
     else:
         better = judged[best].scores["supportive"] > before.scores["supportive"]
-        why = grounds(fact, chosen, evidence, anchor, others, better)
+        alike = [change for change, text in zip(candidates, texts, strict=True) if text == texts[best]]
+        why = next(filter(None, (grounds(fact, one, evidence, anchor, others, better) for one in alike)), "")
         if not why:
             return None
         ruling = _moved(_beside(judged[best], why, verifier), anchor)

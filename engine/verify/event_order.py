@@ -44,6 +44,7 @@ _TRAILING = re.compile(
 )
 _BREAK = re.compile(r"[,;:()]\s")
 _JOINT = re.compile(r"[.,;:]\s+|\s+and\s+")
+_BARE = re.compile(r"(?:(?:the|a) )?(?:very )?(?:next )?(?:day|week|month|year)", re.IGNORECASE)
 _PRONOUN = re.compile(r"\s*(?:it|this|that|these|those|them)\b", re.IGNORECASE)
 KNOWN = 3  # words of an event from which another passage is known to speak of it
 _SHARED = 2  # words that both sides together must share
@@ -88,7 +89,7 @@ def _inside(text: str, begin: int, stop: int) -> list[Order]:
         said = _beside(left), _BREAK.split(right)[0]
         if not stems(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
             said = (_BREAK.split(right)[1:] or [""])[0], said[1]
-        if stems(said[1]):
+        if stems(said[1]) and not (_BARE.fullmatch(left) and _PRONOUN.match(right)):  # "the day after that, it rained"
             found.append(_order(match.span(), first, said))
     return found
 
