@@ -10,6 +10,7 @@ from engine.types import Passage, Prompt, Segment
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}
 REFUSAL = "The passages do not say."
+_HERE = "\ue000"
 
 
 def passage_segments(passages: Sequence[Passage]) -> tuple[Segment, ...]:
@@ -18,6 +19,17 @@ def passage_segments(passages: Sequence[Passage]) -> tuple[Segment, ...]:
         Segment(kind="passage", text=fill("passage", number=number, text=passage.text), number=number)
         for number, passage in enumerate(passages, start=1)
     )
+
+
+def passage_body(segment: Segment) -> tuple[int, str]:
+    """Where in a passage segment the passage's own text starts, and that text, without the template around it.
+
+    >>> passage_body(Segment(kind="passage", text=fill("passage", number=2, text="a"), number=2))
+    (13, 'a')
+    """
+    before, _, after = fill("passage", number=segment.number or 0, text=_HERE).partition(_HERE)
+    start = len(before) if segment.text.startswith(before) else 0
+    return start, segment.text[start:].removesuffix(after)
 
 
 def build_prompt(

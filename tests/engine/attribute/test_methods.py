@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from engine.answer.citations import annotate
+from engine.answer.prompt import passage_body
 from engine.attribute.agreement import agreement
 from engine.attribute.attention import value_weighted_attention
-from engine.attribute.floors import cut_to_words, numerical_floor, passage_body, placebo_prompts
+from engine.attribute.floors import cut_to_words, numerical_floor, placebo_prompts
 from engine.attribute.input_x_gradient import inputs_of
 from engine.attribute.occlusion import occlusion
 from engine.attribute.positions import places
@@ -153,12 +154,12 @@ def test_an_effect_at_the_floor_is_not_used():
 
 def test_placebos_are_cut_to_the_median_length_and_get_a_free_number():
     prompt = tiny_prompt(3)
-    bodies = [passage_body(s) for s in prompt.segments if s.kind == "passage"]
+    bodies = [passage_body(s)[1] for s in prompt.segments if s.kind == "passage"]
     assert bodies == [p.text for p in passages(3)]
     changed = placebo_prompts(prompt, ["one two three four five six seven eight nine ten eleven"] * 3, seed=1)
     for other in changed:
         assert other.without({4}) == prompt
-        body = next(passage_body(s) for s in other.segments if s.number == 4)
+        body = next(passage_body(s)[1] for s in other.segments if s.number == 4)
         assert body == "one two three four five six seven"
     assert len({other.numbers for other in placebo_prompts(prompt, ["x"] * 12, seed=1)}) > 1
     assert cut_to_words("a, b. c", 2) == "a, b"
