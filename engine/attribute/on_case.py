@@ -154,7 +154,8 @@ def method_of(
 ) -> Analysis:
     """Any registered method over the case's passages, for the whole answer and each sentence."""
     prompt, answer, notes = subject(case, model, settings)
-    found: Attribution = registry.method(method).attribute(model, prompt, answer, answer_spans(answer), watch)
+    attribute = registry.method(method, settings.gradient).attribute
+    found = attribute(model, prompt, answer, answer_spans(answer), watch)
     extra = {"gradient": settings.gradient.to_dict()}
     return analysis_of(case, model, settings, method, _with_notes(found, notes), extra)
 

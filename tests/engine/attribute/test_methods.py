@@ -16,12 +16,13 @@ from engine.attribute.floors import cut_to_words, numerical_floor, placebo_promp
 from engine.attribute.input_x_gradient import inputs_of
 from engine.attribute.occlusion import occlusion
 from engine.attribute.positions import places
-from engine.attribute.registry import BUILT_IN, Method, method, methods, register, unregister
+from engine.attribute.registry import Method, built_in, method, methods, register, unregister
 from engine.attribute.spans import content_mask, fact_spans, first_content_tokens, span_mask, spans_mask
 from engine.attribute.used_supports import quadrant, used_supports
 from engine.errors import AttributionError, InputError
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
+from engine.settings import Gradient
 from engine.types import Attribution
 from tests.tiny import KINDS, passages, tiny_config, tiny_model, tiny_prompt
 
@@ -73,14 +74,14 @@ def whole_attention(module, row):
     return total
 
 
-@pytest.mark.parametrize("built_in", BUILT_IN, ids=lambda m: m.name)
-def test_every_method_scores_the_same_passages_for_the_same_spans(built_in):
+@pytest.mark.parametrize("method", built_in(Gradient()), ids=lambda m: m.name)
+def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
     answer = an_answer(model)
-    result = built_in.attribute(model, prompt, answer, [(0, len(TEXT)), *answer.sentences], None)
+    result = method.attribute(model, prompt, answer, [(0, len(TEXT)), *answer.sentences], None)
     assert result.sources == ((1,), (2,), (3,))
     assert np.array(result.scores).shape == (3, 3)
-    assert result.unit == built_in.unit
+    assert result.unit == method.unit
     assert np.array(result.scores)[1:].sum(axis=0) == pytest.approx(result.scores[0], rel=1e-3)
 
 
