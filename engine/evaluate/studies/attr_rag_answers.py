@@ -58,9 +58,7 @@ def _baseline(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
     write, last = _writing(tools, unit, watch)
-    found = rag_baselines(
-        example.question, [hit.passage for hit in hits], tools.reranker, write, (depth,), watch, (method,)
-    )
+    found = rag_baselines(example.question, hits, tools.reranker, write, (depth,), watch, (method,))
     return case_of(example, found[0].passages, last[0], hits=hits), {}
 
 

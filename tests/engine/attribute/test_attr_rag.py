@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from engine.answer.citations import annotate
 from engine.attribute.attr_rag import answers_needed, attr_rag, keeping_numbers, scored_by, with_drops
@@ -14,8 +15,9 @@ from engine.attribute.scorer import answer_for, banner
 from engine.errors import AttributionError, Cancelled
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.progress import Watch
+from engine.retrieve.rerank import rerank
 from engine.settings import Selection
-from engine.types import Answer, ChunkSet, Passage
+from engine.types import Answer, ChunkSet, Hit, Passage
 
 
 class LetterEmbedder:
@@ -200,7 +202,7 @@ class LengthReranker:
 
 
 def test_baselines_are_vanilla_and_re_ranked_at_each_depth():
-    pool = [passage("a"), passage("bbbb"), passage("cc")]
+    pool = [Hit(passage=passage(name), score=1.0) for name in ("a", "bbbb", "cc")]
     rows = rag_baselines("q", pool, LengthReranker(), lambda q, p: Answer(text="|".join(x.document for x in p)), (1, 2))
     assert [(r.method, r.k, r.answer.text) for r in rows] == [
         ("vanilla", 1, "a"),
@@ -208,6 +210,20 @@ def test_baselines_are_vanilla_and_re_ranked_at_each_depth():
         ("re-ranked", 1, "bbbb"),
         ("re-ranked", 2, "bbbb|cc"),
     ]
+
+
+def test_the_re_ranked_baseline_reads_what_attr_rags_re_ranking_reads():
+    titled = [replace(passage(name), title=f"On_{name}") for name in ("a", "b")]
+    seen = []
+
+    class Keeping(LengthReranker):
+        def rank_scores(self, question, texts):
+            seen.append(list(texts))
+            return super().rank_scores(question, texts)
+
+    rag_baselines("q", [Hit(passage=p, score=1.0) for p in titled], Keeping(), lambda q, p: Answer(text=""), (1,))
+    rerank("q", [ChunkSet(passages=(p,), text=p.text, score=1.0) for p in titled], Keeping())
+    assert seen[0] == seen[1] == ["On a\n\na says a.", "On b\n\nb says b."]
 
 
 def test_the_winner_is_what_most_metrics_favour():
