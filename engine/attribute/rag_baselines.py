@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.attribute.regeneration import Write, similarities
+from engine.attribute.regeneration import Answering, similarities
 from engine.metrics import bleu
 from engine.models.protocols import Embedder, Reranker
 from engine.progress import Watch
@@ -31,7 +31,7 @@ def rag_baselines(
     question: str,
     retrieved: Sequence[Hit],
     reranker: Reranker,
-    write: Write,
+    write: Answering,
     depths: Sequence[int] = DEPTHS,
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,

@@ -22,8 +22,8 @@ from engine.models.protocols import Embedder
 from engine.progress import Watch
 from engine.types import Answer, Passage, Value
 
-Write = Callable[[str, Sequence[Passage]], Answer]
-"""Any writer: the quoting reader, a local model, a server."""
+Answering = Callable[[str, Sequence[Passage]], Answer]
+"""(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 METRICS = ("cosine", *LEXICAL)
 PLACEBOS = 3  # unrelated passages inserted for the floor; METHODS section 0
@@ -66,7 +66,7 @@ def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder | None) -
 def regenerate(
     question: str,
     sources: Sequence[Sequence[Passage]],
-    write: Write,
+    write: Answering,
     embedder: Embedder | None,
     *,
     placebos: Sequence[Passage] = (),

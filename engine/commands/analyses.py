@@ -80,7 +80,7 @@ def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, nam
 
 def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: Watch) -> Attribution:
     """Alpha of each passage by regeneration: mean over the six metrics, whole answer."""
-    write = bench.writer(model.name)
+    write = bench.writer(model.name, scored.passages)
     sources = [(passage,) for passage in scored.passages]
     result = regenerate(
         scored.record.question, sources, lambda q, p: write(q, p, None, watch).answer, bench.embedder, watch=watch
