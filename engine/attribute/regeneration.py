@@ -10,7 +10,6 @@ substance changed: A_full written a second time, and with each of three unrelate
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -104,7 +103,7 @@ def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: i
 def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None, placebos: int) -> Regeneration:
     full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
     floor_alphas = alphas(full, repeats, embedder)
-    notes: list[Any] = []
+    notes: list[str] = []
     if len(ablated) < sources:
         notes.append(f"Stopped after {len(ablated)} of {sources} sources.")
     if placebos < PLACEBOS:
