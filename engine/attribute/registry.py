@@ -36,13 +36,17 @@ GROUP = "groundwork.attribution"
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table: name, function, unit of its scores, what the model must be able to do, one sentence."""
+    """One row of the table: name, function, unit of its scores, what the model must be able to do, one sentence.
+
+    `explain` gives the relevance of every input token where the method has one: `attribute` before the sums.
+    """
 
     name: str
     attribute: Attribute
     unit: str
     needs: Literal["score", "gradients"] = "gradients"
     about: str = ""
+    explain: Callable[..., Relevance] | None = None
 
 
 def _occlusion(
@@ -51,7 +55,7 @@ def _occlusion(
     return occlusion(model, prompt, answer, spans=spans, floors=False, watch=watch)
 
 
-def _summed(explain: Callable[..., Relevance]) -> Attribute:
+def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
     """A method over tokens as one over passages: sums over each passage's tokens."""
 
     def attribute(
@@ -60,7 +64,7 @@ def _summed(explain: Callable[..., Relevance]) -> Attribute:
         relevance = explain(model, prompt, answer, spans=spans, watch=watch)
         return passage_attribution(relevance, model.encode(prompt))
 
-    return attribute
+    return Method(name, attribute, unit, about=about, explain=explain)
 
 
 def built_in(how: Gradient) -> tuple[Method, ...]:
@@ -69,13 +73,13 @@ def built_in(how: Gradient) -> tuple[Method, ...]:
     integrated = partial(integrated_gradients, target=how.target, steps=how.integrated_steps)
     return (
         Method("occlusion", _occlusion, "nats", "score", "Drop of the answer's log-probability without the passage."),
-        Method("input x gradient", _summed(gradient), how.target, about="First-order effect of every input token."),
-        Method("integrated gradients", _summed(integrated), how.target, about="Gradients along a path from zero."),
-        Method(
+        _of_tokens("input x gradient", gradient, how.target, "First-order effect of every input token."),
+        _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
+        _of_tokens(
             "value-weighted attention",
-            _summed(value_weighted_attention),
+            value_weighted_attention,
             "attention x value norm",
-            about="Where the attention goes, weighted by what it carries; never negative.",
+            "Where the attention goes, weighted by what it carries; never negative.",
         ),
     )
 

@@ -23,16 +23,18 @@ def eager_attention(module: Any) -> Iterator[None]:
 
 
 @contextmanager
-def summed_otherwise(model: Any, tokens: int) -> Iterator[None]:
+def summed_otherwise(model: Any, tokens: int, *, graph: bool = False) -> Iterator[None]:
     """The same quantities by another order of sums, for rows of up to `tokens`: what differs is rounding.
 
-    A model without a module, or without the memory for a layer's attention weights, stays as it is.
+    A model without a module, or without the memory for a layer's attention weights, stays as it is. `graph`: the
+    weights of every layer are kept, for gradients.
     """
     if not hasattr(model, "module"):
         yield
         return
     with model.hold() as module:
-        if weight_bytes(module.config, tokens) > SHARE * free_memory(module.device.type):
+        layers = int(module.config.get_text_config().num_hidden_layers) if graph else 1
+        if layers * weight_bytes(module.config, tokens) > SHARE * free_memory(module.device.type):
             yield
             return
         with eager_attention(module):

@@ -20,6 +20,7 @@ import numpy as np
 from engine.errors import ModelNotFound
 from engine.home import ASSETS
 from engine.models.alignment import clean
+from engine.models.embedder import fast_bfloat16
 from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.verdicts import EVEN, Precision, Threshold, softmax, verdict_note
 from engine.models.windowed import Pairs, WindowedVerifier, in_batches
@@ -51,7 +52,14 @@ class EmbeddedVerifier(WindowedVerifier):
         """Wrap an `EvidenceNetwork` in eval mode."""
         super().__init__(self._read, EMBEDDED, calibration.thresholds, _BATCH)
         self._network, self._tokenizer, self._lock = network, tokenizer, threading.Lock()
+        self._bfloat16 = fast_bfloat16()
         self.calibration = calibration
+
+    def in_other_format(self) -> EmbeddedVerifier:
+        """The same network in float32 where this one multiplies bfloat16, and the other way round."""
+        other = EmbeddedVerifier(self._network, self._tokenizer, self.calibration)
+        other._lock, other._bfloat16 = self._lock, not self._bfloat16
+        return other
 
     def note(self, judged: Judged) -> str:
         """The words that stand beside one of its verdicts (METHODS section 0)."""
@@ -68,11 +76,10 @@ class EmbeddedVerifier(WindowedVerifier):
         """Logits of one batch; bfloat16 where the processor has it."""
         import torch
 
-        from engine.models.embedder import fast_bfloat16
         from engine.models.verifier_network import collate, encode
 
         batch = collate(encode(self._tokenizer, [(clean(claim), clean(evidence)) for claim, evidence in pairs]))
-        with self._lock, torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
+        with self._lock, torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
             logits: Floats = self._network(**batch).float().numpy()
         return logits
 

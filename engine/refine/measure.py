@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.answer.prompt import build_prompt
 from engine.attribute.scorer import answer_for, banner
 from engine.errors import Cancelled, GroundworkError
 from engine.models.protocols import require
@@ -17,6 +18,18 @@ def own_tokens(request: Request, answer: Answer) -> Answer:
     """A with the scorer's token ids: as generated where it wrote A, else its text tokenised once."""
     writer = (request.given_by if request.given is not None else request.writer.name) or "elsewhere"
     return answer_for(request.scores_with, answer, writer, len(request.passages), request.settings.prompting.citations)
+
+
+def sent_for_a(value: Refinement) -> Prompt | None:
+    """A's prompt where A was written in this run."""
+    turns = value.variants["A"].turns if "A" in value.variants else ()
+    return turns[0].prompt if turns else None
+
+
+def scored_prompt(request: Request, value: Refinement) -> Prompt:
+    """The prompt that A answers, as the scorer sees it."""
+    sent = sent_for_a(value) or request.given_prompt
+    return sent or build_prompt(request.question, request.passages, request.settings.prompting)
 
 
 def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:

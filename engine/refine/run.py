@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
-from engine.answer.prompt import build_prompt
 from engine.errors import Cancelled, GroundworkError, InputError, PromptTooLong
 from engine.models.protocols import require
 from engine.progress import Watch
@@ -21,12 +20,12 @@ from engine.refine import gates, signals
 from engine.refine.conditions import Conditions
 from engine.refine.costs import Deadline, metered, watch_until
 from engine.refine.gradient_rows import gradient_rows
-from engine.refine.measure import own_tokens, signals_of
+from engine.refine.measure import own_tokens, scored_prompt, sent_for_a, signals_of
 from engine.refine.outcomes import given, outcome_of, stands, untriggered
 from engine.refine.request import Request, conditions_of, same_run, stamp_for
 from engine.refine.values import WITH_ANSWER, Outcome, Refinement, Signals, Trigger, Turn, Variant
 from engine.refine.variants import VARIANTS, Method
-from engine.types import Answer, Attribution, Prompt
+from engine.types import Answer, Attribution
 
 OnChange = Callable[[Refinement], None]
 
@@ -125,7 +124,7 @@ class _Run:
         tell, turns = self._on_text, list[Turn]()
         conditions = replace(
             self.conditions,
-            prompt=self._prompt(),
+            prompt=sent_for_a(self.value),
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
             watch=watch,
@@ -145,11 +144,6 @@ class _Run:
             problem=said,
         )
 
-    def _prompt(self) -> Prompt | None:
-        """A's prompt where A was written here."""
-        turns = self.value.variants["A"].turns if "A" in self.value.variants else ()
-        return turns[0].prompt if turns else None
-
     def _trigger(self, method: Method) -> Trigger | None:
         if method.rule == "control":
             return None
@@ -167,7 +161,7 @@ class _Run:
 
     def _signals(self) -> None:
         """S1 to S3 of A, and D's threshold; S2 is scored once."""
-        found, shared = signals_of(self.request, self.value, self._scored_prompt(), self.watch)
+        found, shared = signals_of(self.request, self.value, scored_prompt(self.request, self.value), self.watch)
         threshold = signals.overlap_threshold(self.request.history, self.request.settings.refinement)
         if found != self.value.signals or threshold != self.value.threshold:
             self._grow(
@@ -200,12 +194,9 @@ class _Run:
         model = self.request.scores_with
         require(model, "gradients")
         own = own_tokens(self.request, answer)
-        return gradient_rows(model, self._scored_prompt(), own, self.request.settings.gradient, self.watch)
-
-    def _scored_prompt(self) -> Prompt:
-        """The prompt that A answers, as the scorer sees it."""
-        sent = self._prompt() or self.request.given_prompt
-        return sent or build_prompt(self.request.question, self.request.passages, self.request.settings.prompting)
+        return gradient_rows(
+            model, scored_prompt(self.request, self.value), own, self.request.settings.gradient, self.watch
+        )
 
 
 def _attempt(method: Method, conditions: Conditions, deadline: Deadline, seconds: float) -> tuple[Outcome, str] | None:

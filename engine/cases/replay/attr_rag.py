@@ -81,7 +81,7 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
         missing = GONE
         values = {name: value for name, value in values.items() if name not in ("filled", "passages", "answer")}
     if missing:
-        values["regeneration"] = less(values["regeneration"], {"floors", "repeats"})
+        values["regeneration"] = less(values["regeneration"], {"floors", "repeats", "written"})
     if repeating is not None and not repeating.can.score:
         values = less(values, {"logprob"})
     texts = [answer.text for answer in (result.regeneration.full, *result.regeneration.ablated)]

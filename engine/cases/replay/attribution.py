@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from engine.answer.citations import without_markers
+from msgspec.structs import replace
+
 from engine.answer.generate import stamp_of
+from engine.attribute import registry
+from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.on_case import (
     SENTENCES,
     faithfulness_of,
@@ -17,9 +21,18 @@ from engine.attribute.on_case import (
     token_map_of,
     used_supports_of,
 )
-from engine.cases.replay.floors import entailment_floor, token_floor
-from engine.cases.replay.outcome import Kind, Outcome, Tools, less
+from engine.attribute.spans import answer_spans
+from engine.cases.replay.floors import (
+    FLOOR_ROWS,
+    Listening,
+    drop_floor,
+    relevance_floors,
+    rounding,
+    token_floor,
+)
+from engine.cases.replay.outcome import COSTS, Floor, Json, Kind, Outcome, Tools, less
 from engine.errors import GroundworkError
+from engine.models.double import computed_otherwise
 from engine.models.protocols import LanguageModel, require
 from engine.settings import Settings
 from engine.types import Analysis, Case, Passage, Stamp
@@ -75,12 +88,28 @@ def placebos(case: Case, stamp: Stamp, tools: Tools) -> tuple[tuple[Passage, ...
 
 
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
-    again = method_of(case, analysis.kind, model, settings)
-    return Outcome(values=less(again.result), floor=again.result.get("numerical_floor") or 0.0)
+    values = less(method_of(case, analysis.kind, model, settings).result)
+    explain = registry.method(analysis.kind, settings.gradient).explain
+    if explain is None:
+        return Outcome(values=values)
+    prompt, answer, _ = subject(case, model, settings)
+    rows, _ = relevance_floors(explain, model, prompt, answer, answer_spans(answer))
+    floors: dict[str, Floor] = {"scores": rows, "elsewhere": rows}
+    if "delta" in values["details"]:  # a share of what the row explains
+        totals = [
+            abs(sum(row) + rest) for row, rest in zip(values["scores"], values["details"]["elsewhere"], strict=True)
+        ]
+        floors["delta"] = max(floor / total for floor, total in zip(rows, totals, strict=True) if total)
+    return Outcome(values=values, floors=floors)
 
 
 def _map_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
-    return Outcome(values=less(token_map_of(case, model, settings).result))
+    values = less(token_map_of(case, model, settings).result)
+    prompt, answer, _ = subject(case, model, settings)
+    explain = partial(input_x_gradient, target=settings.gradient.target)
+    tokens = values["tokens"][:FLOOR_ROWS]
+    spans, each = relevance_floors(explain, model, prompt, answer, answer_spans(answer), tokens)
+    return Outcome(values=values, floors={"rows": (*spans, each)})
 
 
 def _occlusion_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
@@ -96,33 +125,39 @@ def _occlusion_again(case: Case, analysis: Analysis, model: LanguageModel, setti
         values.pop("placebo_floor", None)
         for name in ("placebo_floor_by_span", "placebo_floor_by_token"):
             values.get("details", {}).pop(name, None)
-    return Outcome(values=values, floor=result.get("numerical_floor") or 0.0, why=missing)
+    prompt, answer, _ = subject(case, model, settings)
+    coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
+    by_token = 2 * token_floor(model, [(coded, ids)])  # a difference of two rows
+    floors: dict[str, Floor] = dict.fromkeys(("per_token", "placebo_floor_by_token"), by_token)
+    return Outcome(values=values, floor=drop_floor(model, coded, ids), why=missing, floors=floors)
 
 
 def _faithfulness_again(
     case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools
 ) -> Outcome:
     prompt, answer, _ = subject(case, model, settings)
+    coded, methods = model.encode(prompt), tuple(analysis.result["rankings"])
+    values = less(faithfulness_of(case, model, settings, methods=methods).result)
     # A probability moves by no more than its logarithm does.
-    floor = token_floor(model, [(model.encode(prompt), [token.id for token in answer.tokens])])
-    methods = tuple(curve["ranking"] for curve in analysis.result["curves"])
-    return Outcome(values=less(faithfulness_of(case, model, settings, methods=methods).result), floor=floor)
+    floor = token_floor(model, [(coded, [token.id for token in answer.tokens])])
+    # Random rankings cost the most and no rounding turns them round.
+    few = replace(settings, faithfulness=replace(settings.faithfulness, rankings=2))
+    with computed_otherwise(model, len(coded.ids) + len(answer.tokens)) as other:
+        again = less(faithfulness_of(case, other, few, methods=methods).result, COSTS | {"random"})
+    return Outcome(values=values, floor=floor, floors=rounding(values, again, floor))
 
 
 def _used_supports_again(
     case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools
 ) -> Outcome:
     found, missing = placebos(case, analysis.stamp, tools)
-    verifier = tools.verifier(str(analysis.stamp.settings.get("verifier", "embedded")))
+    verifier = Listening(tools.verifier(str(analysis.stamp.settings.get("verifier", "embedded"))))
     values = less(used_supports_of(case, model, verifier, settings, placebos=found).result)
     if missing:
         values = less(values, {"floor", "floor_kind", "quadrant"})
     prompt, answer, _ = subject(case, model, settings)
-    pairs = [(without_markers(case.answer.text), passage.text) for passage in case.passages]
-    ids = [token.id for token in answer.tokens]
-    # A score is a sum over the tokens of its span.
-    nats = len(ids) * token_floor(model, [(model.encode(prompt), ids)])
-    return Outcome(values=values, floor=nats, why=missing, floors={"supports": entailment_floor(verifier, pairs)})
+    nats = drop_floor(model, model.encode(prompt), [token.id for token in answer.tokens])
+    return Outcome(values=values, floor=nats, why=missing, floors={"supports": verifier.floor})
 
 
 _Again = Callable[[Case, Analysis, LanguageModel, Settings, Tools], Outcome]
@@ -135,4 +170,11 @@ _AGAIN: dict[str, _Again] = {
     "used x supports": _used_supports_again,
 }
 NAMES = tuple(_AGAIN)
-KIND = Kind(scores_again)
+
+
+def given(result: Json) -> Json:
+    """The names of the rankings that faithfulness was asked of; of other kinds nothing."""
+    return {"rankings": [curve["ranking"] for curve in result["curves"]]} if "curves" in result else {}
+
+
+KIND = Kind(scores_again, given)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from engine.cases.replay.outcome import Outcome
+from engine.cases.replay.outcome import Floor, Outcome
 from engine.types import Value
 from engine.versions import package_versions
 
@@ -63,7 +63,7 @@ def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
     return found
 
 
-def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float, found: list[Number]) -> None:
+def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor, found: list[Number]) -> None:
     if isinstance(stored, dict) and isinstance(replayed, dict):
         for key in [*stored, *(k for k in replayed if k not in stored)]:
             own = outcome.floors.get(key, floor)
@@ -73,11 +73,16 @@ def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float
             said = f"it has {len(replayed)} entries now, {len(stored)} were stored"
             found.append(Number(place=place, status="drifted", why=said))
         for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
-            _walk(f"{place}[{index}]", one, other, outcome, floor, found)
+            _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index), found)
     elif stored is not _ABSENT:
-        found.append(_number(place, stored, replayed, outcome, floor))
+        found.append(_number(place, stored, replayed, outcome, _of_entry(floor, 0)))
     elif replayed not in (None, "", 0, [], {}):
         found.append(Number(place=place, status="drifted", replayed=replayed, why="it was not stored"))
+
+
+def _of_entry(floor: Floor, index: int) -> float:
+    """The floor of an entry of a list; those after the last that was measured have the last one's."""
+    return floor[min(index, len(floor) - 1)] if isinstance(floor, tuple) else floor
 
 
 def _number(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float) -> Number:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.cases.replay.floors import embedding_floor, entailment_floor
+from engine.cases.replay.floors import Listening, embedding_floor
 from engine.cases.replay.outcome import Json, Kind, Outcome, Tools, less
 from engine.cases.replay.retrieval import changed_since
 from engine.corpus.collection import Collection
@@ -44,12 +44,11 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     collection, why = _collection(case, settings, asked["corpus"], tools)
     if why:
         return Outcome(why=why)
-    embedder, verifier = tools.embedder(DEFAULT), tools.verifier(asked["verifier"])
+    embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked["verifier"]))
     sources = Sources(embedder=embedder, case=case.passages, collection=collection)
     record = check_answer(case.question, case.answer.text, sources, Judges(verifier), settings)
-    pairs = [(fact.fact.text, fact.evidence.text) for fact in record.facts if fact.evidence is not None]
     cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
-    most = max(entailment_floor(verifier, pairs), cosines) + ROUNDED
+    most = max(verifier.floor, cosines) + ROUNDED
     return Outcome(values=less(record.to_dict()), floor=most)
 
 

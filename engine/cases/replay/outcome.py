@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from engine.models.verifier import load_entailment
 from engine.types import Analysis, Case, Value
 
 Json = dict[str, Any]
+Floor = float | tuple[float, ...]
 # What a run costs, what it says in words, and how large its rounding was are no results.
 COSTS = frozenset({"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span"})
 
@@ -28,13 +29,13 @@ class Outcome(Value, frozen=True):
     """A part computed again: `values` in the shape of the stored ones, or `why` it could not be.
 
     `floor` is how far a number may move by rounding alone, in the part's own unit; `floors` are those of the numbers
-    under a name, where they have another unit than the rest.
+    under a name, where they have another unit or size than the rest: one, or one for each entry of the list.
     """
 
     values: Any = None
     floor: float = 0.0
     why: str = ""
-    floors: dict[str, float] = {}
+    floors: Mapping[str, Floor] = {}
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,18 @@ What the writer wrote is an input; its prompts are built again and the tokens of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
+from engine.attribute.input_x_gradient import input_x_gradient
 from engine.cases.replay.attribution import differs, settings_of
-from engine.cases.replay.floors import entailment_floor, token_floor
-from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Json, Kind, Outcome, Tools, less
+from engine.cases.replay.floors import Listening, relevance_floors, token_floor
+from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Floor, Json, Kind, Outcome, Tools, less
 from engine.cases.replay.replies import Repeating, Reply
-from engine.models.protocols import Entailment, Floats, LanguageModel
-from engine.progress import Watch
+from engine.models.protocols import LanguageModel
+from engine.refine.measure import own_tokens, scored_prompt
 from engine.refine.report import Report, assessed, request_for
 from engine.refine.request import Request
 from engine.refine.run import refine
@@ -84,8 +85,9 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
         why, values["refinement"] = THRESHOLD, less(values["refinement"], {"threshold"})
     if not repeating.can.score:
         values = less(values, {"logprob"})
-    floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows)}
-    return Outcome(values=values, floor=_nats(request, value), floors=floors, why=why)
+    nats, gradient = _floors(request, value, scorer or model)  # type: ignore[arg-type]
+    floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows), **gradient}
+    return Outcome(values=values, floor=nats, floors=floors, why=why)
 
 
 def _labelled(case: Case, labels: dict[str, bool]) -> Case:
@@ -120,29 +122,21 @@ def _assessed(case: Case, value: Refinement, asked: Json, tools: Tools) -> tuple
         return bare, 0.0
     verifier = Listening(tools.verifier(asked["verifier"]))
     report = assessed(value, case.passages, verifier, replace(bare, verifier=verifier.name))
-    return report, entailment_floor(verifier.verifier, verifier.pairs)
+    return report, verifier.floor
 
 
-class Listening:
-    """A verifier that keeps the pairs it is asked, whose rounding is that of the numbers to be compared."""
-
-    def __init__(self, verifier: Entailment) -> None:
-        self.name, self.judge, self.verifier = verifier.name, verifier.judge, verifier
-        self.pairs: list[tuple[str, str]] = []
-
-    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
-        """What the verifier says."""
-        self.pairs += pairs
-        return self.verifier.entailment(pairs, watch)
-
-
-def _nats(request: Request, value: Refinement) -> float:
-    """The rounding of one token's log-probability under the model that scores."""
-    model, answer = request.scores_with, value.baseline
-    rows = (
-        [(model.encode(t.prompt), [k.id for k in t.reply.tokens]) for t in value.variants["A"].turns] if answer else []
-    )
-    return token_floor(model, [row for row in rows if row[1]]) if model.can.score else 0.0
+def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[float, dict[str, Floor]]:
+    """The rounding of one token's log-probability under the model that scores, and of the gradient rows."""
+    if value.baseline is None or not model.can.score:
+        return 0.0, {}
+    prompt, answer = scored_prompt(request, value), own_tokens(request, value.baseline)
+    nats = token_floor(model, [(model.encode(prompt), [token.id for token in answer.tokens])]) if answer.tokens else 0.0
+    rows = value.gradient
+    if rows is None:
+        return nats, {}
+    explain = partial(input_x_gradient, target=request.settings.gradient.target)
+    whole, each = relevance_floors(explain, model, prompt, answer, rows.spans, rows.details["tokens"])
+    return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 
 
 KIND = Kind(again, given, compared)
