@@ -59,7 +59,7 @@ class Prompting(Value, frozen=True):
 class Occlusion(Value, frozen=True):
     """Teacher-forced and regenerated occlusion."""
 
-    count_citation_markers: bool = False  # METHODS section 0
+    count_citation_markers: bool = False  # in every attribution, flag and curve; METHODS section 0
     placebos: int = 5  # unrelated passages inserted one at a time
     max_sources: int = 60  # above, a surrogate over random ablations stands in
     seed: int = 1337

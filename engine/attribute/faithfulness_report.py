@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -31,7 +32,7 @@ from engine.errors import Cancelled, InputError
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel
 from engine.progress import Watch
-from engine.settings import Faithfulness, Settings
+from engine.settings import Faithfulness, Occlusion, Settings
 from engine.types import Analysis, Answer, Attribution, Case, Prompt, Value
 
 METHODS = ("input x gradient", "occlusion")  # what a report needs anyway
@@ -100,9 +101,13 @@ def faithfulness(
     """
     coded = model.encode(prompt)
     ids = [token.id for token in answer.tokens]
-    explained = content_mask(answer)
-    relevance = input_x_gradient(model, prompt, answer, target=settings.gradient.target, watch=watch)
-    left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, watch=watch)
+    counted = settings.occlusion.count_citation_markers
+    explained = content_mask(answer, count_citation_markers=counted)
+    relevance = input_x_gradient(
+        model, prompt, answer, target=settings.gradient.target, count_citation_markers=counted, watch=watch
+    )
+    own = Occlusion(count_citation_markers=counted)
+    left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, settings=own, watch=watch)
     rankings = {name: _ranking(name, model, prompt, answer, settings, relevance, left_out, watch) for name in methods}
     found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
     by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
@@ -151,9 +156,12 @@ def _further(
     name: str, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None
 ) -> Relevance:
     """Relevance of every input token for the whole answer by one of `FURTHER`."""
+    counted = settings.occlusion.count_citation_markers
     if name == "integrated gradients":
-        how = settings.gradient
-        return integrated_gradients(model, prompt, answer, target=how.target, steps=how.integrated_steps, watch=watch)
+        explain = partial(
+            integrated_gradients, target=settings.gradient.target, steps=settings.gradient.integrated_steps
+        )
+        return explain(model, prompt, answer, count_citation_markers=counted, watch=watch)
     if name == "value-weighted attention":
-        return value_weighted_attention(model, prompt, answer, watch=watch)
+        return value_weighted_attention(model, prompt, answer, count_citation_markers=counted, watch=watch)
     raise InputError(f"There is no ranking of tokens by {name!r}. Choose of: {', '.join((*METHODS, *FURTHER))}.")

@@ -77,7 +77,7 @@ def occlusion_of(
 
     def keep(found: Attribution) -> Analysis:
         extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos]}
-        return analysis_of(case, model, settings, kind, _drawable(found, answer, notes), extra)
+        return analysis_of(case, model, settings, kind, _drawable(found, answer, notes, settings), extra)
 
     try:
         return keep(
@@ -126,7 +126,7 @@ def sentence_occlusion_of(
         starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
         spans = [[n, start - starts[n], end - starts[n]] for n, start, end in found.details["source_spans"]]
         found = replace(found, details={**found.details, "text_spans": spans})
-        return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes), extra)
+        return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes, settings), extra)
 
     try:
         return keep(
@@ -142,10 +142,11 @@ def _with_notes(found: Attribution, notes: tuple[str, ...]) -> dict[str, Any]:
     return replace(found, notes=(*notes, *found.notes)).to_dict()
 
 
-def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...]) -> dict[str, Any]:
+def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> dict[str, Any]:
     """With where the tokens of `per_token` stand: `details["tokens"]` [start, end) and `details["content"]`."""
     tokens = [[token.start, token.end] for token in answer.tokens]
-    details = {**found.details, "tokens": tokens, "content": content_mask(answer).tolist()}
+    content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
+    details = {**found.details, "tokens": tokens, "content": content.tolist()}
     return _with_notes(replace(found, details=details), notes)
 
 
@@ -154,8 +155,9 @@ def method_of(
 ) -> Analysis:
     """Any registered method over the case's passages, for the whole answer and each sentence."""
     prompt, answer, notes = subject(case, model, settings)
-    attribute = registry.method(method, settings.gradient).attribute
-    found = attribute(model, prompt, answer, answer_spans(answer), watch)
+    counted = settings.occlusion.count_citation_markers
+    own = registry.method(method, settings.gradient, count_citation_markers=counted)
+    found = own.attribute(model, prompt, answer, answer_spans(answer), watch)
     extra = {"gradient": settings.gradient.to_dict()}
     return analysis_of(case, model, settings, method, _with_notes(found, notes), extra)
 

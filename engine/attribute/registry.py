@@ -27,7 +27,7 @@ from engine.attribute.spans import Span
 from engine.errors import InputError
 from engine.models.protocols import LanguageModel
 from engine.progress import Watch
-from engine.settings import Gradient
+from engine.settings import Gradient, Occlusion
 from engine.types import Answer, Attribution, Prompt
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
@@ -49,10 +49,13 @@ class Method:
     explain: Callable[..., Relevance] | None = None
 
 
-def _occlusion(
-    model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
-) -> Attribution:
-    return occlusion(model, prompt, answer, spans=spans, floors=False, watch=watch)
+def _left_out(settings: Occlusion) -> Attribute:
+    def attribute(
+        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
+    ) -> Attribution:
+        return occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
+
+    return attribute
 
 
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
@@ -67,17 +70,21 @@ def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: s
     return Method(name, attribute, unit, about=about, explain=explain)
 
 
-def built_in(how: Gradient) -> tuple[Method, ...]:
+def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Method, ...]:
     """The project's own methods; `how` gives the gradient methods their target and steps."""
-    gradient = partial(input_x_gradient, target=how.target)
-    integrated = partial(integrated_gradients, target=how.target, steps=how.integrated_steps)
+    counted = count_citation_markers
+    gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
+    integrated = partial(
+        integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
+    )
+    left_out = _left_out(Occlusion(count_citation_markers=counted))
     return (
-        Method("occlusion", _occlusion, "nats", "score", "Drop of the answer's log-probability without the passage."),
+        Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
         _of_tokens("input x gradient", gradient, how.target, "First-order effect of every input token."),
         _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
         _of_tokens(
             "value-weighted attention",
-            value_weighted_attention,
+            partial(value_weighted_attention, count_citation_markers=counted),
             "attention x value norm",
             "Where the attention goes, weighted by what it carries; never negative.",
         ),
@@ -102,9 +109,10 @@ def unregister(name: str) -> None:
         _registered.pop(name, None)
 
 
-def methods(how: Gradient | None = None) -> tuple[Method, ...]:
+def methods(how: Gradient | None = None, *, count_citation_markers: bool = False) -> tuple[Method, ...]:
     """All methods: the built-in ones as `how` sets them, those of installed packages, those of this process."""
-    return (*built_in(how or Gradient()), *_installed(), *_registered.values())
+    own = built_in(how or Gradient(), count_citation_markers=count_citation_markers)
+    return (*own, *_installed(), *_registered.values())
 
 
 @cache
@@ -113,9 +121,9 @@ def _installed() -> tuple[Method, ...]:
     return tuple(entry.load() for entry in entry_points(group=GROUP))
 
 
-def method(name: str, how: Gradient | None = None) -> Method:
+def method(name: str, how: Gradient | None = None, *, count_citation_markers: bool = False) -> Method:
     """The method named `name` as `how` sets it; `InputError` listing the names there are."""
-    found = {known.name: known for known in methods(how)}
+    found = {known.name: known for known in methods(how, count_citation_markers=count_citation_markers)}
     if name not in found:
         raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
     return found[name]

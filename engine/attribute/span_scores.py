@@ -23,7 +23,8 @@ def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Se
     """
     if len(attribution.per_token) != len(answer.tokens):
         raise AttributionError("This attribution has no score for each token. Run it again for these spans.")
-    content = content_mask(answer)
+    counted = attribution.details.get("content")  # as the attribution counted them
+    content = content_mask(answer) if counted is None else np.asarray(counted, dtype=bool)
     masks = np.stack([spans_mask(answer, stretch) & content for stretch in stretches])
     scores = masks.astype(np.float64) @ np.asarray(attribution.per_token, dtype=np.float64)  # (stretches, sources)
     return replace(

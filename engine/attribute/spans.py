@@ -64,9 +64,10 @@ def span_masks(answer: Answer, spans: Sequence[Span], content: Mask) -> Mask:
     return np.stack([span_mask(answer, span) & content for span in spans])
 
 
-def first_content_tokens(answer: Answer, count: int) -> tuple[int, ...]:
+def first_content_tokens(answer: Answer, count: int, *, count_citation_markers: bool = False) -> tuple[int, ...]:
     """Indices of the first `count` content tokens, which is what the flags look at."""
-    return tuple(int(t) for t in np.flatnonzero(content_mask(answer))[:count])
+    mask = content_mask(answer, count_citation_markers=count_citation_markers)
+    return tuple(int(t) for t in np.flatnonzero(mask)[:count])
 
 
 def fact_spans(answer: Answer, clause: Span, fact: str) -> tuple[Span, ...]:

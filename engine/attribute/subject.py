@@ -31,13 +31,18 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
     return prompt, answer, tuple(filter(None, notes))
 
 
+def markers_stamped(settings: Settings) -> dict[str, Any]:
+    """What a stamp says of citation markers: nothing where they are left out, as in every older stamp."""
+    return {"occlusion": {"count_citation_markers": True}} if settings.occlusion.count_citation_markers else {}
+
+
 def analysis_of(
     case: Case, model: LanguageModel, settings: Settings, kind: str, result: dict[str, Any], extra: dict[str, Any]
 ) -> Analysis:
     """The result under a stamp; an analysis of the same kind by the same model takes its place in the case."""
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
     written = stamp_of(model, settings.prompting, settings.decoding, inputs)
-    stamp: Stamp = replace(written, settings={**written.settings, **extra})
+    stamp: Stamp = replace(written, settings={**written.settings, **markers_stamped(settings), **extra})
     return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp, result=result)
 
 

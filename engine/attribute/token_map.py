@@ -79,7 +79,8 @@ def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Wa
     `Cancelled` carries the analysis of the rows that were done.
     """
     prompt, answer, notes = subject(case, model, settings)
-    content = tuple(int(t) for t in np.flatnonzero(content_mask(answer)))
+    counted = settings.occlusion.count_citation_markers
+    content = tuple(int(t) for t in np.flatnonzero(content_mask(answer, count_citation_markers=counted)))
     coded = model.encode(prompt)
     tokens = content[: token_rows(settings.gradient, len(content), len(coded.ids))]
 
@@ -93,9 +94,19 @@ def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Wa
         extra = {"gradient": settings.gradient.to_dict()}
         return analysis_of(case, model, settings, "token map", result.to_dict(), extra)
 
-    spans, target = answer_spans(answer), settings.gradient.target
     try:
-        return keep(input_x_gradient(model, prompt, answer, spans=spans, tokens=tokens, target=target, watch=watch))
+        return keep(
+            input_x_gradient(
+                model,
+                prompt,
+                answer,
+                spans=answer_spans(answer),
+                tokens=tokens,
+                target=settings.gradient.target,
+                count_citation_markers=counted,
+                watch=watch,
+            )
+        )
     except Cancelled as stopped:
         raise kept(stopped, keep) from stopped
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import Any, TextIO
 
 import click
@@ -60,14 +61,15 @@ class Scored:
 def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, name: str, watch: Watch) -> Attribution:
     """One method on one record; the rows of `COMMANDS`."""
     prompt, answer, spans = scored.prompt, scored.answer, scored.spans
+    counted = bench.settings.occlusion.count_citation_markers
     if name == "occlusion-regenerate":
         return _regenerated(bench, model, scored, watch)
     if name == "input-x-gradient":
-        target, every = bench.settings.gradient.target, range(len(answer.tokens))
-        found = input_x_gradient(model, prompt, answer, spans=spans, tokens=every, target=target, watch=watch)
+        explain = partial(input_x_gradient, target=bench.settings.gradient.target, count_citation_markers=counted)
+        found = explain(model, prompt, answer, spans=spans, tokens=range(len(answer.tokens)), watch=watch)
         return passage_attribution(found, model.encode(prompt))
     if name not in ("occlusion", "keep-one"):
-        method = registry.method(NAMES.get(name, name), bench.settings.gradient)
+        method = registry.method(NAMES.get(name, name), bench.settings.gradient, count_citation_markers=counted)
         return method.attribute(model, prompt, answer, spans, watch)
     settings = bench.settings.occlusion
     if name == "occlusion":

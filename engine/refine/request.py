@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace as changed
 
 from engine.answer.generate import stamp_of
+from engine.attribute.subject import markers_stamped
 from engine.models.protocols import LanguageModel, Writer
 from engine.refine.conditions import TRAINED_HERE, Conditions
 from engine.refine.demonstrations import choose
@@ -110,6 +111,7 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
         "refinement": request.settings.refinement.to_dict(),
         "gradient": request.settings.gradient.to_dict(),
         "given": request.given is not None,
+        **markers_stamped(request.settings),
     }
     # As the library gives it back: JSON knows lists, no tuples.
     return changed(stamp, settings=msgspec.json.decode(msgspec.json.encode({**stamp.settings, **own})))

@@ -194,9 +194,7 @@ class _Run:
         model = self.request.scores_with
         require(model, "gradients")
         own = own_tokens(self.request, answer)
-        return gradient_rows(
-            model, scored_prompt(self.request, self.value), own, self.request.settings.gradient, self.watch
-        )
+        return gradient_rows(model, scored_prompt(self.request, self.value), own, self.request.settings, self.watch)
 
 
 def _attempt(method: Method, conditions: Conditions, deadline: Deadline, seconds: float) -> tuple[Outcome, str] | None:

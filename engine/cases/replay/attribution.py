@@ -89,7 +89,8 @@ def placebos(case: Case, stamp: Stamp, tools: Tools) -> tuple[tuple[Passage, ...
 
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
     values = less(method_of(case, analysis.kind, model, settings).result)
-    explain = registry.method(analysis.kind, settings.gradient).explain
+    counted = settings.occlusion.count_citation_markers
+    explain = registry.method(analysis.kind, settings.gradient, count_citation_markers=counted).explain
     if explain is None:
         return Outcome(values=values)
     prompt, answer, _ = subject(case, model, settings)
@@ -106,7 +107,8 @@ def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings
 def _map_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
     values = less(token_map_of(case, model, settings).result)
     prompt, answer, _ = subject(case, model, settings)
-    explain = partial(input_x_gradient, target=settings.gradient.target)
+    counted = settings.occlusion.count_citation_markers
+    explain = partial(input_x_gradient, target=settings.gradient.target, count_citation_markers=counted)
     tokens = values["tokens"][:FLOOR_ROWS]
     spans, each = relevance_floors(explain, model, prompt, answer, answer_spans(answer), tokens)
     return Outcome(values=values, floors={"rows": (*spans, each)})

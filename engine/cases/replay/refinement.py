@@ -134,7 +134,8 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     rows = value.gradient
     if rows is None:
         return nats, {}
-    explain = partial(input_x_gradient, target=request.settings.gradient.target)
+    counted = request.settings.occlusion.count_citation_markers
+    explain = partial(input_x_gradient, target=request.settings.gradient.target, count_citation_markers=counted)
     whole, each = relevance_floors(explain, model, prompt, answer, rows.spans, rows.details["tokens"])
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 

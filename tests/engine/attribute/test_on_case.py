@@ -25,10 +25,12 @@ from engine.attribute.on_case import (
 )
 from engine.attribute.scorer import SAMPLE_CORPORA, out_of_domain
 from engine.attribute.sentence_occlusion import top_passages
+from engine.attribute.span_scores import span_scores
 from engine.attribute.token_map import concentration_of, flags_of
 from engine.errors import AttributionError, Cancelled
 from engine.progress import Watch
 from engine.records import AuditRecord
+from engine.refine.gradient_rows import gradient_rows
 from engine.samples import SAMPLES
 from engine.settings import Settings
 from engine.types import Answer, Attribution, Case, ChunkSet, Stamp
@@ -214,3 +216,29 @@ def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
     assert result["random"]["n"] == 4
     assert all(-1 <= curve["abpc"] <= 1 for curve in result["curves"])
     assert result["forwards"] > 0
+
+
+def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(model):
+    """METHODS section 0: maps, method rows, curves and the rows that flags stand on, and the stamp says so."""
+    asked, case = Settings().apply(["occlusion.count_citation_markers=true", "faithfulness.rankings=2"]), make_case()
+    prompt, answer, _ = subject(case, model, asked)
+    counted = input_x_gradient(model, prompt, answer, count_citation_markers=True)
+    table = passage_attribution(counted, model.encode(prompt)).scores[0]
+    drawn = token_map_of(case, model, asked)
+    assert TokenMap.from_dict(drawn.result).passage_rows()[0] == pytest.approx(table)
+    assert list(drawn.result["tokens"]) == list(range(len(answer.tokens)))
+    assert drawn.stamp.settings["occlusion"] == {"count_citation_markers": True}
+    assert "occlusion" not in token_map_of(case, model, Settings()).stamp.settings
+    for name in ("input x gradient", "integrated gradients", "value-weighted attention", "occlusion"):
+        scores = method_of(case, name, model, asked).result["scores"][0]
+        assert scores != method_of(case, name, model, Settings()).result["scores"][0]
+        assert name != "input x gradient" or scores == pytest.approx(table)
+    few = Settings().apply(["faithfulness.rankings=2"])
+    curves, plain = (faithfulness_of(case, model, settings).result["curves"] for settings in (asked, few))
+    assert all(one["morf"][0] != other["morf"][0] for one, other in zip(curves, plain, strict=True))
+    rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
+    assert list(rows.details["tokens"]) == list(range(len(answer.tokens)))
+    assert rows.scores[0] == pytest.approx(table)
+    stretch = [((0, len(ANSWER)),)]
+    stored = Attribution.from_dict(occlusion_of(case, model, asked).result)
+    assert span_scores(stored, answer, stretch).scores[0] == pytest.approx(stored.scores[0])
