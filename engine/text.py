@@ -172,7 +172,12 @@ def _initial(token: str, previous: str, starter: bool) -> bool:
     return not starter and previous.lower() not in _LETTER_LABELS and not previous[-1:].isdigit()
 
 
-_CITATION = re.compile(r"\[(?:cite_)?\d+(?:\s*[,;]\s*(?:cite_)?\d+)*\]")
+# Citation markers by style: "[cite_1, cite_2]" (GaRAGe), "[1; 3]" (ALCE); a number of four digits is a year.
+CITATION = {
+    "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
+    "alce": re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"),
+}
+ANY_CITATION = re.compile(rf"(?:{CITATION['garage'].pattern})|(?:{CITATION['alce'].pattern})", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_TO_TWELVE.split())}
@@ -213,7 +218,7 @@ def content_words(text: str) -> tuple[str, ...]:
     >>> content_words("The 1,200 mL flask, cooled twice [cite_2], took Two hours.")
     ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
     """
-    bare = (_strip(word) for word in _CITATION.sub(" ", text).lower().split())
+    bare = (_strip(word) for word in ANY_CITATION.sub(" ", text).lower().split())
     return tuple(normal_number(word) for word in bare if word and word.replace("’", "'") not in STOP_WORDS)
 
 

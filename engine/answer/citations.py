@@ -14,16 +14,10 @@ from typing import Literal
 import msgspec
 
 from engine.answer.prompt import REFUSAL
-from engine.text import sentences
+from engine.text import ANY_CITATION, CITATION, sentences
 from engine.types import Answer, Citation
 
 Style = Literal["garage", "alce"]
-
-_MARKER = {
-    "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
-    "alce": re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"),
-}
-_ANY_MARKER = re.compile(rf"(?:{_MARKER['garage'].pattern})|(?:{_MARKER['alce'].pattern})", re.IGNORECASE)
 
 
 def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple[Citation, ...]:
@@ -34,7 +28,7 @@ def find_citations(text: str, n_passages: int, style: Style = "garage") -> tuple
     [(1, True, '[cite_1'), (7, False, ', cite_7]')]
     """
     found: list[Citation] = []
-    for marker in _MARKER[style].finditer(text):
+    for marker in CITATION[style].finditer(text):
         items = list(re.finditer(r"\d+", marker.group()))
         cuts = [marker.start(), *(marker.start() + item.end() for item in items[:-1]), marker.end()]
         for item, (start, end) in zip(items, pairwise(cuts), strict=True):
@@ -49,7 +43,7 @@ def without_markers(text: str) -> str:
     >>> without_markers("Ice melts [cite_1][2]. Water boils. [3]")
     'Ice melts. Water boils.'
     """
-    return re.sub(rf"(?<![ \t])[ \t]*(?:{_ANY_MARKER.pattern})", "", text, flags=re.IGNORECASE).strip()
+    return re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE).strip()
 
 
 def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:
@@ -57,9 +51,9 @@ def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int]
 
     Sentences are split with the markers blanked; a marker before the first sentence joins that one.
     """
-    blank = _MARKER[style].sub(lambda marker: " " * len(marker.group()), text)
+    blank = CITATION[style].sub(lambda marker: " " * len(marker.group()), text)
     spans = list(sentences(blank))
-    for marker in _MARKER[style].finditer(text):
+    for marker in CITATION[style].finditer(text):
         before = [i for i, (start, _) in enumerate(spans) if start <= marker.start()]
         index = before[-1] if before else 0
         if spans:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.answer.citations import find_citations
 from engine.text import content_words, normal_number, sentences, words
 
 # Each text stands as its sentences, joined by one space.
@@ -82,3 +83,10 @@ def test_normal_number(word: str, normal: str) -> None:
 def test_content_words() -> None:
     assert content_words("The (Iron) ore [cite_12], it's 1,200 tons [3] — Two.") == ("iron", "ore", "1200", "tons", "2")
     assert content_words("the of and [1]") == ()
+
+
+def test_content_words_leave_out_what_is_a_citation_and_keep_what_is_none() -> None:
+    marked = "Ice [cite_1 cite_2] melts [Cite_3, 4] at [ 5 ] zero [1984]."
+    assert content_words(marked) == ("ice", "melts", "0", "1984")
+    assert [c.number for c in find_citations(marked, 9)] == [1, 2, 3, 4]
+    assert [c.number for c in find_citations(marked, 9, "alce")] == [5]
