@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.prompts import fill
+from engine.prompts import fill, template
 from engine.settings import Prompting
 from engine.types import Passage, Prompt, Segment
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}
-REFUSAL = "The passages do not say."
+REFUSAL = template("answer").rpartition(": ")[2]  # asked for in the prompt, whose text every stamp hashes
 _HERE = "\ue000"
 
 

@@ -20,7 +20,7 @@ from engine.models.protocols import Can, Embedder
 from engine.settings import Reader
 from engine.types import Answer, Citation, Passage, Value
 
-REFUSAL = "Nothing in the passages is close enough to the question."
+NOTHING_CLOSE = "Nothing in the passages is close enough to the question."
 
 
 class Reading(Value, frozen=True):
@@ -91,7 +91,7 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
 
 def _refusal() -> Answer:
     """The answer that says that nothing is close enough."""
-    return Answer(text=REFUSAL, sentences=((0, len(REFUSAL)),), refused=True)
+    return Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True)
 
 
 def _rule(depth: Depth, refused: bool, count: int, settings: Reader) -> str:

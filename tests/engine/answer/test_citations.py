@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.answer.citations import annotate, cited_sentences, content_token_mask, find_citations, without_markers
 from engine.answer.prompt import REFUSAL
+from engine.prompts import fill
 from engine.types import Answer
 from tests.tiny import tiny_model
 
@@ -111,3 +112,8 @@ def test_a_long_run_of_spaces_takes_linear_time():
     text = "[cite_1" + " " * 100_000 + "x"
     assert without_markers(text) == text
     assert find_citations(text, 3) == ()
+
+
+def test_the_refusal_is_the_sentence_that_the_prompt_asks_for():
+    assert REFUSAL == "The passages do not say."
+    assert fill("answer", marker="[1]").endswith(f"write: {REFUSAL}")

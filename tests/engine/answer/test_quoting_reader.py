@@ -7,7 +7,7 @@ import random
 import pytest
 
 from engine.answer.choice import NEAR, depth_of
-from engine.answer.quoting_reader import REFUSAL, QuotingReader
+from engine.answer.quoting_reader import NOTHING_CLOSE, QuotingReader
 from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
 from engine.corpus.chunking import passages as cut
 from engine.models.embedder import ScriptedEmbedder
@@ -87,7 +87,7 @@ def test_numbered_steps_are_quoted_whole_and_in_order(reader: QuotingReader) -> 
 def test_nothing_close_is_said(reader: QuotingReader) -> None:
     reading = reader.reading("Who won the 1998 football final?", passages_of(PROCEDURE))
     assert reading.answer.refused
-    assert reading.answer.text == REFUSAL
+    assert reading.answer.text == NOTHING_CLOSE
     assert reading.closeness < reading.threshold
     assert "nothing was quoted" in reading.rule
     assert reader.read("anything", []).refused
