@@ -32,7 +32,7 @@ class Regeneration(Value, frozen=True):
     """Every answer that was written, and alpha_M of each source in [0, 1] (cosine: up to 2).
 
     `alphas[M][j]` and `ablated[j]` belong to source j; after a cancelled run they stop early. `floors[M]` is the
-    largest alpha_M of `repeats` (A_full again, then with placebos); an alpha at or under it shows nothing.
+    largest alpha_M of `repeats` (A_full again, then with placebos), 0 without; an alpha at or under it shows nothing.
     """
 
     full: Answer
@@ -88,10 +88,10 @@ def regenerate(
             watch.step("writing without each source", len(answers), len(contexts))
             answers.append(write(question, context))
     except Cancelled as stopped:
-        partial = _collect(answers, len(sources), embedder, len(placebos)) if answers else None
+        partial = _collect(answers, len(sources), embedder) if answers else None
         raise Cancelled(str(stopped), partial) from stopped
     watch.report("writing without each source", len(answers), len(contexts))
-    return _collect(answers, len(sources), embedder, len(placebos))
+    return _collect(answers, len(sources), embedder)
 
 
 def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: int) -> list[list[Passage]]:
@@ -100,13 +100,16 @@ def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: i
     return [insert_at(passages, placebo, int(rng.integers(0, len(passages) + 1))) for placebo in placebos]
 
 
-def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None, placebos: int) -> Regeneration:
+def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None) -> Regeneration:
     full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
     floor_alphas = alphas(full, repeats, embedder)
     notes: list[str] = []
     if len(ablated) < sources:
         notes.append(f"Stopped after {len(ablated)} of {sources} sources.")
-    if placebos < PLACEBOS:
+    placebos = len(repeats) - 1  # the first repeat has none
+    if placebos < 0:
+        notes.append("There is no floor: the answer was not written a second time.")
+    elif placebos < PLACEBOS:
         notes.append(f"The floor stands on {placebos} unrelated passages instead of {PLACEBOS}.")
     return Regeneration(
         full=full,

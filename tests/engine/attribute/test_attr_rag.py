@@ -114,6 +114,31 @@ def test_a_stopped_run_keeps_what_was_written():
     assert "Stopped after 2 of 4 sources." in partial.notes
 
 
+@pytest.mark.parametrize(
+    ("written", "note"),
+    [
+        (5, "There is no floor: the answer was not written a second time."),
+        (6, "The floor stands on 0 unrelated passages instead of 3."),
+        (8, "The floor stands on 2 unrelated passages instead of 3."),
+    ],
+)
+def test_a_run_stopped_among_the_floors_answers_says_what_the_floor_stands_on(written, note):
+    cancel = threading.Event()
+    answers = []
+
+    def write(question, passages):
+        answers.append(passages)
+        if len(answers) == written:
+            cancel.set()
+        return Answer(text="alpha says alpha." + " ships too" * any("ships" in p.text for p in passages))
+
+    with pytest.raises(Cancelled) as stopped:
+        regenerate("q", SOURCES, write, None, placebos=PLACEBOS, watch=Watch(cancel=cancel))
+    partial = stopped.value.partial
+    assert partial.notes == (note,)
+    assert len(partial.ablated) == len(SOURCES) == 4 and len(partial.repeats) == written - 5
+
+
 def test_attr_rag_keeps_what_changes_the_answer_and_writes_again():
     result = attr_rag("q", SETS, quote_wanted("beta", "delta"), embedder=LetterEmbedder(), placebos=PLACEBOS)
     assert result.selection.chosen == (1, 3)
