@@ -1,7 +1,8 @@
 """RAISE and its nine baselines as a table: what is decomposed, what is searched, whether T applies.
 
 Every method runs through the same loop with the same model, corpus, k and length limit. Per sub-question those that
-search differ in the text searched and in T, in nothing else.
+search differ in the text searched and in T, in nothing else. T is part of RAISE and applies to none of the baselines
+(appendix B.3); RAISE-Direct is RAISE less the decomposition (section 5, figure 2) and keeps it.
 """
 
 from __future__ import annotations
