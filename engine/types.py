@@ -67,7 +67,7 @@ class ChunkSet(Value, frozen=True):
     """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, IV-B).
 
     `text` is the passages' text merged by offsets: no character stands twice. `score` is the re-ranker's.
-    `filled` lists ordinals that retrieval never returned and gap filling added.
+    `filled` is kept for older files: what gap filling adds stands with the Attr-RAG run.
     """
 
     passages: tuple[Passage, ...]

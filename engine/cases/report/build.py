@@ -183,14 +183,13 @@ def _sets(case: Case) -> Table:
             str(rank),
             s.passages[0].title or s.passages[0].document,
             ", ".join(str(p.ordinal + 1) for p in s.passages),
-            ", ".join(str(ordinal + 1) for ordinal in s.filled),
             f"{s.score:.3f}",
         )
         for rank, s in enumerate(case.chunk_sets, start=1)
         if s.passages
     )
-    columns = ("Rank", "Document", "Chunks", "Filled in", "Score")
-    return Table("Chunk sets", columns, rows, numeric=frozenset({4}))
+    columns = ("Rank", "Document", "Chunks", "Score")
+    return Table("Chunk sets", columns, rows, numeric=frozenset({3}))
 
 
 def _provenance(case: Case, head: str) -> tuple[Block, ...]:

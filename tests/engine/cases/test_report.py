@@ -139,6 +139,10 @@ def test_headings_go_down_one_level_at_a_time_and_every_table_has_headers():
     assert {a.get("href")[1:] for a in tree.iter("a")} <= set(ids)
 
 
+def test_chunk_sets_are_a_table_without_empty_columns():
+    assert "| Rank | Document | Chunks | Score |" in re.sub(" +", " ", markdown_report(full_case()))
+
+
 def test_the_report_says_what_the_case_holds():
     case = full_case()
     marks = reviewed(
