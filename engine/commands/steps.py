@@ -26,7 +26,7 @@ from engine.reason.solve import known_calls, solve
 from engine.reason.threshold import LabelledQuestion, calibrate, keep, labelled_pairs
 from engine.reason.values import Asked, ReasonStep, Solution, similarity
 from engine.records import read_jsonl
-from engine.retrieve.search import check_question
+from engine.retrieve.search import check_query
 from engine.types import Hit, Value
 
 ALL = ",".join(method.name for method in METHODS)
@@ -41,7 +41,7 @@ class StepsRecord(Value, frozen=True, forbid_unknown_fields=False):
 
     def as_problem(self) -> Problem:
         """The problem; raise `QuestionError` or `RecordError` where it cannot be asked."""
-        check_question(self.question)
+        check_query(self.question)
         if any(not option.strip() for option in self.options):
             raise RecordError("An option is empty. Give the text of every option.")
         letter(max(len(self.options) - 1, 0))

@@ -20,7 +20,7 @@ from engine.reason.options import Problem
 from engine.reason.solve import Find, Means, known_calls, solve
 from engine.reason.threshold import threshold_for
 from engine.reason.values import Asked, ReasonStep, Solution
-from engine.retrieve.search import check_question, search
+from engine.retrieve.search import check_query, search
 from engine.settings import Retrieval, Settings
 from engine.types import Analysis, Answer, Case, Hit, Stamp, inputs_hash
 
@@ -106,7 +106,7 @@ def new_case(problem: Problem, corpus: str, case_id: str, created: str) -> Case:
     """A case for a problem that is not answered yet."""
     return Case(
         id=case_id,
-        question=check_question(problem.question),
+        question=check_query(problem.question),
         options=problem.options,
         passages=(),
         answer=Answer(text="", finished=False),

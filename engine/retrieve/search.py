@@ -22,7 +22,7 @@ from engine.retrieve.dense import candidate_rows
 from engine.settings import Retrieval
 from engine.types import Hit
 
-LONGEST_QUESTION = 20_000  # characters
+LONGEST_QUERY = 20_000  # characters
 LEXICAL = 0.2  # weight of BM25 in the hybrid; see above
 
 
@@ -40,7 +40,7 @@ def search_many(
     """`search` for each question; the questions are embedded in one batch."""
     how = retrieval or Retrieval()
     for question in questions:
-        check_question(question)
+        check_query(question)
     snapshot = collection.snapshot()
     if not snapshot.passages:
         return [[] for _ in questions]
@@ -64,16 +64,20 @@ def _search(
     return _hits(snapshot, rows, parts, how.k)
 
 
-def check_question(question: str) -> str:
-    """`question` unchanged; raise `QuestionError` if it is empty or over the limit."""
-    if not question.strip():
-        raise QuestionError("The question is empty. Write one and ask again.")
-    if len(question) > LONGEST_QUESTION:
+def check_query(query: str) -> str:
+    """A text to search with, unchanged; raise `QuestionError` if it is empty or over the limit.
+
+    A question is held to the shorter limit of `engine.answer.context`; a problem with its options, or a text that a
+    model wrote, may be longer.
+    """
+    if not query.strip():
+        raise QuestionError("The text to search with is empty. Write one and search again.")
+    if len(query) > LONGEST_QUERY:
         raise QuestionError(
-            f"The question has {len(question):,} characters; the limit is {LONGEST_QUESTION:,}. "
+            f"The text to search with has {len(query):,} characters; the limit is {LONGEST_QUERY:,}. "
             "Ask for less, or ingest the long text as a document."
         )
-    return question
+    return query
 
 
 def fuse(dense: Floats, lexical: Floats) -> Floats:
