@@ -53,7 +53,7 @@ class Prompting(Value, frozen=True):
     """How a question and passages become a prompt."""
 
     citations: Literal["garage", "alce"] = "garage"  # [cite_N] or [N]
-    demonstrations: int = 0  # shots; refinement's baseline uses 2
+    demonstrations: int = 0  # kept for stored stamps, read by nothing: shots are `Refinement.demonstrations`
 
 
 class Occlusion(Value, frozen=True):
