@@ -10,7 +10,8 @@ from components.cache import workbench, workers
 from components.html import plain
 from components.runs import Run, start
 from components.step_tree import final_card, plan_card, step_card
-from engine.cases.store import new_case_id, now
+from engine.cases.store import new_case_id
+from engine.clock import now
 from engine.corpus.collection import list_corpora
 from engine.errors import GroundworkError
 from engine.models.registry import available_models, load_writer

@@ -21,7 +21,8 @@ from engine.attribute.on_case import placebos_for
 from engine.attribute.regeneration import PLACEBOS, Answering
 from engine.cases.growing import Growing, OnCase
 from engine.cases.importers.imported import imported_case
-from engine.cases.store import CaseStore, new_case_id, now
+from engine.cases.store import CaseStore, new_case_id
+from engine.clock import now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
 from engine.errors import Cancelled, CorpusError, ServerError

@@ -22,6 +22,7 @@ LEAVES = {
     "home",
     "hosts",
     "versions",
+    "clock",
     "records",
     "lexical",
     "word_pairs",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
+from engine.clock import now
 from engine.models.protocols import Writer, require
 from engine.progress import Watch
 from engine.prompts import templates_hash
@@ -56,5 +56,5 @@ def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str =
         seed=decoding.seed if decoding.temperature > 0 else None,
         versions=package_versions(),
         inputs=inputs,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=now(),
     )

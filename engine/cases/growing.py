@@ -9,7 +9,8 @@ import msgspec
 
 from engine.answer.context import Context
 from engine.answer.write import Written
-from engine.cases.store import CaseStore, now
+from engine.cases.store import CaseStore
+from engine.clock import now
 from engine.settings import Settings
 from engine.types import Analysis, Answer, Case, Step, inputs_hash
 

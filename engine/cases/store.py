@@ -7,7 +7,6 @@ writes.
 
 from __future__ import annotations
 
-import datetime
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,13 +19,9 @@ from engine.cases.database import Database
 from engine.cases.query import CaseRow, Query, select, where
 from engine.cases.review import Draft, Mark, append, review_of
 from engine.cases.signing import signing_key
+from engine.clock import now
 from engine.errors import CaseError
 from engine.types import Analysis, Case
-
-
-def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def new_case_id() -> str:

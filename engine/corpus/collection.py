@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from engine.clock import now
 from engine.corpus import index, store
 from engine.corpus.chunking import passages
 from engine.corpus.formats.jsonl import Fields
@@ -96,7 +96,7 @@ class Collection:
         with store.storage(f"the collection {name}"):
             folder.mkdir(parents=True, exist_ok=True)
             manifest = Manifest(
-                name=name, embedder=model.name, dimensions=model.dimensions, chunking=how, created=_now()
+                name=name, embedder=model.name, dimensions=model.dimensions, chunking=how, created=now()
             )
             store.write_manifest(folder, manifest)
         return cls(name, folder, model, how)
@@ -202,7 +202,7 @@ class Collection:
         vectors = embed_resumably(self.folder, self.embedder, [embedding_text(p) for p in fresh], watch, known)
         watch.step("store", 0, 1)
         new = Snapshot(
-            msgspec.structs.replace(old.manifest, changed=_now()),
+            msgspec.structs.replace(old.manifest, changed=now()),
             {**old.documents, **changed},
             (*(p for p, keep in zip(old.passages, kept, strict=True) if keep), *fresh),
             np.concatenate([old.vectors[kept], vectors]) if kept.any() else vectors,
@@ -210,11 +210,6 @@ class Collection:
         manifest = store.write_generation(self.folder, new)
         store.drop_old_generations(self.folder, manifest.generation)
         drop_pending(self.folder)
-
-
-def _now() -> str:
-    """The time in UTC, ISO 8601, seconds."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 _SNAPSHOTS: dict[Path, Snapshot] = {}

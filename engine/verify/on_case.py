@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
+from engine.clock import now
 from engine.corpus.collection import Collection
 from engine.errors import Cancelled
 from engine.models.protocols import Embedder
@@ -53,7 +53,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
         },
         versions=package_versions(),
         inputs=inputs_hash(case.question, case.passages, case.answer.text),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=now(),
     )
     return Analysis(id=f"{KIND}:{record.verifier}", kind=KIND, stamp=stamp, result=record.to_dict())
 

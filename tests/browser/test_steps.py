@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
-from engine.cases.store import CaseStore, now
+from engine.cases.store import CaseStore
+from engine.clock import now
 from engine.reason.gold import PRIMER, primer
 from engine.reason.on_case import new_case, solutions_of
 from engine.reason.options import Problem

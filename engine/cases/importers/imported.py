@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from engine.answer.citations import annotate, find_citations
 from engine.answer.context import check_question
-from engine.cases.store import new_case_id, now
+from engine.cases.store import new_case_id
+from engine.clock import now
 from engine.records import AuditRecord
 from engine.types import Analysis, Answer, Case, Stamp, Value, inputs_hash
 from engine.versions import package_versions

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from engine.answer.write import Written
-from engine.cases.store import now
+from engine.clock import now
 from engine.evaluate.example import Example
 from engine.types import Analysis, Case, Hit, Passage, inputs_hash
 from engine.worlds import overlaps

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.cases.store import now
+from engine.clock import now
 from engine.evaluate.config import Config
 from engine.evaluate.example import Example
 from engine.evaluate.studies._are import given_answer
