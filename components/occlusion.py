@@ -8,22 +8,22 @@ from components.analysis_run import ask_for, banners, latest, seconds_said, word
 from components.attribution import attribution_table, floors_line
 from components.html import plain
 from components.source_map import source_map
-from engine.attribute.analyse import SETS
+from engine.attribute.kinds import OCCLUSION, SENTENCES, SETS
 from engine.attribute.occlusion_rows import rows_needed
-from engine.attribute.on_case import SENTENCES, sources_of
+from engine.attribute.on_case import sources_of
 from engine.attribute.sentence_occlusion import TOP_PASSAGES
 from engine.settings import Settings
 from engine.text import sentences
 from engine.types import Attribution, Case
 
-LEVELS = {"Passages": "occlusion", "Chunk sets": SETS, "Sentences": SENTENCES}
+LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
 LABELS = {
-    "occlusion": "Leave each passage out",
+    OCCLUSION: "Leave each passage out",
     SETS: "Leave each chunk set out",
     SENTENCES: "Leave each sentence out",
 }
 WHAT = {
-    "occlusion": "Each passage is left out in turn: how much less likely is this answer without it?",
+    OCCLUSION: "Each passage is left out in turn: how much less likely is this answer without it?",
     SETS: "Neighbouring passages of a document form a set and are left out together.",
     SENTENCES: f"Single sentences of the {TOP_PASSAGES} passages that mattered most are left out in turn.",
 }

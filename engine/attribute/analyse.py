@@ -7,8 +7,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from engine.attribute.attr_rag import AttrRag, scored_by, with_drops
+from engine.attribute.kinds import DROPS, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS
 from engine.attribute.on_case import (
-    SENTENCES,
     faithfulness_of,
     method_of,
     occlusion_of,
@@ -25,8 +25,6 @@ from engine.progress import Watch
 from engine.settings import Settings
 from engine.types import Analysis, Case, Passage
 
-SETS = "occlusion of chunk sets"
-DROPS = "attr-rag drops"
 Analyse = Callable[[Case, LanguageModel, Settings, Watch | None], Analysis]
 
 
@@ -76,11 +74,11 @@ def _drops(case: Case, scorer: LanguageModel, settings: Settings, watch: Watch |
 
 
 ANALYSES: dict[str, Analyse] = {
-    "occlusion": _occlusion,
+    OCCLUSION: _occlusion,
     SETS: _of_sets,
     SENTENCES: _of_sentences,
-    "token map": token_map_of,
-    "faithfulness": faithfulness_of,
-    "used x supports": _used_supports,
+    TOKEN_MAP: token_map_of,
+    FAITHFULNESS: faithfulness_of,
+    USED_SUPPORTS: _used_supports,
     DROPS: _drops,
 }

@@ -24,6 +24,7 @@ from engine.attribute.faithfulness import (
 )
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.integrated_gradients import integrated_gradients
+from engine.attribute.kinds import FAITHFULNESS
 from engine.attribute.occlusion import occlusion
 from engine.attribute.relevance import Relevance
 from engine.attribute.spans import content_mask
@@ -77,7 +78,7 @@ def faithfulness_of(
         seconds = time.perf_counter() - start
         whole = replace(report, forwards=count.rows, seconds=seconds, notes=(*notes, *report.notes))
         extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
-        return analysis_of(case, model, settings, "faithfulness", whole.to_dict(), extra)
+        return analysis_of(case, model, settings, FAITHFULNESS, whole.to_dict(), extra)
 
     with count_forwards(model) as count:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from engine.attribute import registry
+from engine.attribute.kinds import TOKEN_MAP
 from engine.attribute.token_map import TokenMap
 from engine.types import Analysis, Attribution, Case
 
@@ -25,7 +26,7 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
 
 
 def _attributions(analysis: Analysis) -> dict[str, Attribution]:
-    if analysis.kind == "token map":
+    if analysis.kind == TOKEN_MAP:
         return {"input x gradient": TokenMap.from_dict(analysis.result).by_passage()}
     if analysis.kind not in {method.name for method in registry.methods()}:
         return {}

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from engine.answer.prompt import passage_body
 from engine.attribute import registry
 from engine.attribute.faithfulness_report import FaithfulnessReport, faithfulness, faithfulness_of
+from engine.attribute.kinds import OCCLUSION, SENTENCES, SETS, USED_SUPPORTS
 from engine.attribute.occlusion import occlusion
 from engine.attribute.sentence_occlusion import sentence_occlusion, top_passages
 from engine.attribute.spans import answer_spans, content_mask
@@ -27,7 +28,6 @@ from engine.settings import Settings
 from engine.types import Analysis, Answer, Attribution, Case, Passage
 
 __all__ = [
-    "SENTENCES",
     "FaithfulnessReport",
     "TokenMap",
     "faithfulness",
@@ -41,8 +41,6 @@ __all__ = [
     "token_map_of",
     "used_supports_of",
 ]
-
-SENTENCES = "occlusion of sentences"
 
 
 def placebos_for(case: Case, corpus: Sequence[Passage], count: int, seed: int) -> tuple[Passage, ...]:
@@ -73,7 +71,7 @@ def occlusion_of(
 ) -> Analysis:
     """Teacher-forced occlusion of every passage (or chunk set), with each alone and both floors."""
     prompt, answer, notes = subject(case, model, settings)
-    kind = "occlusion of chunk sets" if by_set else "occlusion"
+    kind = SETS if by_set else OCCLUSION
 
     def keep(found: Attribution) -> Analysis:
         extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos]}
@@ -113,7 +111,7 @@ def sentence_occlusion_of(
     texts = [passage.text for passage in placebos]
     chosen = tuple(numbers)
     if not chosen:
-        stored = next((a for a in case.analyses if a.id == f"occlusion:{model.name}"), None)
+        stored = next((a for a in case.analyses if a.id == f"{OCCLUSION}:{model.name}"), None)
         whole = (
             Attribution.from_dict(stored.result)
             if stored
@@ -183,4 +181,4 @@ def used_supports_of(
         "placebos": [passage.id for passage in placebos],
         "verifier": verifier.name,
     }
-    return analysis_of(case, model, settings, "used x supports", result.to_dict(), extra)
+    return analysis_of(case, model, settings, USED_SUPPORTS, result.to_dict(), extra)

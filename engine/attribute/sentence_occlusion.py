@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from engine.attribute.kinds import SENTENCES
 from engine.attribute.occlusion import Options, occlude
 from engine.attribute.positions import sentence_sources
 from engine.attribute.removal import passage_numbers
@@ -47,7 +48,7 @@ def sentence_occlusion(
         return replace(result, details={**result.details, "source_spans": [where[j] for j in result.details["kept"]]})
 
     try:
-        return placed(occlude("occlusion of sentences", model, prompt, answer, coded, groups, removed, None, options))
+        return placed(occlude(SENTENCES, model, prompt, answer, coded, groups, removed, None, options))
     except Cancelled as stopped:
         if not isinstance(stopped.partial, Attribution):
             raise

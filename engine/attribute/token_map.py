@@ -11,6 +11,7 @@ from engine.answer.prompt import passage_body
 from engine.attribute.aggregate import passage_maps
 from engine.attribute.flags import Concentration, Flags, concentration, distractor_flags
 from engine.attribute.input_x_gradient import input_x_gradient
+from engine.attribute.kinds import TOKEN_MAP
 from engine.attribute.relevance import Relevance
 from engine.attribute.spans import answer_spans, content_mask
 from engine.attribute.subject import analysis_of, kept, subject
@@ -92,7 +93,7 @@ def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Wa
             result = replace(result, notes=(said, *result.notes))
         result = replace(result, notes=(*notes, *result.notes))
         extra = {"gradient": settings.gradient.to_dict()}
-        return analysis_of(case, model, settings, "token map", result.to_dict(), extra)
+        return analysis_of(case, model, settings, TOKEN_MAP, result.to_dict(), extra)
 
     try:
         return keep(

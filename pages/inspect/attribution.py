@@ -18,9 +18,9 @@ from components.occlusion import occlusion_view
 from components.token_map import token_map
 from components.used_supports import used_supports_view
 from engine.attribute import registry
-from engine.attribute.analyse import DROPS
 from engine.attribute.attr_rag import AttrRag
 from engine.attribute.faithfulness_report import rows_needed
+from engine.attribute.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
 from engine.attribute.methods_run import methods_run
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
@@ -52,8 +52,8 @@ def tokens_tab(case: Case, model: str) -> None:
     backwards = 1 + len(case.answer.sentences) + settings.first_tokens
     cost = f"one forward over {words_of(case):,} words, from {backwards} backward passes on: the answer, each sentence,"
     cost += f" and at least {settings.first_tokens} of its tokens" + seconds_said(case, model, 1 + 2 * backwards)
-    ask_for(case, "token map", "Map the tokens", cost, model)
-    found = latest(case, "token map", model)
+    ask_for(case, TOKEN_MAP, "Map the tokens", cost, model)
+    found = latest(case, TOKEN_MAP, model)
     if found is None:
         return
     result = TokenMap.from_dict(found.result)
@@ -97,8 +97,8 @@ def used_tab(case: Case, model: str) -> None:
     """What the model used beside what the passage supports."""
     pairs = len(case.answer.sentences) * len(case.passages)
     cost = f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
-    ask_for(case, "used x supports", "Compare use and support", cost, model)
-    found = latest(case, "used x supports", model)
+    ask_for(case, USED_SUPPORTS, "Compare use and support", cost, model)
+    found = latest(case, USED_SUPPORTS, model)
     if found is not None:
         result = UsedSupports.from_dict(found.result)
         banners(result.notes)

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from engine.answer.generate import stamp_of
 from engine.attribute import registry
 from engine.attribute.input_x_gradient import input_x_gradient
+from engine.attribute.kinds import FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS
 from engine.attribute.on_case import (
-    SENTENCES,
     faithfulness_of,
     method_of,
     occlusion_of,
@@ -120,7 +120,7 @@ def _occlusion_again(case: Case, analysis: Analysis, model: LanguageModel, setti
         of = tuple(analysis.stamp.settings.get("of", ()))
         result = sentence_occlusion_of(case, model, settings, numbers=of, placebos=found).result
     else:
-        by_set = analysis.kind == "occlusion of chunk sets"
+        by_set = analysis.kind == SETS
         result = occlusion_of(case, model, settings, by_set=by_set, placebos=found).result
     values = less(result)
     if missing:
@@ -164,12 +164,12 @@ def _used_supports_again(
 
 _Again = Callable[[Case, Analysis, LanguageModel, Settings, Tools], Outcome]
 _AGAIN: dict[str, _Again] = {
-    "token map": _map_again,
-    "occlusion": _occlusion_again,
-    "occlusion of chunk sets": _occlusion_again,
+    TOKEN_MAP: _map_again,
+    OCCLUSION: _occlusion_again,
+    SETS: _occlusion_again,
     SENTENCES: _occlusion_again,
-    "faithfulness": _faithfulness_again,
-    "used x supports": _used_supports_again,
+    FAITHFULNESS: _faithfulness_again,
+    USED_SUPPORTS: _used_supports_again,
 }
 NAMES = tuple(_AGAIN)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from engine.attribute.kinds import FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS
 from engine.cases.places import leaves
 from engine.cases.report.attribution import attribution_section, attributions_of
 from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, plain
@@ -119,24 +120,24 @@ DRAW: dict[str, Draw] = {
     "reading": reading_section,
     "labels": labels_section,
     "attr-rag": attr_rag_section,
-    "token map": token_map_section,
+    TOKEN_MAP: token_map_section,
     "refinement": refinement_section,
     "steps": steps_section,
-    "faithfulness": faithfulness_section,
-    "used x supports": used_supports_section,
+    FAITHFULNESS: faithfulness_section,
+    USED_SUPPORTS: used_supports_section,
 }
 NAMES = {
     "reading": "How the quoting reader chose",
     "labels": "Labels that came with the answer",
-    "occlusion": "Occlusion: without each passage",
-    "occlusion of chunk sets": "Occlusion: without each chunk set",
-    "occlusion of sentences": "Occlusion: without each sentence of the passages that mattered most",
+    OCCLUSION: "Occlusion: without each passage",
+    SETS: "Occlusion: without each chunk set",
+    SENTENCES: "Occlusion: without each sentence of the passages that mattered most",
     "input x gradient": "Input x gradient",
     "integrated gradients": "Integrated gradients",
     "value-weighted attention": "Value-weighted attention",
-    "token map": "Token map: input x gradient of the passages' tokens",
-    "faithfulness": "Faithfulness of the attributions",
-    "used x supports": "Used x supports",
+    TOKEN_MAP: "Token map: input x gradient of the passages' tokens",
+    FAITHFULNESS: "Faithfulness of the attributions",
+    USED_SUPPORTS: "Used x supports",
     "attr-rag": "Context selection (Attr-RAG)",
     "refinement": "Refinement",
     "facts": "Atomic facts (ARE)",

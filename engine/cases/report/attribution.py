@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from engine.attribute.kinds import TOKEN_MAP
 from engine.attribute.scorer import banner
 from engine.cases.report.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, plain
 from engine.cases.report.text import name_of, signed
@@ -33,7 +34,7 @@ def attributions_of(analysis: Analysis) -> list[Attribution]:
 
 def has_scores(analysis: Analysis) -> bool:
     """Whether a model's scores of the answer are in it, so that writer and scorer must be told apart."""
-    return analysis.kind == "token map" or bool(attributions_of(analysis))
+    return analysis.kind == TOKEN_MAP or bool(attributions_of(analysis))
 
 
 def _listed(value: Any) -> list[Any]:

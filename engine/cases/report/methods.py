@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.attribute.kinds import FAITHFULNESS, TOKEN_MAP, USED_SUPPORTS
 from engine.cases.report.attribution import attributions_of
 from engine.cases.report.blocks import Block, Facts, plain
 from engine.types import Case
@@ -160,15 +161,15 @@ def used(case: Case, reviewed: bool) -> list[str]:
         "rerank": bool(case.chunk_sets),
         "reading": "reading" in kinds,
         "occlusion": any("occlusion" in method for method in methods),
-        "gradient": "token map" in kinds or any("gradient" in method for method in methods),
+        "gradient": TOKEN_MAP in kinds or any("gradient" in method for method in methods),
         "attribution": any(not any(n in m for n in ("occlusion", "gradient")) for m in methods),
         "markers": bool(methods),
         "numerical": any(a.numerical_floor is not None for a in found),
         "placebo": any(a.placebo_floor is not None for a in found),
         "regeneration": "attr-rag" in kinds,
         "votes": "attr-rag" in kinds,
-        "faithfulness": "faithfulness" in kinds,
-        "used": "used x supports" in kinds,
+        "faithfulness": FAITHFULNESS in kinds,
+        "used": USED_SUPPORTS in kinds,
         "signals": "refinement" in kinds,
         "conditions": "refinement" in kinds,
         "citation scores": "refinement" in kinds,
