@@ -10,6 +10,7 @@ import platformdirs
 from engine.errors import StorageError
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
+EMBEDDED = "embedded"  # the name of what ships there: a language model, and a verifier
 
 
 def home() -> Path:

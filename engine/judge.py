@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
+from engine.home import EMBEDDED
 from engine.models.protocols import Writer, require
 from engine.progress import Watch
 from engine.prompts import fill
@@ -25,7 +26,6 @@ Winner = Literal["x", "y", "tie", "disagreed", "unparsed"]
 Level = Literal["none", "superficial", "partial", "full"]
 CRITERIA = ("relevance", "correctness", "completeness", "coherence", "clarity", "missing steps")
 HIGHEST = 5
-EMBEDDED = "embedded"
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
 EMBEDDED_DECODING = Decoding(max_new_tokens=96, temperature=0.0)  # not trained to judge: what goes on repeats itself
 

@@ -26,7 +26,7 @@ from engine.clock import now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
 from engine.errors import Cancelled, CorpusError, ServerError
-from engine.home import home
+from engine.home import EMBEDDED, home
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
 from engine.models.registry import load_writer
@@ -201,7 +201,7 @@ class Workbench:
 
     def scorer(self, model: str = "auto") -> LanguageModel:
         """The model that scores: `auto` and `reader` mean the embedded one; raise `CannotDo` for one that cannot."""
-        writer = load_writer("embedded" if model in ("auto", "reader") else model)
+        writer = load_writer(EMBEDDED if model in ("auto", "reader") else model)
         require(writer, "score")
         scorer: LanguageModel = writer  # type: ignore[assignment]
         return scorer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.answer.citations import annotate
+from engine.home import EMBEDDED
 from engine.models.protocols import LanguageModel
 from engine.types import Answer
 
@@ -24,7 +25,7 @@ SAMPLE_CORPORA = ("bench-chemistry", "bank-investigation", "science-primer")  # 
 
 def out_of_domain(scorer: str, corpus: str | None) -> str:
     """What to add where the embedded model scores text outside its sample worlds; empty elsewhere."""
-    if scorer != "embedded" or corpus in SAMPLE_CORPORA:
+    if scorer != EMBEDDED or corpus in SAMPLE_CORPORA:
         return ""
     return "The embedded model was trained on its sample worlds: this text is out of its domain."
 

@@ -19,6 +19,7 @@ from engine.commands.shared import (
     settings_of,
 )
 from engine.errors import GroundworkError, RecordError
+from engine.home import EMBEDDED
 from engine.judge import Winner, judge_pair, judge_warning, tally
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Writer
@@ -40,7 +41,7 @@ scorer_option = click.option("--scorer", metavar="MODEL", help="A local model fo
 
 def writer_of(model: str) -> Writer:
     """The model that writes: `auto` is the embedded language model."""
-    return load_writer("embedded" if model == "auto" else model)
+    return load_writer(EMBEDDED if model == "auto" else model)
 
 
 def local_scorer(name: str | None) -> LanguageModel | None:

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from engine.errors import InputError
+from engine.home import EMBEDDED
 from engine.settings import Settings
 from engine.types import Value
 from engine.value import converted
@@ -67,8 +68,8 @@ class Config(Value, frozen=True):
     n: int = 0
     methods: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (1337,)
-    model: str = "embedded"
-    verifier: str = "embedded"
+    model: str = EMBEDDED
+    verifier: str = EMBEDDED
     judge: str = ""
     concurrency: int = 4
     batch: int = 8

@@ -8,6 +8,7 @@ from functools import cached_property
 from engine.answer.write import Write, prompting, quoting
 from engine.corpus.collection import Collection
 from engine.evaluate.config import Config, Limit
+from engine.home import EMBEDDED
 from engine.models.budget import Budget
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, Entailment, LanguageModel, Reranker, Writer, require
@@ -45,7 +46,7 @@ class Tools:
     @cached_property
     def scorer(self) -> LanguageModel:
         """The model whose probabilities are asked for: the one named, the embedded one for the quoting reader."""
-        model = load_writer("embedded" if self.reads else self.config.model)
+        model = load_writer(EMBEDDED if self.reads else self.config.model)
         require(model, "score")
         return model  # type: ignore[return-value]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelNotFound
-from engine.home import ASSETS, home
+from engine.home import ASSETS, EMBEDDED, home
 from engine.models.protocols import Writer
 from engine.types import Value
 
-EMBEDDED = ASSETS / "models" / "language_model"
+LANGUAGE_MODEL = ASSETS / "models" / "language_model"
 KEPT = 2  # loaded models at a time; the one unused longest goes first
 SERVED = "openai:"
 
@@ -82,14 +82,14 @@ def _load(name: str, dtype: str, device: str, threads: int | None) -> Writer:
             f"{name or 'An empty name'} is no language model. "
             "Give embedded, a Hugging Face id or folder, or openai:MODEL@BASE_URL."
         )
-    if name == "embedded" and not holds_weights(EMBEDDED):
+    if name == EMBEDDED and not holds_weights(LANGUAGE_MODEL):
         raise ModelNotFound(
-            f"The embedded language model is not in this copy ({EMBEDDED} holds no weights). "
+            f"The embedded language model is not in this copy ({LANGUAGE_MODEL} holds no weights). "
             "Give a Hugging Face id or folder, or openai:MODEL@BASE_URL."
         )
     from engine.models.huggingface import HuggingFaceModel
 
-    source = EMBEDDED if name == "embedded" else local_folder(name) or name
+    source = LANGUAGE_MODEL if name == EMBEDDED else local_folder(name) or name
     return HuggingFaceModel.load(source, dtype, device, threads, called=name)
 
 
@@ -113,15 +113,15 @@ def available_models() -> tuple[ModelCard, ...]:
 
 
 def _embedded_card() -> ModelCard:
-    here = holds_weights(EMBEDDED)
+    here = holds_weights(LANGUAGE_MODEL)
     note = "Small; trained on sample worlds, out of its domain elsewhere." if here else "Not in this copy."
     return ModelCard(
-        name="embedded",
+        name=EMBEDDED,
         kind="language model",
         can_generate=here,
         can_score=here,
         can_gradients=here,
-        where=str(EMBEDDED) if here else "",
+        where=str(LANGUAGE_MODEL) if here else "",
         note=note,
     )
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from engine.errors import ModelNotFound
 from engine.home import ASSETS
+from engine.home import EMBEDDED as EMBEDDED
 from engine.models.alignment import clean
 from engine.models.embedder import fast_bfloat16
 from engine.models.protocols import Entailment, Floats, Judged
@@ -28,7 +29,6 @@ from engine.types import Value
 from engine.value import decoded
 
 FOLDER = ASSETS / "models" / "verifier"
-EMBEDDED = "embedded"
 _BATCH = 32
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from engine.answer.citations import annotate
 from engine.answer.prompt import MARKERS, build_prompt
 from engine.errors import InputError
+from engine.home import EMBEDDED
 from engine.models.protocols import Writer
 from engine.progress import Watch
 from engine.refine.values import Purpose, Turn
 from engine.settings import Decoding, Prompting
 from engine.types import Answer, Passage, Prompt, Segment
 
-TRAINED_HERE = ("embedded",)  # models that know the engine's one-message prompts and no demonstrations
+TRAINED_HERE = (EMBEDDED,)  # models that know the engine's one-message prompts and no demonstrations
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from components.html import plain
 from components.runs import start
 from components.self_test import checks_table
 from engine.errors import GroundworkError
-from engine.home import home
+from engine.home import EMBEDDED, home
 from engine.hosts import hosts
-from engine.models.registry import EMBEDDED, available_models, load_writer, local_folder
+from engine.models.registry import LANGUAGE_MODEL, available_models, load_writer, local_folder
 from engine.models.self_test_record import checks_of
 from engine.versions import package_versions
 
@@ -55,7 +55,7 @@ def estimate_of(name: str) -> None:
     from engine.models.loading import estimate
 
     try:
-        found = estimate(EMBEDDED if name == "embedded" else local_folder(name) or name)
+        found = estimate(LANGUAGE_MODEL if name == EMBEDDED else local_folder(name) or name)
     except GroundworkError as error:
         st.error(plain(str(error)))
         return

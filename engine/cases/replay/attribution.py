@@ -32,6 +32,7 @@ from engine.cases.replay.floors import (
 )
 from engine.cases.replay.outcome import COSTS, Floor, Json, Kind, Outcome, Tools, less
 from engine.errors import GroundworkError
+from engine.home import EMBEDDED
 from engine.models.double import computed_otherwise
 from engine.models.protocols import LanguageModel, require
 from engine.settings import Settings
@@ -153,7 +154,7 @@ def _used_supports_again(
     case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools
 ) -> Outcome:
     found, missing = placebos(case, analysis.stamp, tools)
-    verifier = Listening(tools.verifier(str(analysis.stamp.settings.get("verifier", "embedded"))))
+    verifier = Listening(tools.verifier(str(analysis.stamp.settings.get("verifier", EMBEDDED))))
     values = less(used_supports_of(case, model, verifier, settings, placebos=found).result)
     if missing:
         values = less(values, {"floor", "floor_kind", "quadrant"})

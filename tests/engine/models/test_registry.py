@@ -18,7 +18,7 @@ def apart(monkeypatch, tmp_path):
     monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(registry, "EMBEDDED", tmp_path / "language_model")
+    monkeypatch.setattr(registry, "LANGUAGE_MODEL", tmp_path / "language_model")
     forget_models()
     yield
     forget_models()
