@@ -43,7 +43,7 @@ def spread(values: Sequence[float]) -> Spread:
 def bootstrap_interval(
     values: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 1337
 ) -> Interval:
-    """Percentile bootstrap of the mean of `values` (each one independent case)."""
+    """Percentile bootstrap of the mean of `values` (each one independent case), of which there is one at least."""
     array = np.asarray(values, dtype=np.float64)
     means = _resampled_means(array, np.ones_like(array), resamples, seed)
     return _interval(float(array.mean()), means, level, array.size)
@@ -65,7 +65,7 @@ def paired_bootstrap(
 ) -> Interval:
     """Bootstrap of mean(first - second) over pairs; pairs of one group (a question's seeds) are drawn together.
 
-    `n` of the result is the number of groups, or of pairs without groups.
+    There is one pair at least. `n` of the result is the number of groups, or of pairs without groups.
     """
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     names = list(groups) if groups is not None else list(range(differences.size))
@@ -87,7 +87,8 @@ def bootstrap_of_means(
 ) -> Interval:
     """Percentile bootstrap of a function of several means (a harmonic mean, a ratio), resampled together.
 
-    `columns[c][i]` is value c of case i; `of` takes one array of means a column, shape (resamples,), elementwise.
+    `columns[c][i]` is value c of case i, with one case at least; `of` takes one array of means a column, shape
+    (resamples,), elementwise.
     """
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
     ones = np.ones_like(arrays[0])

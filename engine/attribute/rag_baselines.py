@@ -59,11 +59,12 @@ def against_reference(
 
 
 def winners(table: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
-    """The methods that most metrics favour; a tied metric favours each, and methods can tie."""
-    metrics = next(iter(table.values())).keys()
+    """The methods that most metrics favour; a tied metric favours each, and methods can tie. None of an empty table."""
+    metrics = next(iter(table.values()), {}).keys()
     wins = dict.fromkeys(table, 0)
     for metric in metrics:
         best = max(row[metric] for row in table.values())
         for method, row in table.items():
             wins[method] += row[metric] == best
-    return tuple(method for method, count in wins.items() if count == max(wins.values()))
+    most = max(wins.values(), default=0)
+    return tuple(method for method, count in wins.items() if count == most)

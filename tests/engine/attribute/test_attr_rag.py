@@ -260,4 +260,5 @@ def test_the_winner_is_what_most_metrics_favour():
     table = against_reference({"a": "iron rusts in water", "b": "gold"}, "iron rusts in wet air", LetterEmbedder())
     assert set(table["a"]) == {"cosine", "jaccard", "rouge_1", "rouge_2", "rouge_l", "rouge_lsum", "bleu"}
     assert winners(table) == ("a",)
+    assert winners({}) == ()
     assert winners({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 0.0, "y": 1.0}}) == ("a", "b")
