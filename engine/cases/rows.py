@@ -18,7 +18,7 @@ def read(connection: sqlite3.Connection, case_id: str) -> Case:
         "SELECT body FROM bodies JOIN cases USING (id) WHERE id = ? AND deleted IS NULL", (case_id,)
     ).fetchone()
     if row is None:
-        raise CaseNotFound(f"There is no case {case_id!r} in the library. Open the Cases page to see what is there.")
+        raise _not_found(case_id)
     return Case.from_dict(msgspec.json.decode(row["body"]))
 
 
@@ -49,6 +49,17 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
         row,
     )
     connection.execute("INSERT OR REPLACE INTO bodies (id, body) VALUES (?, ?)", (case.id, msgspec.json.encode(case)))
+
+
+def check_known(connection: sqlite3.Connection, case_id: str) -> None:
+    """Raise `CaseNotFound` where there is no such case, or where it was deleted."""
+    known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
+    if known is None:
+        raise _not_found(case_id)
+
+
+def _not_found(case_id: str) -> CaseNotFound:
+    return CaseNotFound(f"There is no case {case_id!r} in the library. Open the Cases page to see what is there.")
 
 
 def check_open(connection: sqlite3.Connection, case_id: str) -> None:

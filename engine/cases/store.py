@@ -149,7 +149,9 @@ class CaseStore:
 
     def history(self, case_id: str) -> tuple[Mark, ...]:
         """The review history of a case, oldest first."""
-        return self.load_whole(case_id)[1]
+        with self._file.reading() as connection:
+            rows.check_known(connection, case_id)
+            return rows.marks(connection, case_id)
 
     def add_mark(self, case_id: str, draft: Draft, seen: str | None = None) -> Mark:
         """Append to the history; signed where `GROUNDWORK_SIGNING_KEY` names a key.

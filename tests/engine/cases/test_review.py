@@ -14,7 +14,7 @@ import pytest
 from engine.cases.review import Draft, append, check_chain, entry_hash, review_of, with_labels
 from engine.cases.signing import signing_key
 from engine.cases.store import CaseStore
-from engine.errors import CaseError, CaseFrozen, FileError, InputError
+from engine.errors import CaseError, CaseFrozen, CaseNotFound, FileError, InputError
 from tests.engine.cases.samples import full_case
 
 ROOT = Path(__file__).parents[3]
@@ -110,6 +110,18 @@ def test_a_mark_that_says_nothing_is_refused_and_leaves_no_entry(store, draft):
     with pytest.raises(InputError):
         store.add_mark("one", draft)
     assert store.history("one") == ()
+
+
+def test_a_history_is_read_without_its_case_and_of_a_known_case_only(store, monkeypatch):
+    store.add_mark("one", NOTE)
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.cases.rows.read", lambda *_: pytest.fail("the case was decoded"))
+        assert [mark.value for mark in store.history("one")] == [NOTE.value]
+    with pytest.raises(CaseNotFound):
+        store.history("none")
+    store.delete("one")
+    with pytest.raises(CaseNotFound):
+        store.history("one")
 
 
 def test_a_review_is_what_stands():
