@@ -64,7 +64,7 @@ def quoting(embedder: Embedder, settings: Reader) -> Write:
     return write
 
 
-def prompting(model: Writer, prompting: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:
+def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:
     """A language model or server as a `Write`.
 
     Each of `numbered` keeps its number there when another is left out (METHODS section 0); a passage that is not among
@@ -76,7 +76,7 @@ def prompting(model: Writer, prompting: Prompting, decoding: Decoding, numbered:
         question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
     ) -> Written:
         numbers = [known.get(passage.id, len(known) + 1) for passage in passages] if known else ()
-        prompt, answer = answer_with(model, question, passages, prompting, decoding, on_text, watch, numbers=numbers)
-        return Written(answer=answer, stamp=stamp_of(model, prompting, decoding), prompt=prompt)
+        prompt, answer = answer_with(model, question, passages, how, decoding, on_text, watch, numbers=numbers)
+        return Written(answer=answer, stamp=stamp_of(model, how, decoding), prompt=prompt)
 
     return write

@@ -116,19 +116,19 @@ def _told(value: Any) -> str:
     return "not set" if value in (None, "") else str(value)
 
 
+_NO_MATCH = 3  # after the kinds of match that `_match` ranks
+
+
 def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int | None, int | None, str]]:
     """Passage numbers that belong together, in the left's order, then what is in the right alone.
 
     Best matches are taken first: the same id, then the same text, then the largest overlap in one document.
     """
+    pairs = (
+        (*_match(one, other), i, j) for i, one in enumerate(left, start=1) for j, other in enumerate(right, start=1)
+    )
     ranked = sorted(
-        (
-            (*_match(one, other), i, j)
-            for i, one in enumerate(left, start=1)
-            for j, other in enumerate(right, start=1)
-            if _match(one, other)[0] < _NO_MATCH
-        ),
-        key=lambda row: (row[0], row[1], row[3], row[4]),
+        (pair for pair in pairs if pair[0] < _NO_MATCH), key=lambda pair: (pair[0], pair[1], pair[3], pair[4])
     )
     partner: dict[int, tuple[int, str]] = {}
     taken: set[int] = set()
@@ -140,9 +140,6 @@ def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int |
         (i, *partner.get(i, (None, "only here"))) for i in range(1, len(left) + 1)
     ]
     return [*rows, *((None, j, "only here") for j in range(1, len(right) + 1) if j not in taken)]
-
-
-_NO_MATCH = 3
 
 
 def _match(one: Passage, other: Passage) -> tuple[int, int, str]:

@@ -16,7 +16,7 @@ from engine.cases.report.text import name_of
 from engine.cases.review import Mark, Review
 from engine.types import Analysis, Case
 from engine.verify.facts import Exchange
-from engine.verify.values import MEANING, AreRecord, Evidence, FactRecord, Iteration, Measures
+from engine.verify.values import MEANING, AreRecord, Evidence, FactRecord, Iteration, Measures, Report
 
 MEASURES = (
     ("Attr_r: mean over clauses of the best evidence's probability to bear the clause out", "attr_r"),
@@ -38,7 +38,7 @@ def facts_section(case: Case, analysis: Analysis, review: Review) -> list[Block]
     blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
     blocks.append(_section("Evidence", _evidence(case, facts)))
     if record.report is not None:
-        blocks.append(_section("Attribution report", _report(case, record)))
+        blocks.append(_section("Attribution report", _report(case, record, record.report)))
     exchanges = [*record.decomposition.exchanges, *_exchanges(facts.values())]
     if exchanges:
         blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", _asked(exchanges)))
@@ -173,9 +173,8 @@ def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
 # The attribution report
 
 
-def _report(case: Case, record: AreRecord) -> list[Block]:
-    assert record.report is not None
-    before, after = record.report.before, record.report.after
+def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
+    before, after = report.before, report.after
     table = Table(
         f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1",
         ("Measure", "Before editing", "After editing"),
@@ -190,7 +189,7 @@ def _report(case: Case, record: AreRecord) -> list[Block]:
             Cell(f"{clause.entails:.2f}"),
             Cell(f"{clause.best:.2f}"),
         )
-        for clause in record.report.clauses
+        for clause in report.clauses
     )
     columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best of all")
     clauses = Table("What each clause rests on", columns, rows, numeric=frozenset({3, 4}))
