@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000  # METHODS section 2, "Faithfulness" and "Scores"
+LEVEL = 0.95  # of every interval
 FEWEST = 10  # under this many cases an interval would suggest more than the points show
 
 
@@ -40,13 +41,11 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(float(array.mean()), deviation, float(array.min()), float(array.max()))
 
 
-def bootstrap_interval(
-    values: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 1337
-) -> Interval:
+def bootstrap_interval(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 1337) -> Interval:
     """Percentile bootstrap of the mean of `values` (each one independent case), of which there is one at least."""
     array = np.asarray(values, dtype=np.float64)
     means = _resampled_means(array, np.ones_like(array), resamples, seed)
-    return _interval(float(array.mean()), means, level, array.size)
+    return _interval(float(array.mean()), means, array.size)
 
 
 def interval_or_none(values: Sequence[float], *, seed: int = 1337) -> Interval | None:
@@ -59,7 +58,6 @@ def paired_bootstrap(
     second: Sequence[float],
     groups: Sequence[object] | None = None,
     *,
-    level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 1337,
 ) -> Interval:
@@ -74,14 +72,13 @@ def paired_bootstrap(
     sums = np.bincount(where, weights=differences, minlength=len(index)).astype(np.float64)
     counts = np.bincount(where, minlength=len(index)).astype(np.float64)
     means = _resampled_means(sums, counts, resamples, seed)
-    return _interval(float(differences.mean()), means, level, len(index))
+    return _interval(float(differences.mean()), means, len(index))
 
 
 def bootstrap_of_means(
     columns: Sequence[Sequence[float]],
     of: Callable[..., NDArray[np.float64]],
     *,
-    level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 1337,
 ) -> Interval:
@@ -93,7 +90,7 @@ def bootstrap_of_means(
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
     ones = np.ones_like(arrays[0])
     means = of(*(_resampled_means(array, ones, resamples, seed) for array in arrays))
-    return _interval(float(of(*(np.array([array.mean()]) for array in arrays))[0]), means, level, arrays[0].size)
+    return _interval(float(of(*(np.array([array.mean()]) for array in arrays))[0]), means, arrays[0].size)
 
 
 def _resampled_means(
@@ -109,16 +106,16 @@ def _resampled_means(
     return np.concatenate(means)
 
 
-def _interval(mean: float, means: NDArray[np.float64], level: float, n: int) -> Interval:
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+def _interval(mean: float, means: NDArray[np.float64], n: int) -> Interval:
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(mean, float(low), float(high), n)
 
 
-def binomial_test(successes: int, trials: int, probability: float = 0.5) -> float:
-    """Two-sided exact binomial p-value in [0, 1]; 1 without trials."""
+def binomial_test(successes: int, trials: int) -> float:
+    """Two-sided exact binomial p-value in [0, 1] against one half; 1 without trials."""
     from scipy.stats import binomtest
 
-    return float(binomtest(successes, trials, probability).pvalue) if trials else 1.0
+    return float(binomtest(successes, trials).pvalue) if trials else 1.0
 
 
 def binomial_at_least(successes: float, trials: int, probability: float) -> float:

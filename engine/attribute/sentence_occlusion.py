@@ -26,7 +26,6 @@ def sentence_occlusion(
     *,
     numbers: Sequence[int] | None = None,
     placebos: Sequence[str] = (),
-    floors: bool = True,
     settings: Occlusion | None = None,
     watch: Watch | None = None,
 ) -> Attribution:
@@ -41,7 +40,7 @@ def sentence_occlusion(
     found = sentence_sources(model, prompt, coded, wanted)
     groups = [(source.number,) for source in found]
     removed = [source.positions for source in found]
-    options = Options(placebos, floors=floors, settings=settings or Occlusion(), watch=watch)
+    options = Options(placebos, settings=settings or Occlusion(), watch=watch)
     where = [[source.number, source.start, source.end] for source in found]
 
     def placed(result: Attribution) -> Attribution:

@@ -8,7 +8,6 @@ unparsed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from engine.judge import Level, judge_relevance
 from engine.models.protocols import Writer
@@ -41,11 +40,10 @@ class Ratings(Value, frozen=True):
         """The level given to a passage at a step, None without one."""
         return next((r.level for r in self.ratings if (r.step, r.passage) == (step, passage)), None)
 
-    def shares(self, passages: Sequence[tuple[int, str]] | None = None) -> dict[str, float]:
+    def shares(self) -> dict[str, float]:
         """Share of each level and of `unparsed` among the rated (step, passage) pairs; empty without any."""
-        chosen = [r for r in self.ratings if passages is None or (r.step, r.passage) in set(passages)]
-        counts: Counter[str] = Counter(r.level or "unparsed" for r in chosen)
-        return {name: counts[name] / len(chosen) for name in (*LEVELS, "unparsed")} if chosen else {}
+        counts: Counter[str] = Counter(r.level or "unparsed" for r in self.ratings)
+        return {name: counts[name] / len(self.ratings) for name in (*LEVELS, "unparsed")} if self.ratings else {}
 
 
 def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropped: bool = True) -> Ratings:

@@ -64,7 +64,7 @@ def point_of(question: str, value: Refinement, first: float | None, second: floa
     return Point(question=question, s3=value.signals.s3, first=first, second=second)
 
 
-def gain_by_quartile(points: Sequence[Point], seed: int = 1337) -> QuartileStudy:
+def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     """Cut by mean S3 a question; ties stay in the order given. `InputError` for fewer than four questions."""
     groups: dict[str, list[Point]] = {}
     for point in points:
@@ -76,7 +76,7 @@ def gain_by_quartile(points: Sequence[Point], seed: int = 1337) -> QuartileStudy
     parts = [[ordered[i] for i in part] for part in places]
     gains = [float(np.mean([p.second - p.first for p in group])) for group in ordered]
     return QuartileStudy(
-        quartiles=tuple(_quartile(name, part, seed) for name, part in zip(NAMES, parts, strict=True)),
+        quartiles=tuple(_quartile(name, part) for name, part in zip(NAMES, parts, strict=True)),
         rho=rank_correlation([_mean_s3(group) for group in ordered], gains),
         readings=READINGS,
     )
@@ -86,12 +86,10 @@ def _mean_s3(group: Sequence[Point]) -> float:
     return float(np.mean([point.s3 for point in group]))
 
 
-def _quartile(name: str, part: Sequence[Sequence[Point]], seed: int) -> Quartile:
+def _quartile(name: str, part: Sequence[Sequence[Point]]) -> Quartile:
     """One part with the bootstrap of its gain; a question's seeds are drawn together."""
     points = [point for group in part for point in group]
-    found = paired_bootstrap(
-        [p.second for p in points], [p.first for p in points], [p.question for p in points], seed=seed
-    )
+    found = paired_bootstrap([p.second for p in points], [p.first for p in points], [p.question for p in points])
     enough = len(part) >= FEWEST
     return Quartile(
         name=name,

@@ -176,7 +176,7 @@ def test_too_few_placebos_are_said():
 def test_sentences_inside_passages_are_sources():
     model = tiny_model("llama")
     prompt = tiny_prompt(4)
-    result = sentence_occlusion(model, prompt, an_answer(model), numbers=(1, 4), floors=False)
+    result = sentence_occlusion(model, prompt, an_answer(model), numbers=(1, 4))
     where = result.details["source_spans"]
     texts = {s.number: s.text for s in prompt.segments}
     assert next(texts[n][a:b] for n, a, b in where) == "Hanna Lind built the bridge in 1874."
