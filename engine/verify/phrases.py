@@ -79,6 +79,13 @@ def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
     return rest[:verb], [*rest[verb:end], *head, *rest[end:]]
 
 
+def was(head: Tokens) -> Token:
+    """ "was" or "were", by the noun that the phrase is about."""
+    end = next((i for i, token in enumerate(head) if i and token.tag == "prep"), len(head))
+    noun = head[end - 1]
+    return put_in("were" if noun.low.endswith("s") and not noun.low.endswith("ss") and not noun.named else "was", "aux")
+
+
 def head_of(main: Tokens) -> Tokens:
     """The noun phrase that ends `main`, without its article's modifiers."""
     return main[phrase_start(main, len(main)) :] or main

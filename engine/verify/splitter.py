@@ -22,6 +22,7 @@ from engine.verify.phrases import (
     joins,
     relative,
     subject_of,
+    was,
 )
 from engine.verify.tagging import Token, finite, put_in, tokens
 
@@ -106,7 +107,7 @@ def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
     result: list[Tokens] = []
     lead = opening if opening and opening[0].tag != "adv" else []
     if lead and lead[0].tag in ("ing", "part") and subject:
-        result.append([*subject, *lead])
+        result.append([*subject, *([was(subject)] if lead[0].tag == "part" else []), *lead])
         lead = []
     for number, fact in enumerate(predicates(main, subject)):
         result.extend([*([] if number or later else lead), *one] for later, one in enumerate(taken_apart(fact)))

@@ -171,7 +171,8 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     participle = low in IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
     if past or participle:
         return _past(low, last, before, after, past, participle)
-    if last is None or (last.tag in ("det", "prep", "num", "and") and not _verb_before(before)):
+    dated = last is not None and bool(re.fullmatch(r"\d{4}", last.text))  # "the sums of May 2024 come to"
+    if last is None or (last.tag in ("det", "prep", "num", "and") and not dated and not _verb_before(before)):
         return "noun"
     if last.low.endswith(("'s", "’s")):
         return "noun"
@@ -182,7 +183,12 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     plain = low in REGULAR or low in IRREGULAR_PLURAL
     if plain and last.tag in ("pron", "to", "aux", "adv", "rel"):
         return "verb" if last.tag != "aux" else "part"
-    if plain and last.tag in ("noun", "num") and (last.low.endswith("s") or last.named) and not _verb_before(before):
+    if (
+        plain
+        and last.tag in ("noun", "num")
+        and (last.low.endswith("s") or last.named or dated)
+        and not _verb_before(before)
+    ):
         return "verb"
     return "noun"
 
