@@ -26,7 +26,7 @@ def documents(text: str, name: str, fields: Fields | None = None) -> list[Docume
     found = [_document(record, line, name, names) for line, record in _records(text, name)]
     if not found:
         raise FileError(f"{name} holds no record. Give one JSON object a line.")
-    _refuse_repeats(found, name)
+    refuse_repeats(found, name)
     return found
 
 
@@ -54,7 +54,7 @@ def _document(record: dict[str, Any], line: int, name: str, fields: Fields) -> D
     return Document(id=str(key), title=str(title), text=text, source=name, media_type="application/jsonl")
 
 
-def _refuse_repeats(found: list[Document], name: str) -> None:
+def refuse_repeats(found: list[Document], name: str) -> None:
     """Raise `FileError` if two records of one file carry the same id."""
     seen: set[str] = set()
     for document in found:
