@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
+from engine.errors import InputError
 from engine.models.embedder import ScriptedEmbedder
+from engine.workbench import Workbench
 from tests.tiny import tiny_model
 
 
@@ -112,3 +114,8 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
 
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
     assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2
+
+
+def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():
+    with pytest.raises(InputError, match=r"'attr_rag'.*attr-rag"):
+        Workbench().ask("What rusts?", "metals", method="attr_rag")
