@@ -33,11 +33,10 @@ def hosts() -> tuple[Host, ...]:
 
 
 def _bare(address: str) -> str:
-    """Scheme, host and port, without a user, a password or a query.
+    """Scheme, host and port, without a user, a password or a query; nothing of what is no address.
 
-    >>> _bare("https://user:secret@models.example:8443/v1?key=1")
-    'https://models.example:8443'
+    >>> _bare("https://user:secret@models.example:8443/v1?key=1"), _bare("user:secret@models.example")
+    ('https://models.example:8443', 'no address')
     """
     parts = urlsplit(address)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "no address"
