@@ -20,7 +20,7 @@ class Host(Value, frozen=True):
 def hosts() -> tuple[Host, ...]:
     """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
     found = []
-    if os.environ.get("HF_HUB_OFFLINE", "").lower() not in ("1", "true", "yes", "on"):
+    if not is_offline():
         address = os.environ.get("HF_ENDPOINT") or HUB
         found.append(
             Host(address=_bare(address), when="a Hugging Face id is given for a model: its files are downloaded")
@@ -30,6 +30,11 @@ def hosts() -> tuple[Host, ...]:
     if server := os.environ.get("OPENAI_BASE_URL"):
         found.append(Host(address=_bare(server), when="a model is named openai:MODEL: question, passages and drafts"))
     return tuple(found)
+
+
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 
 def _bare(address: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from engine.errors import ModelError, ModelNotFound
+from engine.errors import ModelError, ModelNotFound, first_line
+from engine.hosts import is_offline
 from engine.models.lock import LOADING
 from engine.models.memory import BYTES, MemoryEstimate, free_memory, memory_estimate
 
@@ -88,11 +88,6 @@ def check_memory(source: str, config: Any, dtype: str, device: str) -> None:
         )
 
 
-def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-
-
 def pick_device(device: str) -> str:
     """ "auto" is CUDA, then MPS, then the CPU; anything else is taken as it is and checked."""
     if device == "auto":
@@ -143,8 +138,7 @@ def _explain(source: str, error: Exception, offline: bool) -> ModelError:
     if "trust_remote_code" in str(error):
         return ModelError(f"{source} wants to run code of its own, which is never done. Choose another model.")
     out = "Unset HF_HUB_OFFLINE to download it, or give a folder." if offline else "Check the name or give a folder."
-    detail = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-    return ModelNotFound(f"The model {source} cannot be loaded ({detail}). {out}")
+    return ModelNotFound(f"The model {source} cannot be loaded ({first_line(error)[:200]}). {out}")
 
 
 def revision_of(module: Any) -> str:
