@@ -97,11 +97,16 @@ class Config(Value, frozen=True):
 
 def read_config(path: Path) -> Config:
     """The config of a TOML file, or of a preset that is named; raise `InputError` saying what does not fit."""
+    return parse_config(config_text(path), path.name)
+
+
+def config_text(path: Path) -> str:
+    """The text of a TOML file, or of a preset that is named; raise `InputError` where it cannot be read."""
     try:
-        text = found(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"The config {path} cannot be read ({error.strerror}). Give a TOML file.") from error
-    return parse_config(text, path.name)
+        return found(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"The config {path} cannot be read ({reason}). Give a TOML file.") from error
 
 
 def parse_config(text: str, name: str = "the config") -> Config:
