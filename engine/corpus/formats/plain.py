@@ -1,11 +1,13 @@
-"""Plain text: bytes in any common encoding to text with line breaks as \\n."""
+"""Plain text: bytes in any common encoding to text with line breaks as \\n, and text put together from its parts."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from dataclasses import dataclass, field
 
 from engine.errors import FileError
+from engine.types import Section
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -17,6 +19,20 @@ _BOMS = (
 _LATIN = ("cp1250", "cp1257", "iso8859_2", "iso8859_10", "iso8859_15", "mac_latin2", "latin_1")
 _SAMPLE = 65_536
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+
+
+@dataclass
+class Page:
+    """The text and the sections of a document so far; a builder local to one call."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    sections: list[Section] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Put text at the end."""
+        self.parts.append(text)
+        self.length += len(text)
 
 
 def decode(data: bytes, name: str) -> str:
