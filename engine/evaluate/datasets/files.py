@@ -14,7 +14,7 @@ import msgspec
 from engine.cases.importers.imported import Labels
 from engine.errors import FileError, GroundworkError, RecordError
 from engine.evaluate.example import Example
-from engine.records import AuditRecord, GivenPassage, numbered_jsonl
+from engine.records import AuditRecord, GivenPassage, identity, numbered_jsonl
 from engine.types import Case, Passage
 
 Record = dict[str, Any]
@@ -34,7 +34,7 @@ class Source:
         """
         for place, number, record in records(path or self.path):
             try:
-                yield convert({**record, "id": str(record.get("id", record.get("_id", number)))})
+                yield convert({**record, "id": identity(record, number)})
             except GroundworkError as error:
                 raise RecordError(f"{place}: {error}") from error
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

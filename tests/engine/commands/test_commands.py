@@ -119,3 +119,8 @@ def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
 def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():
     with pytest.raises(InputError, match=r"'attr_rag'.*attr-rag"):
         Workbench().ask("What rusts?", "metals", method="attr_rag")
+
+
+def test_steps_without_a_method_is_a_wrong_call():
+    result = run("steps", "-", "--corpus", "metals", "--method", ",", stdin="")
+    assert result.exit_code == 2 and "No method is named" in result.stderr

@@ -73,6 +73,8 @@ def test_jsonl_one_document_a_line() -> None:
     lines = [{"_id": "a", "title": "T", "text": "One."}, {"_id": 7, "text": "Two."}, {"id": "c", "text": "Three."}]
     documents = load_bytes("\n\n".join(map(json.dumps, lines)).encode(), "c.jsonl")
     assert [(d.id, d.title, d.text) for d in documents] == [("a", "T", "One."), ("7", "", "Two."), ("c", "", "Three.")]
+    nulls = load_bytes(b'{"_id": null, "text": "One."}\n{"_id": null, "text": "Two."}', "n.jsonl")
+    assert [d.id for d in nulls] == ["n.jsonl#1", "n.jsonl#2"]
 
 
 def test_jsonl_with_named_fields() -> None:
