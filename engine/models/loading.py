@@ -23,7 +23,7 @@ INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}
 def load_parts(
     name: str | Path, *, dtype: str = "auto", device: str = "auto", safetensors_only: bool = True
 ) -> tuple[Any, Any]:
-    """(module, tokenizer) ready for scoring: on its device, in eval mode, parameters without gradients.
+    """(module, tokenizer), the module on its device.
 
     Raises `ModelNotFound` where files are missing or of another kind, `ModelError` where they cannot be used.
     """
@@ -40,8 +40,7 @@ def load_parts(
             module = _load_module(source, dtype, device, safetensors_only, offline)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _explain(source, error, offline) from error
-    module.requires_grad_(False)
-    return module.eval(), tokenizer
+    return module, tokenizer
 
 
 def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, offline: bool) -> Any:
