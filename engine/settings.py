@@ -150,7 +150,10 @@ class Settings(Value, frozen=True):
     verification: Verification = Verification()
 
     def apply(self, assignments: Sequence[str]) -> Settings:
-        """Return the settings with `stage.field=value` applied; raise `InputError` naming what is wrong."""
+        """Return the settings with `stage.field=value` applied; raise `InputError` naming what is wrong.
+
+        A list is written with commas: refinement.seeds=1337,2024.
+        """
         data: dict[str, Any] = self.to_dict()
         for assignment in assignments:
             path, equals, value = assignment.partition("=")
@@ -160,7 +163,8 @@ class Settings(Value, frozen=True):
                 raise InputError(
                     f"--set {assignment!r} names no setting. Write stage.field=value with one of: {known}."
                 )
-            data[stage][field] = value.strip()
+            listed = isinstance(data[stage][field], (list, tuple))
+            data[stage][field] = [part.strip() for part in value.split(",")] if listed else value.strip()
         try:
             return converted(data, Settings, strict=False)
         except msgspec.ValidationError as error:

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from engine.commands import main
 from engine.errors import InputError
 from engine.models.embedder import ScriptedEmbedder
+from engine.settings import Settings
 from engine.workbench import Workbench
 from tests.tiny import tiny_model
 
@@ -124,3 +125,9 @@ def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():
 def test_steps_without_a_method_is_a_wrong_call():
     result = run("steps", "-", "--corpus", "metals", "--method", ",", stdin="")
     assert result.exit_code == 2 and "No method is named" in result.stderr
+
+
+def test_a_setting_that_is_a_list_is_written_with_commas():
+    assert Settings().apply(["refinement.seeds=1, 2"]).refinement.seeds == (1, 2)
+    with pytest.raises(InputError, match="wrong kind"):
+        Settings().apply(["refinement.seeds=1,two"])
