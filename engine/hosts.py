@@ -40,8 +40,11 @@ def is_offline() -> bool:
 def _bare(address: str) -> str:
     """Scheme, host and port, without a user, a password or a query; nothing of what is no address.
 
-    >>> _bare("https://user:secret@models.example:8443/v1?key=1"), _bare("user:secret@models.example")
-    ('https://models.example:8443', 'no address')
+    >>> [_bare(a) for a in ("https://user:secret@models.example:8443/v1?key=1", "user:secret@models.example", "http://[")]
+    ['https://models.example:8443', 'no address', 'no address']
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a bracket that does not close
+        return "no address"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "no address"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def quantization(dtype: str) -> Any:
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
     """What went wrong in loading, with the way out."""
     folder = Path(source)
-    if folder.is_dir() and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
+    if os.path.isdir(source) and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
         return ModelNotFound(
             f"{source} holds pickled weights only, which can run code when opened. Convert them to safetensors."
         )

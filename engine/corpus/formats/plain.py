@@ -41,7 +41,11 @@ def decode(data: bytes, name: str) -> str:
     Raises `FileError` for bytes that are no text. Line breaks become \\n, so that offsets are the same for
     a file saved on any system.
     """
-    text = _by_mark(data) or _utf8(data) or _guessed(data, name)
+    text = _by_mark(data)
+    if text is None:
+        text = _utf8(data)
+    if text is None:
+        text = _guessed(data, name)
     if _CONTROL.search(text[:_SAMPLE]) and _share_of_control(text[:_SAMPLE]) > 0.02:
         raise FileError(f"{name} is not text, or in no known encoding. Save it as UTF-8 text and try again.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
