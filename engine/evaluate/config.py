@@ -28,6 +28,7 @@ from engine.types import Value
 from engine.value import converted
 
 CONFIGS = Path(__file__).with_name("configs")
+NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch")  # fields of a config
 
 
 class Limit(Value, frozen=True):
@@ -142,7 +143,7 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
     return tuple(
         f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
         for name in {**ours, **theirs}
-        if ours.get(name) != theirs.get(name) and not name.startswith(("budget", "concurrency", "batch"))
+        if ours.get(name) != theirs.get(name) and name.partition(".")[0] not in NO_RESULT_HANGS_ON
     )
 
 
