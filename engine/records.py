@@ -83,7 +83,9 @@ def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] |
 
 def _object(number: int, line: str) -> dict[str, Any] | RecordError:
     if len(line) > LINE_LIMIT:
-        return RecordError(f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}.")
+        return RecordError(
+            f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}. Give shorter passages."
+        )
     try:
         data = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
