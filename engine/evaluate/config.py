@@ -93,7 +93,7 @@ class Config(Value, frozen=True):
         try:
             return converted(data, Settings)
         except msgspec.ValidationError as error:
-            raise InputError(f"A value under [settings] is of the wrong kind: {error}.") from error
+            raise InputError(f"A value under [settings] is of the wrong kind or out of its range: {error}.") from error
 
 
 def read_config(path: Path) -> Config:

@@ -131,3 +131,11 @@ def test_a_setting_that_is_a_list_is_written_with_commas():
     assert Settings().apply(["refinement.seeds=1, 2"]).refinement.seeds == (1, 2)
     with pytest.raises(InputError, match="wrong kind"):
         Settings().apply(["refinement.seeds=1,two"])
+
+
+@pytest.mark.parametrize(
+    "wrong", ["faithfulness.steps=0", "retrieval.k=-3", "selection.max_share=7", "decoding.top_p=2"]
+)
+def test_a_setting_out_of_its_range_is_a_wrong_call(wrong):
+    result = run("ask", "why", "--corpus", "x", "--set", wrong)
+    assert result.exit_code == 2 and f"$.{wrong.partition('=')[0]}" in result.stderr
