@@ -22,6 +22,7 @@ from typing import Any
 from bench.drafts import drafts, table
 from bench.gold_facts import Row, bank_facts, decomposition
 from bench.results import conditions, write_section
+from engine.metrics import harmonic_mean
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
 from engine.models.verifier import load_entailment
@@ -56,7 +57,7 @@ def _grams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 def _sari_of(source: Counter[Any], output: Counter[Any], reference: Counter[Any]) -> float:
     kept, wanted, gone = source & output, source & reference, source - output
     right = kept & reference
-    keep = _f1(
+    keep = harmonic_mean(
         sum(right[g] / kept[g] for g in right) / len(kept) if kept else 0.0,
         sum(right[g] / wanted[g] for g in right) / len(wanted) if wanted else 0.0,
     )
@@ -64,12 +65,8 @@ def _sari_of(source: Counter[Any], output: Counter[Any], reference: Counter[Any]
     deletion = sum(well_gone[g] / gone[g] for g in well_gone) / len(gone) if gone else 0.0
     added, asked = set(output) - set(source), set(reference) - set(source)
     both = len(added & asked)
-    addition = _f1(both / len(added) if added else 0.0, both / len(asked) if asked else 0.0)
+    addition = harmonic_mean(both / len(added) if added else 0.0, both / len(asked) if asked else 0.0)
     return (keep + deletion + addition) / 3
-
-
-def _f1(a: float, b: float) -> float:
-    return 2 * a * b / (a + b) if a + b else 0.0
 
 
 def decompositions(rows: Sequence[Row]) -> list[Row]:

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 
 from bench.results import conditions, write_section
 from bench.verifier import drafts
+from engine.models.alignment import clean
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
 from engine.settings import Verification
 from engine.train.verifier_calibration import class_f1, macro_f1
-from engine.train.verifier_data import clean
 from engine.verify.anchor import anchors
 from engine.verify.guards import guarded
 from engine.verify.values import Evidence

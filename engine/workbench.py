@@ -24,7 +24,7 @@ from engine.cases.importers.imported import imported_case
 from engine.cases.store import CaseStore, new_case_id, now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
-from engine.errors import Cancelled, CorpusError, ServerError
+from engine.errors import Cancelled, CorpusError, InputError, ServerError
 from engine.home import home
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
@@ -116,7 +116,13 @@ class Workbench:
         on_text: OnText | None = None,
         on_case: OnCase | None = None,
     ) -> Case:
-        """Answer a question of a corpus; the case is saved, and handed to `on_case`, after every step."""
+        """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `on_case`, step by step.
+
+        Raises `InputError` for another method and a question that cannot be asked, `CorpusNotFound`, `CorpusMismatch`,
+        and what the model raises; a `ServerError` leaves the text so far in the case.
+        """
+        if method not in METHODS:
+            raise InputError(f"There is no way of answering called {method!r}. Choose of: {', '.join(METHODS)}.")
         watch = watch or Watch()
         case = Case(
             id=case_id or new_case_id(),

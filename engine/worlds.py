@@ -17,6 +17,7 @@ import msgspec
 from engine.corpus.loaders import load
 from engine.errors import RecordError
 from engine.home import ASSETS
+from engine.samples import documents_in
 from engine.types import Document, Passage, Value, sha256
 from engine.value import decoded
 from engine.world_labels import Draft, DraftFacts, GoldSpan, PlantedError, Quote, WorldQuestion
@@ -103,18 +104,13 @@ def load_world(name: str, folder: Path | None = None) -> World:
     place = folder or ASSETS / "corpora" / name.replace("-", "_")
     world = World(
         name=name,
-        documents={document.id: document for path in files(place) for document in load(path)},
+        documents={document.id: document for path in documents_in(place) for document in load(path)},
         questions=_records(place / "questions.jsonl", WorldQuestion),
         drafts=_records(place / "drafts.jsonl", Draft, optional=True),
         facts=_records(place / "facts.jsonl", DraftFacts, optional=True),
     )
     check(world)
     return world
-
-
-def files(folder: Path) -> list[Path]:
-    """The files of a world that are ingested, in order."""
-    return sorted([*folder.glob("documents/*.md"), *folder.glob("documents.jsonl")])
 
 
 def check(world: World) -> None:

@@ -21,6 +21,7 @@ LEAVES = {
     "progress",
     "home",
     "hosts",
+    "samples",
     "versions",
     "records",
     "lexical",
@@ -43,7 +44,7 @@ STAGES = [
 ]
 RANK = {stage: rank for rank, stage in enumerate((*STAGES, "evaluate"), start=1)} | dict.fromkeys(LEAVES, 0)
 # Facades over every stage, and training, which nothing imports.
-TOP = {"workbench", "commands", "__main__", "__init__", "train", "samples"}
+TOP = {"workbench", "commands", "__main__", "__init__", "train"}
 FACES = {"streamlit", "plotly", "components", "pages", "app"}
 
 

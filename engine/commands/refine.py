@@ -81,7 +81,7 @@ def refine(
         value = run_refinement(request, drafts.get(record.id), watch=progress())
         return [row_of(record.id, value, names)]
 
-    run_records(iter(lines), AuditRecord, work)  # type: ignore[arg-type]
+    run_records(lines, AuditRecord, work)
 
 
 def request_of(
@@ -187,11 +187,7 @@ def judge(file: TextIO, name: str) -> None:
         row = {"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model.name}
         return [{**row, "warning": warning} if warning else row]
 
-    try:
-        run_records(file, PairRecord, work)
-    finally:
-        if winners:
-            emit({"summary": tally(winners).to_dict()})
+    run_records(file, PairRecord, work, lambda: emit({"summary": tally(winners).to_dict()}) if winners else None)
 
 
 @click.command()

@@ -80,9 +80,9 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
     known = _OPEN.get(folder)
     if known is not None and known.held == held:
         return known
-    if not build and not os.environ.get(SERVER) and _state(folder).get("held") != held:
-        raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
     server = os.environ.get(SERVER, "")
+    if not build and not server and _state(folder).get("held") != held:
+        raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
     opened = (_on_server if server else _embedded)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened

@@ -1,4 +1,4 @@
-"""What the engine asks of a model: four small protocols, each with what varies and nothing else.
+"""What the engine asks of a model: small protocols, each with what varies and nothing else.
 
 A model says what it can do in `can`; a caller that needs more raises `CannotDo` with the way out through
 `require`. All log-probabilities are natural logarithms (nats).

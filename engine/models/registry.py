@@ -100,8 +100,11 @@ def holds_weights(folder: Path) -> bool:
 
 def local_folder(name: str) -> Path | None:
     """The folder that `name` means: a path, or a folder of the data folder's `models`."""
-    candidates = (Path(name).expanduser(), home() / "models" / name)
-    return next((folder for folder in candidates if (folder / "config.json").is_file()), None)
+    try:
+        candidates = (Path(name).expanduser(), home() / "models" / name)
+        return next((folder for folder in candidates if (folder / "config.json").is_file()), None)
+    except (OSError, RuntimeError):  # too long for the disk, or the home of nobody
+        return None
 
 
 def available_models() -> tuple[ModelCard, ...]:

@@ -7,7 +7,6 @@ irrelevant. Every probability is a verifier's opinion: `verdict_note` gives the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -136,7 +135,7 @@ def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()
     >>> verdict_note(Judged("supportive", {"supportive": 0.5, "editing_required": 0.2, "irrelevant": 0.3}), "V")
     'supportive by V, not measured; unsure'
     """
-    known = [p for p in precisions if p.verdict == judged.verdict and not math.isnan(p.share)]
+    known = [p for p in precisions if p.verdict == judged.verdict]
     called = judged.verdict.replace("_", " ")
     measured = "; ".join(f"{p.share:.0%} ({p.measured_on}, n = {p.called})" for p in known)
     right = f"right on {measured} of what it calls {called}" if known else "not measured"

@@ -12,7 +12,6 @@ import pytest
 from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection
 from engine.errors import RecordError
-from engine.home import ASSETS
 from engine.models.embedder import ScriptedEmbedder
 from engine.samples import SAMPLES
 from engine.settings import Chunking
@@ -20,7 +19,7 @@ from engine.text import sentences
 from engine.types import Passage
 from engine.verify.decompose import plain
 from engine.world_labels import Draft
-from engine.worlds import WORLDS, World, check, files, load_world
+from engine.worlds import WORLDS, World, check, load_world
 
 RUN = 10  # words in a row that no two documents may share
 CHUNKINGS = (Chunking(), Chunking(method="words", words=60, overlap=20), Chunking(method="headings", words=150))
@@ -240,9 +239,8 @@ def test_a_shared_run_would_be_found():
 
 
 def test_the_samples_are_the_worlds(worlds):
-    for sample in SAMPLES:
-        assert {d.name for d in sample.documents} == {p.name for p in files(sample.folder)}
-        assert worlds[sample.name].documents
+    assert [sample.name for sample in SAMPLES] == list(WORLDS)
+    assert all(sample.documents and worlds[sample.name].documents for sample in SAMPLES)
 
 
 def test_bench_chemistry_counts(chemistry):
@@ -379,7 +377,7 @@ def test_gold_passages_are_found_in_a_collection_of_the_files(worlds, name, tmp_
     monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path))
     world = worlds[name]
     collection = Collection.create(name, ScriptedEmbedder())
-    collection.ingest(files(ASSETS / "corpora" / name.replace("-", "_")))
+    collection.ingest(next(sample.documents for sample in SAMPLES if sample.name == name))
     stored = collection.snapshot().passages
     assert {passage.document for passage in stored} == set(world.documents)
     pieces = cut(world)

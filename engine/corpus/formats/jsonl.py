@@ -26,7 +26,7 @@ def documents(text: str, name: str, fields: Fields | None = None) -> list[Docume
     found = [_document(record, line, name, names) for line, record in _records(text, name)]
     if not found:
         raise FileError(f"{name} holds no record. Give one JSON object a line.")
-    _refuse_repeats(found, name)
+    refuse_repeats(found, name)
     return found
 
 
@@ -49,12 +49,13 @@ def _document(record: dict[str, Any], line: int, name: str, fields: Fields) -> D
     text = record.get(fields.text)
     if not isinstance(text, str) or not text.strip():
         raise FileError(f"{name}, line {line}, has no text in the field {fields.text!r}. Name the field that holds it.")
-    key = record.get(fields.id, record.get("id", f"{name}#{line}") if fields.id == "_id" else f"{name}#{line}")
+    named = ("_id", "id") if fields.id == "_id" else (fields.id,)
+    key = next((record[field] for field in named if record.get(field) is not None), f"{name}#{line}")
     title = record.get(fields.title) or ""
     return Document(id=str(key), title=str(title), text=text, source=name, media_type="application/jsonl")
 
 
-def _refuse_repeats(found: list[Document], name: str) -> None:
+def refuse_repeats(found: list[Document], name: str) -> None:
     """Raise `FileError` if two records of one file carry the same id."""
     seen: set[str] = set()
     for document in found:

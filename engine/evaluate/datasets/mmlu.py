@@ -18,7 +18,7 @@ def example(record: Record, subject: str) -> Example:
     """The example of one question; `subject` is the file's."""
     table = "0" in record
     options = tuple(text(record, name) for name in COLUMNS[1:5]) if table else words(record, "choices")
-    correct = index_of(record.get("5") if table else record.get("answer"), options)
+    correct = index_of(record.get("5") if table else record.get("answer"), options, lettered=True)
     domain = str(record.get("subject") or subject)
     return Example(
         id=f"{domain}-{record['id']}",

@@ -11,7 +11,7 @@ from engine.evaluate.example import Example
 def example(record: Record) -> Example:
     """The example of one question."""
     options = words(record, "options")
-    correct = index_of(record.get("answer_letter", record.get("answer")), options)
+    correct = index_of(record.get("answer_letter", record.get("answer")), options, lettered="answer_letter" in record)
     return Example(
         id=str(record.get("uuid") or record["id"]),
         question=text(record, "question"),

@@ -14,11 +14,11 @@ from engine.evaluate.config import Config
 from engine.evaluate.example import Example
 from engine.evaluate.studies._are import given_answer
 from engine.evaluate.studies._cases import case_of, tokens_of
-from engine.evaluate.studies._drawing import notes, questions_in
+from engine.evaluate.studies._drawing import line, notes, questions_in
 from engine.evaluate.study import Study
 from engine.evaluate.summary import measure, of_method
 from engine.evaluate.tools import Tools
-from engine.evaluate.values import Axis, Column, Estimate, Figure, Found, Results, Row, Series, Table, Unit
+from engine.evaluate.values import Axis, Column, Estimate, Figure, Found, Results, Row, Table, Unit
 from engine.metrics import Entails
 from engine.progress import Watch
 from engine.refine.costs import metered
@@ -90,17 +90,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         shows="ARE, Fig. 4 (one decomposer a row)",
         notes=notes(rows, f"Entailment by {config.verifier}."),
     )
-    bars = tuple(
-        Series(
-            name=label[name],
-            x=tuple(column.name for column in VALUES.values()),
-            y=tuple(m.value for m in measures),
-            low=tuple(m.low for m in measures),
-            high=tuple(m.high for m in measures),
-            n=tuple(m.n for m in measures),
-        )
-        for name, measures in found.items()
-    )
+    titles = [column.name for column in VALUES.values()]
+    bars = tuple(line(label[name], dict(zip(titles, m, strict=True))) for name, m in found.items())
     figure = Figure(
         name="fig_4",
         title="Decomposition against gold",

@@ -8,7 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
+from engine.errors import InputError
 from engine.models.embedder import ScriptedEmbedder
+from engine.settings import Settings
+from engine.workbench import Workbench
 from tests.tiny import tiny_model
 
 
@@ -112,3 +115,27 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
 
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
     assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2
+
+
+def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():
+    with pytest.raises(InputError, match=r"'attr_rag'.*attr-rag"):
+        Workbench().ask("What rusts?", "metals", method="attr_rag")
+
+
+def test_steps_without_a_method_is_a_wrong_call():
+    result = run("steps", "-", "--corpus", "metals", "--method", ",", stdin="")
+    assert result.exit_code == 2 and "No method is named" in result.stderr
+
+
+def test_a_setting_that_is_a_list_is_written_with_commas():
+    assert Settings().apply(["refinement.seeds=1, 2"]).refinement.seeds == (1, 2)
+    with pytest.raises(InputError, match="wrong kind"):
+        Settings().apply(["refinement.seeds=1,two"])
+
+
+@pytest.mark.parametrize(
+    "wrong", ["faithfulness.steps=0", "retrieval.k=-3", "selection.max_share=7", "decoding.top_p=2"]
+)
+def test_a_setting_out_of_its_range_is_a_wrong_call(wrong):
+    result = run("ask", "why", "--corpus", "x", "--set", wrong)
+    assert result.exit_code == 2 and f"$.{wrong.partition('=')[0]}" in result.stderr

@@ -275,6 +275,14 @@ def test_a_server_that_is_not_there_is_told_and_search_goes_on(
     assert search(collection, "gold", Retrieval(k=3, mode="dense"))
 
 
+def test_a_server_named_without_a_scheme_is_refused_and_no_other_is_asked(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(index.SERVER, "chroma.example:9000")
+    with pytest.raises(ServerError, match="write http://HOST:PORT"):
+        index.open_index(collection.folder, collection.snapshot())
+
+
 def test_the_lock_is_released_on_close(collection: Collection) -> None:
     index.open_index(collection.folder, collection.snapshot())
     index.close_index(collection.folder)

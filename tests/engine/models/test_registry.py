@@ -72,6 +72,13 @@ def test_names_that_mean_no_model(name):
         load_writer(name)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "~nobody-of-that-name/model"])
+def test_a_name_that_can_be_no_folder_is_said_to_load_nothing(name, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelNotFound, match="cannot be loaded"):
+        load_writer(name)
+
+
 def test_a_failed_load_can_be_tried_again(tmp_path):
     folder = tmp_path / "later"
     with pytest.raises(ModelNotFound):
