@@ -42,7 +42,6 @@ _LETTER_LABELS = _set(
     "vitamin point plan grade type class hepatitis appendix figure table step part section group box phase option "
     "experiment procedure exhibit form series model method compound product solution flask tube"
 )
-_CLOSERS = "\"'”’»)]}"
 _OPENERS = "\"'“‘«([{¿¡"
 _END = re.compile(r"[.!?…]+[\"'”’»)\]}]*(?=\s)|[。！？]+[」』”’）]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)

@@ -4,7 +4,8 @@ Chunk sets come aligned and re-ranked (engine.retrieve). Then: the answer from a
 alpha in six metrics, votes and expansion, gap filling, and the answer from what is left: documents ordered by
 their best set, chunks in document order. Every step is a value of its own in `AttrRag`.
 Under the quoting reader the sets that count are those it quoted, and no others: its `alphas` say so by themselves.
-Left open by the paper and fixed in METHODS section 1: numbering (`keeping_numbers`), floors, cap, order.
+Left open by the paper and fixed in METHODS section 1: floors, cap, order. Each prompt numbers its passages from 1;
+markers are no part of what the metrics compare.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from engine.answer.citations import annotate
 from engine.answer.context import Steps
 from engine.answer.prompt import build_prompt
 from engine.attribute.gap_fill import Lookup, by_best_set, fill_gaps, without_overlap
@@ -22,11 +22,10 @@ from engine.attribute.regeneration import Regeneration, Write, regenerate
 from engine.attribute.scorer import answer_for, banner, out_of_domain
 from engine.attribute.selection import Selected, select
 from engine.errors import AttributionError
-from engine.models.protocols import Embedder, LanguageModel, Writer
+from engine.models.protocols import Embedder, LanguageModel
 from engine.progress import Watch
-from engine.prompts import fill
-from engine.settings import Decoding, Prompting, Selection
-from engine.types import Answer, Attribution, ChunkSet, Passage, Prompt, Segment, Step, Value
+from engine.settings import Prompting, Selection
+from engine.types import Answer, Attribution, ChunkSet, Passage, Step, Value
 
 Score = Callable[[str, Sequence[Passage], Answer, Sequence[Sequence[int]]], Attribution]
 """(question, passages, answer, groups of passage numbers) to teacher-forced scores of the groups."""
@@ -62,7 +61,6 @@ def attr_rag(
     embedder: Embedder | None = None,
     lookup: Lookup | None = None,
     placebos: Sequence[Passage] = (),
-    ablate: Write | None = None,
     score: Score | None = None,
     settings: Selection | None = None,
     seed: int = 1337,
@@ -71,8 +69,7 @@ def attr_rag(
 ) -> AttrRag:
     """Run stage 2 on re-ranked `chunk_sets`; `answers_needed` says how many answers are written.
 
-    `write` is any writer; `ablate` writes A_full and the ablated answers where numbers should stay
-    (`keeping_numbers`), default `write`. `lookup` finds the passages that fill gaps; without it none are filled.
+    `write` is any writer. `lookup` finds the passages that fill gaps; without it none are filled.
     Raises `AttributionError` without sets, `Cancelled` whose `partial` is the `Regeneration` so far.
     """
     settings, watch = settings or Selection(), watch or Watch()
@@ -81,7 +78,7 @@ def attr_rag(
     steps = Steps(watch, on_step)
     regeneration = steps.run(
         "occlusion by regeneration",
-        lambda: regenerate(question, sources, ablate or write, embedder, placebos=placebos, seed=seed, watch=watch),
+        lambda: regenerate(question, sources, write, embedder, placebos=placebos, seed=seed, watch=watch),
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
@@ -164,34 +161,6 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
         groups.append(tuple(range(reached, reached + len(source))))
         reached += len(source)
     return tuple(groups)
-
-
-def keeping_numbers(
-    model: Writer, passages: Sequence[Passage], prompting: Prompting | None = None, decoding: Decoding | None = None
-) -> Write:
-    """A writer for which each of `passages` keeps its number when another is removed (METHODS section 0).
-
-    A passage that is not among them (a placebo) gets the next free number.
-    """
-    prompting, decoding = prompting or Prompting(), decoding or Decoding()
-    known = {passage.id: number for number, passage in enumerate(passages, start=1)}
-
-    def write(question: str, given: Sequence[Passage]) -> Answer:
-        prompt = _renumbered(build_prompt(question, given, prompting), given, known)
-        return annotate(model.generate(prompt, decoding), len(known) + 1, prompting.citations)
-
-    return write
-
-
-def _renumbered(prompt: Prompt, given: Sequence[Passage], known: dict[str, int]) -> Prompt:
-    def renumber(segment: Segment) -> Segment:
-        if segment.kind != "passage" or segment.number is None:
-            return segment
-        passage = given[segment.number - 1]
-        number = known.get(passage.id, len(known) + 1)
-        return Segment(kind="passage", text=fill("passage", number=number, text=passage.text), number=number)
-
-    return Prompt(segments=tuple(map(renumber, prompt.segments)))
 
 
 def scored_by(

@@ -7,12 +7,12 @@ import threading
 import pytest
 
 from engine.answer.citations import annotate
-from engine.attribute.attr_rag import answers_needed, attr_rag, keeping_numbers, scored_by, with_drops
+from engine.attribute.attr_rag import answers_needed, attr_rag, scored_by, with_drops
 from engine.attribute.rag_baselines import against_reference, rag_baselines, winners
 from engine.attribute.regeneration import alphas, regenerate
 from engine.attribute.scorer import answer_for, banner
 from engine.errors import AttributionError, Cancelled
-from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from engine.models.scripted import ScriptedScorer
 from engine.progress import Watch
 from engine.settings import Selection
 from engine.types import Answer, ChunkSet, Passage
@@ -152,17 +152,6 @@ def test_a_quoting_writer_is_named_as_such():
         return Answer(text=passages[0].text, quotes=((0, 1, 0, len(passages[0].text)),))
 
     assert "only returns the sets that it quoted" in attr_rag("q", SETS, write).notes[-1]
-
-
-def test_numbers_stay_when_a_passage_is_left_out():
-    model = ScriptedWriter(lambda text: "Seen.")
-    passages = [chunk_set.passages[0] for chunk_set in SETS]
-    write = keeping_numbers(model, passages)
-    write("q", [passages[0], passages[2], PLACEBOS[0]])
-    assert "Passage 1: alpha" in model.prompts[0]
-    assert "Passage 3: gamma" in model.prompts[0]
-    assert "Passage 5: ships" in model.prompts[0]
-    assert "Passage 2" not in model.prompts[0]
 
 
 def test_the_teacher_forced_drop_is_a_column_and_does_not_vote():
