@@ -75,7 +75,7 @@ def judgement_view(found: PairJudgement, first: str, second: str) -> None:
 
 def quartile_view(study: QuartileStudy) -> None:
     """Gain of D over A by quartile of S3, with intervals where there are enough questions, and both readings."""
-    heads = ("Quartile", "Questions", "S3", "Gain D − A", "95% interval")
+    heads = ("Quartile", "Questions", "S3", "Gain D - A", "95% interval")
     head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
     rows = []
     for part in study.quartiles:

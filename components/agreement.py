@@ -13,7 +13,7 @@ from engine.text import counted
 from engine.types import Attribution, Case
 
 READING = (
-    "ρ is Spearman's rank correlation of the passages' scores, in [−1, 1]; signs is the share of passages that both"
+    "ρ is Spearman's rank correlation of the passages' scores, in [-1, 1]; signs is the share of passages that both"
     " score on the same side of zero; first says whether both put the same passage first. Few passages make ρ coarse."
 )
 

@@ -23,7 +23,7 @@ def attr_rag_view(found: AttrRag) -> None:
     st.caption(
         f"Kept {kept} of {counted(sets, 'chunk set')} (at most {found.selection.limit});"
         f" {counted(len(found.filled), 'passage')} filled gaps."
-        " α = 1 − similarity of the answer without the set to the answer with all sets: high means that the answer"
+        " α = 1 - similarity of the answer without the set to the answer with all sets: high means that the answer"
         " changed. The six metrics are correlated: three that agree are not three witnesses."
         " In bold: the metric took the set."
     )

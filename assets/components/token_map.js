@@ -6,7 +6,7 @@ const make = (name, className, text) => {
   return element;
 };
 const figure = (size) => (size < 100 ? size.toPrecision(3) : Math.round(size).toLocaleString("en-US"));
-const signed = (value) => (value >= 0 ? "+" : "−") + figure(Math.abs(value));
+const signed = (value) => (value >= 0 ? "+" : "-") + figure(Math.abs(value));
 
 export default function (component) {
   const { data, parentElement } = component;

@@ -58,7 +58,7 @@ def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, s
     assert sums.all_inner_texts() != whole
     piece = page.locator(".card .text span").first
     piece.hover()
-    expect(piece).to_have_attribute("title", re.compile(r"^[+−][\d.e-]+ nats"))
+    expect(piece).to_have_attribute("title", re.compile(r"^[+-][\d.e-]+ nats"))
     page.get_by_text("Sentences", exact=True).click()
     page.get_by_role("button", name="Leave each sentence out").click()
     expect(page.locator(".card .text span")).to_have_count(2)
