@@ -63,8 +63,7 @@ def watch_run(case: Case) -> None:
     if run is None or not run.running:
         st.rerun()
     label = method_of(run.label).label
-    share = min(1.0, run.done / run.total) if run.total else 0.0
-    st.progress(share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
+    st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     if st.button("Cancel", key="cancel_steps", disabled=run.cancelling):
         run.stop()
     found = [s for s in solutions_of(run.case) if s.method == run.label] if run.case else []

@@ -45,9 +45,7 @@ def watch_ingest() -> None:
     run = state.run_of("ingest")
     if run is None or not run.running:
         st.rerun()
-    share = min(1.0, run.done / run.total) if run.total else 0.0
-    stage = plain(run.stage)
-    st.progress(share, text=f"{stage or 'starting'} {run.done:,} of {run.total:,}" if run.total else stage)
+    st.progress(run.share, text=plain(run.place("starting")))
     if st.button("Cancel", key="cancel_ingest", disabled=run.cancelling):
         run.stop()
         st.rerun(scope="fragment")
@@ -185,8 +183,7 @@ def watch_samples() -> None:
     run = further_preparation()
     if not run.running:
         st.rerun()
-    place = f"{run.stage} {run.done:,} of {run.total:,}" if run.total else "loading the embedder"
-    st.caption(f"The sample corpora are being read: {place}.")
+    st.caption(f"The sample corpora are being read: {run.place('loading the embedder')}.")
 
 
 heading(

@@ -13,7 +13,7 @@ from components.facts import facts_tree, measures_view
 from components.frame import open_case
 from components.heading import heading
 from components.html import chips, escape, plain, show, tag
-from components.polling import wait_for
+from components.polling import say_problem, wait_for
 from components.runs import Run, start
 from components.used_supports import used_supports_view
 from engine.attribute.used_supports import UsedSupports
@@ -88,8 +88,8 @@ def controls(case: Case) -> Asked | None:
         " about 40 verdicts a second on a free core."
         f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
     )
-    if running is not None and running.problem:
-        (st.info if running.was_cancelled else st.error)(plain(running.problem))
+    if running is not None:
+        say_problem(running)
     return asked
 
 

@@ -12,7 +12,7 @@ from components.heading import heading
 from components.html import escape, plain, show, tag, visible
 from components.judging import judge_tab
 from components.passage_labels import passage_labels
-from components.polling import result_of, wait_for
+from components.polling import result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
@@ -225,7 +225,6 @@ elif stored is not None:
             begin(case, names, gate, chosen)
             st.rerun()
         right.caption(cost_before(names, report, gate))
-        if run is not None and run.problem:
-            draw = st.info if run.was_cancelled else st.error
-            draw(plain(run.problem))
+        if run is not None:
+            say_problem(run)
         tabs(case, review, report, names, gate, settings_for(chosen.temperature))
