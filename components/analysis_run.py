@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.html import escape, plain, show, tag
+from components.html import banner, plain
 from components.polling import say_problem
 from components.runs import start
 from engine.types import Analysis, Case
@@ -53,8 +53,8 @@ def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
 
 def banners(notes: tuple[str, ...]) -> None:
     """What has to stand above a score: who wrote and who scored, and where the scorer is out of its domain."""
-    for note in filter(is_banner, notes):
-        show(tag("p", escape(note), class_="gw-banner"))
+    for line in filter(is_banner, notes):
+        banner(line)
 
 
 def is_banner(note: str) -> bool:

@@ -8,7 +8,7 @@ import streamlit as st
 from components.analysis_run import banners
 from components.attribution import floors_line
 from components.diff import word_diff
-from components.html import escape, plain, show, tag, visible
+from components.html import escape, note, plain, show, table, tag, visible
 from components.style import diverging, sequential
 from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
@@ -27,14 +27,14 @@ def attr_rag_view(found: AttrRag) -> None:
         " changed. The six metrics are correlated: three that agree are not three witnesses."
         " In bold: the metric took the set."
     )
-    show(tag("div", _table(found), class_="gw-scroll", tabindex="0"))
+    show(_table(found))
     if found.drops is not None:
         banners(found.drops.notes)
         st.caption(
             plain(f"Drop: how much less likely the answer from all sets is without one. {floors_line(found.drops)}.")
         )
-    for note in found.notes:
-        show(tag("p", escape(note), class_="gw-note"))
+    for line in found.notes:
+        note(line)
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
     whole, rest = (
@@ -82,12 +82,11 @@ def _label(found: AttrRag, index: int) -> str:
 
 def _table(found: AttrRag) -> str:
     metrics = tuple(found.regeneration.alphas)
-    heads = ["Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "votes", "drop, nats", "kept"]
-    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
-    rows = "".join(_row(found, index, metrics) for index in range(len(found.sets)))
+    heads = ("Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "Votes", "Drop, nats", "Kept")
+    rows = [_row(found, index, metrics) for index in range(len(found.sets))]
     floors = "".join(tag("td", f"{found.regeneration.floors.get(name, 0.0):.3f}") for name in metrics)
-    foot = tag("tr", tag("th", "regeneration floor", scope="row") + floors)
-    return tag("table", head + tag("tbody", rows + foot), class_="gw-table")
+    foot = tag("tr", tag("th", "Regeneration floor", scope="row") + floors)
+    return table(heads, [*rows, foot])
 
 
 def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:

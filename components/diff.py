@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, escape, show, tag
-from components.library import note
+from components.html import cell, escape, note, show, tag
 from engine.cases.compare import Aligned, Comparison, Difference, Word
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.html import escape, show, tag, visible
+from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
 from engine.text import counted
 from engine.verify.export import Decision
@@ -163,8 +163,7 @@ def measures_view(record: AreRecord) -> None:
     if record.report is None:
         return
     before, after = record.report.before, record.report.after
-    heads = "".join(tag("th", escape(name), scope="col") for name in ("measure", "before", "after", "what it means"))
-    rows = "".join(
+    rows = (
         tag(
             "tr",
             tag("th", escape(name), scope="row")
@@ -174,14 +173,8 @@ def measures_view(record: AreRecord) -> None:
         )
         for name, field, meaning in MEASURES
     )
-    caption = tag(
-        "caption",
-        escape(
-            f"{counted(after.clauses, 'clause')}; after: with every placed edit put in. Entailment: {record.measured}."
-        ),
-    )
-    table = tag("table", caption + tag("thead", tag("tr", heads)) + tag("tbody", rows), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    said = f"{counted(after.clauses, 'clause')}; after: with every placed edit put in. Entailment: {record.measured}."
+    show(table(("Measure", "Before", "After", "What it means"), rows, said))
 
 
 def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from components.html import escape, plain, show, tag, visible
+from components.html import note, plain, visible
 from engine.cases.review import Review
 from engine.types import Case
 
@@ -33,7 +33,7 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
             title = passage.title or passage.document
             st.text(visible(f"{number} · {title}"))
             cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
-            show(tag("p", escape(cut), class_="gw-note"))
+            note(cut)
 
 
 def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
 from engine.metrics import ENTAILED
 from engine.refine.scores import FactKept, Scores, deployed_cost
 from engine.refine.values import Refinement
@@ -29,11 +29,9 @@ SAME = 0.005  # a difference that two decimals do not show
 def score_table(scores: Mapping[str, Scores], value: Refinement) -> None:
     """A row a score, a column a condition; a mark and the difference where it is not A's."""
     names = [name for name in VARIANTS if name in scores]
-    head = tag("thead", tag("tr", tag("th", "Score", scope="col") + "".join(tag("th", n, scope="col") for n in names)))
     rows = [_score_row(field, title, better, scores, names) for field, title, better in MEASURES]
     rows += [_cost_row(title, [of(deployed_cost(value, n)) for n in names]) for title, of in _COSTS]
-    table = tag("table", head + tag("tbody", "".join(rows)), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    show(table(("Score", *names), rows))
 
 
 def _score_row(field: str, title: str, better: bool | None, scores: Mapping[str, Scores], names: Sequence[str]) -> str:
@@ -77,14 +75,8 @@ def fact_table(facts: Mapping[str, Sequence[FactKept]]) -> None:
     names = [name for name in VARIANTS if facts.get(name)]
     if not names:
         return
-    heads = ("Fact of A", "Verdict", *names)
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
     rows = (_fact_row([facts[name][index] for name in names]) for index in range(len(facts[names[0]])))
-    show(
-        tag(
-            "div", tag("table", head + tag("tbody", "".join(rows)), class_="gw-table"), class_="gw-scroll", tabindex="0"
-        )
-    )
+    show(table(("Fact of A", "Verdict", *names), rows))
 
 
 def _fact_row(kept: Sequence[FactKept]) -> str:

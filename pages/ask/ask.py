@@ -6,7 +6,7 @@ from components import state
 from components.cache import document_lengths, workbench, workers
 from components.evidence import evidence
 from components.frame import open_case
-from components.heading import heading
+from components.heading import heading, question_line
 from components.html import escape, plain, show, tag
 from components.provenance import provenance
 from components.runs import Run, start
@@ -129,7 +129,7 @@ if run is not None and run.running:
     watch_run()
 elif case is not None:
     st.divider()
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     draw_steps((), case.steps)
     evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
     provenance(case)

@@ -11,8 +11,8 @@ from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
 from components.facts import facts_tree, measures_view
 from components.frame import open_case
-from components.heading import heading
-from components.html import chips, escape, plain, show, tag
+from components.heading import heading, question_line
+from components.html import banner, chips, note, plain, show
 from components.polling import say_problem, wait_for
 from components.runs import Run, start
 from components.used_supports import used_supports_view
@@ -96,9 +96,9 @@ def controls(case: Case) -> Asked | None:
 def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
-        show(tag("p", "The check was stopped; this is what was finished.", class_="gw-banner"))
-    for note in record.notes:
-        show(tag("p", escape(note), class_="gw-note"))
+        banner("The check was stopped; this is what was finished.")
+    for line in record.notes:
+        note(line)
     found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
     show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
     if record.facts:
@@ -128,7 +128,7 @@ with st.expander("Check a draft of your own"):
     own_draft()
 case = open_case()
 if case is not None:
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     record = record_of(case)
     if record is None:
         answer_view(case.answer)
