@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from components.diff import changes
 from components.html import escape, note, show, table, tag
-from components.variants import word_diff
+from engine.cases.words import word_diff
 from engine.verify.baselines import Baseline
 from engine.verify.entropy import Entropy
 from engine.verify.values import AreRecord, Measures
@@ -31,20 +32,11 @@ def _row(name: str, measures: Measures, aggregated: Measures | None) -> str:
 
 def baseline_text(one: Baseline, answer: str) -> None:
     """The answer as the method left it, changes marked, and what it searched with."""
-    pieces = [_marked(kind, text) for kind, text in word_diff(answer, one.revised)]
-    show(tag("div", "".join(pieces), class_="gw-answer gw-tracked"))
+    show(tag("div", changes(word_diff(answer, one.revised)), class_="gw-answer"))
     for line in one.notes:
         note(line)
     searched = "".join(tag("li", escape(query)) for query in one.queries)
     show(tag("details", tag("summary", escape(f"Searched with {len(one.queries)}")) + tag("ol", searched)))
-
-
-def _marked(kind: str, text: str) -> str:
-    if kind == "same":
-        return escape(text)
-    if kind == "removed":
-        return tag("del", escape(text), class_="gw-del")
-    return tag("ins", tag("u", escape(text)), class_="gw-ins")
 
 
 def entropy_table(found: Mapping[str, Entropy]) -> None:

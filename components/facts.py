@@ -184,7 +184,7 @@ def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> Non
         pieces.append(escape(record.answer[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
-    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer gw-tracked"))
+    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer"))
 
 
 def _change(edit: Placed, decision: Decision | None) -> str:
