@@ -13,7 +13,7 @@ from components.step_tree import final_card, plan_card, step_card
 from engine.cases.store import new_case_id, now
 from engine.corpus.collection import list_corpora
 from engine.errors import GroundworkError
-from engine.models.registry import available_models, load_writer
+from engine.models.registry import load_writer, writers
 from engine.reason.gold import PRIMER, primer
 from engine.reason.methods import method_of
 from engine.reason.on_case import answered, new_case, solutions_of, steps_of
@@ -85,16 +85,11 @@ def say_how_it_ended(case: Case) -> None:
         st.error(plain(run.problem))
 
 
-def writers() -> list[str]:
-    """The models at hand that write; any other can be typed in."""
-    return [card.name for card in available_models() if card.can_generate and card.name != "reader"] or ["embedded"]
-
-
 def model_choice() -> str:
     """Who works the problem out."""
     chosen = st.selectbox(
-        "Worked out by",
-        writers(),
+        "Written by",
+        writers() or ["embedded"],
         key="steps_model",
         accept_new_options=True,
         persist_state="session",

@@ -68,14 +68,14 @@ def _passages(step: ReasonStep, gold: Collection[str]) -> str:
     count, limit = len(step.search.hits), step.threshold
     under = f"similarity of at least {limit:.2f}" if limit is not None else "no T: every passage is given"
     kept = tag("summary", f"Kept {len(step.kept)} of {counted(count, 'passage')}, {under}")
-    drawn = tag("details", kept + _hits(step.kept, gold, "gw-kept"), class_="gw-keeps")
+    drawn = tag("details", kept + _hits(step.kept, gold))
     if limit is None:
         return drawn
     dropped = tag("summary", f"Dropped {len(step.dropped)} under T")
     return drawn + tag("details", dropped + _hits(step.dropped, gold, "gw-dropped"), class_="gw-drops")
 
 
-def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str) -> str:
+def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str = "") -> str:
     if not hits:
         return tag("p", "None.", class_="gw-note")
     return tag("ol", "".join(_hit(hit, hit.passage.id in gold, kind) for hit in hits))

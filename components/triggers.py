@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from components.html import escape, show, table, tag
+from components.passage_labels import MARKED
 from engine.attribute.flags import Flags, PassageFlag
 from engine.refine.values import Signals, Threshold, Trigger, Variant, Word
 from engine.text import counted
@@ -101,11 +102,10 @@ def flag_table(flags: Flags, case: Case) -> None:
 
 def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
     passage = case.passages[flag.number - 1]
-    label = {True: "relevant", False: "not relevant", None: "not marked"}[flag.relevant]
     cells = (
         f"{flag.times} of {counted(tokens, 'token')}",
         "high" if flag.high else "no",
-        label,
+        MARKED[flag.relevant],
         "flagged" if flag.flagged else "no",
     )
     name = tag("th", escape(f"{flag.number} · {passage.title or passage.document}"), scope="row")

@@ -12,7 +12,7 @@ from components.provenance import provenance
 from components.runs import Run, start
 from components.steps import draw_steps
 from engine.corpus.collection import list_corpora
-from engine.models.registry import available_models
+from engine.models.registry import writers
 from engine.samples import SAMPLES
 from engine.types import Case
 
@@ -74,11 +74,6 @@ def finish(run: Run[Case]) -> None:
         st.rerun()  # the case picker, drawn before, shows the new case
 
 
-def writers() -> list[str]:
-    """The models at hand that write; any other can be typed in."""
-    return ["auto", *(card.name for card in available_models() if card.can_generate)]
-
-
 def ask_form(case: Case | None) -> None:
     """Question, corpus and method; one run at a time for a session. The open case's corpus comes first."""
     corpora = sorted((c.name for c in list_corpora()), key=lambda name: case is None or name != case.corpus)
@@ -95,8 +90,8 @@ def ask_form(case: Case | None) -> None:
             "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
         )
         model = writer.selectbox(
-            "Answered by",
-            writers(),
+            "Written by",
+            ["auto", "reader", *writers()],
             key="ask_model",
             accept_new_options=True,
             persist_state="session",

@@ -14,13 +14,12 @@ from components.html import cell, plain
 from components.polling import wait_for
 from components.runs import Run, start
 from components.steps import duration
+from components.upload import too_large
 from engine.corpus.collection import Collection, IngestReport, list_corpora, remove
 from engine.corpus.loaders import MEDIA_TYPES
 from engine.errors import GroundworkError
 from engine.settings import Chunking
 from engine.text import counted
-
-LIMIT = 200 * 2**20  # bytes of one uploaded file; the route checks neither size nor kind, so it is checked here
 
 
 def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestReport:
@@ -29,8 +28,8 @@ def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestRe
         paths, refused = [], []
         for upload in uploads:
             file_name = Path(upload.name.replace("\\", "/")).name or "upload"
-            if upload.size > LIMIT:
-                refused.append((file_name, f"It has {upload.size / 2**20:,.0f} MB; the limit is {LIMIT / 2**20:.0f}."))
+            if why := too_large(upload.size):
+                refused.append((file_name, why))
                 continue
             path = Path(folder) / file_name
             path.write_bytes(upload.getvalue())

@@ -31,10 +31,13 @@ from engine.verify.values import AreRecord
 
 def own_draft() -> None:
     """A form that makes a case of a pasted answer."""
+    names = [corpus.name for corpus in list_corpora()]
+    if not names:
+        st.info("There are no documents yet. Add some on the Corpora page.")
+        return
     with st.form("own_draft", border=False):
         question = st.text_input("Question that the draft answers", key="draft_question")
         draft = st.text_area("Draft to check", key="draft_text", height=140)
-        names = [corpus.name for corpus in list_corpora()]
         corpus = st.selectbox("Corpus to check it against", names, key="draft_corpus")
         if not st.form_submit_button("Make a case of it", type="primary"):
             return

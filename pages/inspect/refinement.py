@@ -11,7 +11,7 @@ from components.frame import open_case
 from components.heading import heading, question_line
 from components.html import banner, plain, visible
 from components.judging import judge_tab
-from components.passage_labels import passage_labels
+from components.passage_labels import MARKED, passage_labels
 from components.polling import result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
 from components.refinement_scores import fact_table, score_table
@@ -108,7 +108,7 @@ def passages_tab(case: Case, review: Review) -> None:
 def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
     """The marks that a choice makes: a label, or the withdrawal of every label that stands."""
     target = f"passage:{number}"
-    if chosen == "not marked":
+    if chosen == MARKED[None]:
         return withdrawals(workbench().cases.history(case.id), "relevance", target, author)
     return (Draft(kind="relevance", author=author, target=target, value=chosen),)
 

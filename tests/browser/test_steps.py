@@ -101,7 +101,7 @@ def case(app):
 def open_page(app, page, case, model):
     page.goto(f"{app.url}/steps?case={case.id}")
     expect(page.get_by_role("heading", name=case.question, exact=True)).to_be_visible()
-    field = page.get_by_role("combobox", name="Worked out by")
+    field = page.get_by_role("combobox", name="Written by")
     field.click()
     field.fill(model)
     field.press("Enter")
