@@ -72,7 +72,9 @@ def add_documents() -> None:
     with st.expander("Add documents", expanded=not list_corpora()), st.form("add", border=False):
         name = st.text_input("Corpus", placeholder="A new name, or one that exists", key="add_name")
         uploads = st.file_uploader(
-            f"Files ({', '.join(sorted(MEDIA_TYPES))})", accept_multiple_files=True, key="add_files"
+            f"Files ({', '.join(sorted(MEDIA_TYPES))}), also in .zip and .tar archives",
+            accept_multiple_files=True,
+            key="add_files",
         )
         if st.form_submit_button("Add", type="primary"):
             if not name.strip() or not uploads:
