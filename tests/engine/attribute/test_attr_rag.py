@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from engine.answer.citations import annotate
@@ -13,9 +11,9 @@ from engine.attribute.regeneration import alphas, regenerate
 from engine.attribute.scorer import answer_for, banner
 from engine.errors import AttributionError, Cancelled
 from engine.models.scripted import ScriptedScorer
-from engine.progress import Watch
 from engine.settings import Selection
 from engine.types import Answer, ChunkSet, Passage
+from tests.stopping import stop_at
 
 
 class LetterEmbedder:
@@ -97,14 +95,8 @@ def test_the_floor_is_what_an_unrelated_passage_changes():
 
 
 def test_a_stopped_run_keeps_what_was_written():
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if done == 3:
-            cancel.set()
-
     with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, quote_wanted("alpha"), None, watch=Watch(report=report, cancel=cancel))
+        regenerate("q", SOURCES, quote_wanted("alpha"), None, watch=stop_at(3))
     partial = stopped.value.partial
     assert len(partial.ablated) == 2
     assert len(partial.alphas["jaccard"]) == 2
