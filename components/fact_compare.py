@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -51,7 +52,7 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
             entropy_table(measured)
 
 
-def _button(name: str, label: str, work) -> None:  # type: ignore[no-untyped-def]
+def _button(name: str, label: str, work: Callable[[Run[Any]], object]) -> None:
     """A button that starts the work, its progress while it runs, and what went wrong with it."""
     run = state.run_of(name)
     if run is not None and run.running:

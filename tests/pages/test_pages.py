@@ -17,15 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py"))
 
 
-@pytest.fixture
-def app(sample_home):
-    for name in ("workbench", "workers", "preparation", "further_preparation"):
-        getattr(components.cache, name).clear()
-    components.cache.preparation().future.result()
-    components.cache.further_preparation().future.result()
-    return AppTest.from_file("../../app.py", default_timeout=60)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_something_real_and_no_exception(app, page):
     app.run()
