@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from components.diff import changes
 from components.html import escape, note, show, table, tag
+from engine.cases.report.facts import MEASURES
 from engine.cases.words import word_diff
 from engine.verify.baselines import Baseline
 from engine.verify.entropy import Entropy
 from engine.verify.values import AreRecord, Measures
 
 LABELS = {"drqa": "DRQA", "rarr": "RARR", "ccver": "CCVER", "efec-style": "EFEC-style editor"}
-FIELDS = (("Attr_r", "attr_r"), ("Attr_p", "attr_p"), ("Pres", "pres"), ("F1_RP", "f1_rp"), ("F1_PP", "f1_pp"))
 
 
 def baselines_table(found: Sequence[Baseline], record: AreRecord | None) -> None:
     """A row a method with its measures after editing; beside them those with evidence brought together by clause."""
-    heads = ["Method", *(name for name, _ in FIELDS), "Attr_r, by clause", "Attr_p, by clause"]
+    heads = ["Method", *(name for name, _, _ in MEASURES), "Attr_r, by clause", "Attr_p, by clause"]
     rows = [_row("ARE", record.report.after, record.report.after)] if record and record.report else []
     rows += [_row(LABELS[one.name], one.measures, one.aggregated) for one in found]
     by = found[0].measures.by if found else ""
@@ -25,7 +25,7 @@ def baselines_table(found: Sequence[Baseline], record: AreRecord | None) -> None
 
 
 def _row(name: str, measures: Measures, aggregated: Measures | None) -> str:
-    cells = [f"{getattr(measures, field):.3f}" for _, field in FIELDS]
+    cells = [f"{getattr(measures, field):.3f}" for _, field, _ in MEASURES]
     cells += [f"{aggregated.attr_r:.3f}", f"{aggregated.attr_p:.3f}"] if aggregated else ["–", "–"]
     return tag("tr", tag("th", escape(name), scope="row") + "".join(tag("td", cell) for cell in cells))
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
+from engine.cases.report.facts import MEASURES
 from engine.text import counted
 from engine.verify.export import Decision
 from engine.verify.shared_words import shared_words
@@ -25,13 +26,6 @@ CHIPS = {
     "no evidence": ("no evidence", "grey"),
     "not checked": ("not checked", "grey"),
 }
-MEASURES = (
-    ("Attr_r", "attr_r", "Mean over clauses of the best evidence's probability to bear the clause out."),
-    ("Attr_p", "attr_p", "Share of clauses that their own evidence bears out whole."),
-    ("Pres", "pres", "Share of the characters that editing left as they were."),
-    ("F1_RP", "f1_rp", "Harmonic mean of Attr_r and Pres."),
-    ("F1_PP", "f1_pp", "Harmonic mean of Attr_p and Pres."),
-)
 
 
 @cache

@@ -6,23 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from components.html import escape, show, table, tag
 from engine.metrics import ENTAILED
-from engine.refine.scores import FactKept, Scores, deployed_cost
+from engine.refine.scores import MEASURES, FactKept, Scores, deployed_cost
 from engine.refine.values import Refinement
 from engine.refine.variants import VARIANTS
 
-MEASURES: tuple[tuple[str, str, bool | None], ...] = (
-    ("citation_precision", "Citation precision", True),
-    ("citation_recall", "Citation recall (ALCE)", True),
-    ("alce_precision", "Citation precision (ALCE)", True),
-    ("distractor_share", "Citations of passages marked not relevant", False),
-    ("rfcp", "RFCP: entailed and relevant", True),
-    ("str_em", "Holds a gold answer (STR-EM)", True),
-    ("s3", "S3 of this answer", True),
-    ("unsupported", "Content words in no passage", False),
-    ("words", "Words", None),
-    ("citations", "Citations", None),
-)
-"""Field, name, and whether more is better (None: neither)."""
 SAME = 0.005  # a difference that two decimals do not show
 
 
@@ -44,7 +31,7 @@ def _score_cell(scores: Scores, field: str, first: float | None, better: bool | 
     figure = getattr(scores, field)
     if figure is None:
         return tag("td", "–", class_="gw-nothing", title=scores.missing.get(field, "not defined for this answer"))
-    text = f"{figure:.2f}" if isinstance(figure, float) else "yes" if figure is True else str(int(figure))
+    text = f"{figure:.2f}" if isinstance(figure, float) else str(figure)
     change = figure - first if first is not None else 0
     if abs(change) < SAME:
         return tag("td", text)
