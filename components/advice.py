@@ -13,7 +13,6 @@ from engine.refine.quartiles import QuartileStudy
 
 def advice_view(advice: Advice) -> None:
     """Draw the branch first, then what it stands on."""
-    level = "unknown" if advice.difficulty is None else f"{advice.difficulty:.2f}"
     show(
         tag(
             "p", tag("b", escape(advice.title)) + "<br>" + escape(f"{advice.why} {advice.evidence}"), class_="gw-banner"
@@ -21,8 +20,12 @@ def advice_view(advice: Advice) -> None:
     )
     for also in advice.also:
         note(also)
-    said = f"Difficulty {level}: the plain mean of the parts below, 0 clean to 1 noisy. Not calibrated."
+    said = f"Difficulty {_level(advice)}: the plain mean of the parts below, 0 clean to 1 noisy. Not calibrated."
     show(table(("Sign", "What it is here", "Part"), map(_proxy, advice.proxies), said))
+
+
+def _level(advice: Advice) -> str:
+    return "unknown" if advice.difficulty is None else f"{advice.difficulty:.2f}"
 
 
 def _proxy(proxy: Proxy) -> str:
@@ -45,7 +48,7 @@ def _task(task: Task, advice: Advice | None) -> str:
     said = "not worked through yet"
     if advice is not None:
         agrees = "the same" if advice.branch == task.branch else "another: its retrieval is not as the table supposes"
-        said = f"{TITLES[advice.branch]}; difficulty {advice.difficulty or 0:.2f} ({agrees})"
+        said = f"{TITLES[advice.branch]}; difficulty {_level(advice)} ({agrees})"
     cells = (task.shape, task.strategy, f"{task.question} (k = {task.k})", said)
     row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
     return tag("tr", tag("th", escape(task.name), scope="row") + row)

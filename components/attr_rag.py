@@ -6,7 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.analysis_run import banners
-from components.attribution import floors_line
+from components.attribution import UNDER_NUMERICAL, floors_line
 from components.diff import word_diff
 from components.html import escape, note, plain, show, table, tag, visible
 from components.style import diverging, sequential
@@ -110,7 +110,7 @@ def _drop(found: AttrRag, index: int) -> str:
     row = found.drops.scores[0]
     value, floor = row[place], found.drops.numerical_floor
     if floor is not None and abs(value) <= floor:
-        return tag("td", f"{value:+.2f}", class_="gw-nothing", title="under the numerical floor")
+        return tag("td", f"{value:+.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
     return tag("td", f"{value:+.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
 
 

@@ -89,20 +89,20 @@ def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Setti
 
 def passages_tab(case: Case, review: Review) -> None:
     """Mark passages; the rules and scores of the other tabs follow at once."""
-    author = reviewer("Your name")
-    if not author.strip():
+    author = reviewer()
+    if not author:
         st.caption("Give your name to mark passages: the case's history keeps who marked what.")
 
     def mark(number: int, chosen: str) -> None:
         try:
-            for draft in drafts(case, number, chosen, author.strip()):
+            for draft in drafts(case, number, chosen, author):
                 workbench().cases.add_mark(case.id, draft)
         except GroundworkError as error:
             st.error(plain(str(error)))
             return
         st.rerun()
 
-    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author.strip())
+    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
 
 
 def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
