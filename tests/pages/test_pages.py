@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 import components.runs
+from engine.cases.bundled import EXAMPLE, take_in
 from engine.errors import Cancelled, CaseNotFound
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,6 +24,17 @@ def test_a_page_shows_something_real_and_no_exception(app, page):
     app.switch_page(page).run()
     assert not app.exception
     assert app.title
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "corpora" not in page and "evaluate" not in page])
+def test_a_page_draws_the_case_that_has_every_analysis(page):
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(ROOT / page), default_timeout=60)
+    app.query_params["case"] = EXAMPLE
+    app.run()
+    assert not app.exception
+    assert not app.error
 
 
 def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
