@@ -155,7 +155,8 @@ def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], s
     if not error.right:
         before, after = draft.draft[:start].rstrip()[-12:], draft.draft[end:].lstrip()[:12]
         return error.wrong.strip() not in text and " ".join((before, after)).strip() in text
-    return plain(f"{draft.draft[start - 1 : start]}{error.right}{draft.draft[end : end + 4]}") in plain(text)
+    after = re.match(r".{0,4}\S*\s?", draft.draft[end:])  # whole words, as `plain` reads words
+    return plain(f"{draft.draft[start - 1 : start]}{error.right}{after.group() if after else ''}") in plain(text)
 
 
 def table(found: Row) -> list[str]:

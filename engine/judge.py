@@ -27,13 +27,14 @@ CRITERIA = ("relevance", "correctness", "completeness", "coherence", "clarity", 
 HIGHEST = 5
 EMBEDDED = "embedded"
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
-TRAINED_HERE = Decoding(max_new_tokens=96, temperature=0.0)  # not trained to judge: what goes on repeats itself
+EMBEDDED_DECODING = Decoding(max_new_tokens=96, temperature=0.0)  # not trained to judge: what goes on repeats itself
 
 
 class PairJudgement(Value, frozen=True):
-    """Two answers compared. `orders` are the votes for x, y or tie, with x shown first and with y shown first;
+    """Two answers compared. `raw` are the replies, `prompts` what was asked.
 
-    None where the reply could not be read. `raw` are the replies, `prompts` what was asked.
+    `orders` are the votes for x, y or tie with x shown first and with y shown first, None where a reply could not be
+    read.
     """
 
     winner: Winner
@@ -130,7 +131,7 @@ def judge_relevance(
 
 
 def _reply(judge: Writer, prompt: Prompt, watch: Watch | None) -> str:
-    decoding = TRAINED_HERE if judge.name == EMBEDDED else GREEDY
+    decoding = EMBEDDED_DECODING if judge.name == EMBEDDED else GREEDY
     return judge.generate(prompt, decoding, None, watch).text
 
 

@@ -119,11 +119,12 @@ def rfcp(
 
 def alce_citation_recall(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> float | None:
     """ALCE: share of sentences entailed by the passages they cite, joined; a sentence without citations is not."""
-    marks = _supported(cited, passages, entails)
+    marks = supported(cited, passages, entails)
     return sum(marks) / len(marks) if marks else None
 
 
-def _supported(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> list[bool]:
+def supported(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> list[bool]:
+    """Which sentences the passages they cite, joined, entail; one without a citation of a passage is not."""
     joined = [_join(sentence.numbers, passages) for sentence in cited]
     asked = [(sentence.text, text) for sentence, text in zip(cited, joined, strict=True) if text]
     answers = iter(entails(asked) if asked else ())
@@ -137,14 +138,14 @@ def _join(numbers: Sequence[int | None], passages: Mapping[int, str]) -> str:
 def alce_citation_precision(
     cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
 ) -> float | None:
-    """ALCE: share of citations that are precise. One is if its sentence is supported and the citation is needed:
+    """ALCE: share of citations that are precise, which means that the sentence is supported and needs the citation.
 
-    it entails the sentence alone, or the other citations of the sentence do not entail it without it.
+    It needs it where the cited passage entails the sentence alone, or the others that it cites do not entail it.
     """
     marks: list[bool] = []
-    for sentence, supported in zip(cited, _supported(cited, passages, entails), strict=True):
+    for sentence, holds in zip(cited, supported(cited, passages, entails), strict=True):
         for number in sentence.numbers:
-            marks.append(supported and number in passages and _needed(sentence, number, passages, entails))
+            marks.append(holds and number in passages and _needed(sentence, number, passages, entails))
     return sum(marks) / len(marks) if marks else None
 
 

@@ -18,7 +18,7 @@ from engine.answer.write import OnText, Write, Written, prompting, quoting
 from engine.attribute.analyse import analyse
 from engine.attribute.attr_rag import Score, attr_rag, scored_by
 from engine.attribute.on_case import placebos_for
-from engine.attribute.regeneration import PLACEBOS
+from engine.attribute.regeneration import PLACEBOS, Answering
 from engine.cases.growing import Growing, OnCase
 from engine.cases.importers.imported import imported_case
 from engine.cases.store import CaseStore, new_case_id, now
@@ -96,13 +96,13 @@ class Workbench:
 
     # Answers
 
-    def writer(self, model: str = "auto") -> Write:
-        """Who answers: `auto` and `reader` quote, every other name is a model that writes."""
+    def writer(self, model: str = "auto", numbered: Sequence[Passage] = ()) -> Write:
+        """Who answers: `auto` and `reader` quote, every other name is a model that writes (`numbered`: see there)."""
         if model in ("auto", "reader"):
             return quoting(self.embedder, self.settings.reader)
         writer = load_writer(model)
         require(writer, "generate")
-        return prompting(writer, self.settings.prompting, self.settings.decoding)
+        return prompting(writer, self.settings.prompting, self.settings.decoding, numbered)
 
     def ask(
         self,
@@ -163,9 +163,12 @@ class Workbench:
         at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
         last: list[Written] = []
 
-        def written(question: str, passages: Sequence[Passage]) -> Answer:
-            last[:] = [write(question, passages, on_text, watch)]
-            return last[0].answer
+        def kept(write: Write) -> Answering:
+            def written(question: str, passages: Sequence[Passage]) -> Answer:
+                last[:] = [write(question, passages, on_text, watch)]
+                return last[0].answer
+
+            return written
 
         all_passages = tuple(passage for chunk_set in context.sets for passage in chunk_set.passages)
         seen = msgspec.structs.replace(grow.case, passages=all_passages)
@@ -174,7 +177,8 @@ class Workbench:
         result = attr_rag(
             grow.case.question,
             context.sets,
-            written,
+            kept(write),
+            ablate=lambda passages: kept(self.writer(grow.case.stamp.model, passages)),
             embedder=self.embedder,
             lookup=lambda document, ordinal: at.get((document, ordinal)),
             placebos=placebos,

@@ -12,7 +12,7 @@ from engine.models.protocols import Writer, require
 from engine.progress import Watch
 from engine.prompts import templates_hash
 from engine.settings import Decoding, Prompting
-from engine.types import Answer, Passage, Prompt, Segment, Stamp
+from engine.types import Answer, Passage, Prompt, Stamp
 from engine.versions import package_versions
 
 TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
@@ -27,17 +27,17 @@ def answer_with(
     on_text: Callable[[str], None] | None = None,
     watch: Watch | None = None,
     *,
-    demonstrations: Sequence[Segment] = (),
+    numbers: Sequence[int] = (),
 ) -> tuple[Prompt, Answer]:
-    """The exact prompt, and the model's answer with sentences and citations.
+    """The exact prompt, and the model's answer with sentences and citations; passages are 1..n or under `numbers`.
 
     Raises `PromptTooLong` with the count and the passages that would have to go, `CannotDo`, `Cancelled`, and
     whatever the model raises.
     """
     require(model, "generate")
-    prompt = build_prompt(question, passages, prompting, demonstrations)
+    prompt = build_prompt(question, passages, prompting, numbers=numbers)
     answer = model.generate(prompt, decoding, on_text, watch)
-    return prompt, annotate(answer, len(passages), prompting.citations)
+    return prompt, annotate(answer, max(prompt.numbers, default=0), prompting.citations)
 
 
 def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:

@@ -64,13 +64,19 @@ def quoting(embedder: Embedder, settings: Reader) -> Write:
     return write
 
 
-def prompting(model: Writer, prompting: Prompting, decoding: Decoding) -> Write:
-    """A language model or server as a `Write`."""
+def prompting(model: Writer, prompting: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:
+    """A language model or server as a `Write`.
+
+    Each of `numbered` keeps its number there when another is left out (METHODS section 0); a passage that is not among
+    them (a placebo) gets the next free one. Without `numbered` passages are numbered as they are given.
+    """
+    known = {passage.id: number for number, passage in enumerate(numbered, start=1)}
 
     def write(
         question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
     ) -> Written:
-        prompt, answer = answer_with(model, question, passages, prompting, decoding, on_text, watch)
+        numbers = [known.get(passage.id, len(known) + 1) for passage in passages] if known else ()
+        prompt, answer = answer_with(model, question, passages, prompting, decoding, on_text, watch, numbers=numbers)
         return Written(answer=answer, stamp=stamp_of(model, prompting, decoding), prompt=prompt)
 
     return write

@@ -41,15 +41,11 @@ def surrogate_scores(
     prompt: TokenPrompt,
     removed: Sequence[frozenset[int]],
     masks: NDArray[np.bool_],
-    *,
-    ablations: int = ABLATIONS,
-    held_out: int = HELD_OUT,
-    penalty: float = PENALTY,
-    seed: int = 1337,
+    seed: int,
 ) -> Fit:
     """Fit one sparse linear model a span. `score` gives (rows, tokens) nats; `removed[j]` are source j's positions."""
     rng = np.random.default_rng(seed)
-    kept = rng.random((ablations + held_out, len(removed))) < 0.5
+    kept = rng.random((ABLATIONS + HELD_OUT, len(removed))) < 0.5
     rows = [
         drop_positions(prompt, frozenset().union(*(r for r, k in zip(removed, row, strict=True) if not k)))
         for row in kept
@@ -59,28 +55,26 @@ def surrogate_scores(
     if usable.sum() < 2 * HELD_OUT:
         raise AttributionError("Too few ablations gave a finite probability to fit the surrogate. Use fewer sources.")
     kept, targets = kept[usable], targets[usable]
-    weights, predicted = _fit(
-        kept[:-held_out].astype(float), targets[:-held_out], kept[-held_out:].astype(float), penalty
-    )
+    weights, predicted = _fit(kept[:-HELD_OUT].astype(float), targets[:-HELD_OUT], kept[-HELD_OUT:].astype(float))
     correlation = [
-        rank_correlation(predicted[:, s].tolist(), targets[-held_out:, s].tolist()) for s in range(len(masks))
+        rank_correlation(predicted[:, s].tolist(), targets[-HELD_OUT:, s].tolist()) for s in range(len(masks))
     ]
     shown = "not defined" if correlation[0] is None else f"{correlation[0]:.2f}"
     note = (
-        f"Approximate: a sparse linear fit over {len(kept) - held_out} random ablations of {len(removed)} sources; "
-        f"rank correlation with {held_out} ablations it never saw: {shown}."
+        f"Approximate: a sparse linear fit over {len(kept) - HELD_OUT} random ablations of {len(removed)} sources; "
+        f"rank correlation with {HELD_OUT} ablations it never saw: {shown}."
     )
     return Fit(weights=weights, correlation=correlation, ablations=len(rows), note=note)
 
 
-def _fit(kept: Floats, targets: Floats, unseen: Floats, penalty: float) -> tuple[Floats, Floats]:
+def _fit(kept: Floats, targets: Floats, unseen: Floats) -> tuple[Floats, Floats]:
     """LASSO weights in the target's unit, (spans, sources), and predictions for `unseen`, (rows, spans)."""
     from sklearn.linear_model import Lasso
 
     weights, predicted = [], []
     for target in targets.T:
         scale = float(target.std()) or 1.0
-        model = Lasso(alpha=penalty, max_iter=10_000).fit(kept, (target - target.mean()) / scale)
+        model = Lasso(alpha=PENALTY, max_iter=10_000).fit(kept, (target - target.mean()) / scale)
         weights.append(model.coef_ * scale)
         predicted.append(model.predict(unseen) * scale + target.mean())
     return np.array(weights), np.array(predicted).T

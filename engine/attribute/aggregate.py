@@ -47,14 +47,12 @@ def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: S
     return np.stack([matrix[:, where].sum(axis=1) for where in positions], axis=1)
 
 
-def passage_attribution(
-    relevance: Relevance, prompt: TokenPrompt, groups: Sequence[Sequence[int]] | None = None
-) -> Attribution:
-    """Relevance by passage as an `Attribution` (default each passage): spans as explained, tokens as explained.
+def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attribution:
+    """Relevance by passage as an `Attribution`: spans as explained, tokens as explained.
 
     `details["tokens"]` are the answer tokens of `per_token`; `details["elsewhere"]` the sum outside the sources.
     """
-    chosen = tuple(tuple(group) for group in groups or [(n,) for n in passage_numbers(prompt)])
+    chosen = tuple((number,) for number in passage_numbers(prompt))
     scores = passage_sums(relevance.by_span, prompt, chosen)
     per_token = passage_sums(relevance.by_token, prompt, chosen) if relevance.by_token else np.zeros((0, len(chosen)))
     totals = np.asarray(relevance.by_span, dtype=np.float64).sum(axis=1)

@@ -11,7 +11,7 @@ from engine.types import Attribution, Value
 
 
 class Pair(Value, frozen=True):
-    """Two methods on one span: Spearman's rho of the scores in [-1, 1], share of equal signs, same first source.
+    """Two methods on the answer: Spearman's rho of the scores in [-1, 1], share of equal signs, same first source.
 
     None where it is not defined (fewer than two sources, or equal scores everywhere). With few sources rho is
     coarse: `sources` says how many there are.
@@ -25,12 +25,12 @@ class Pair(Value, frozen=True):
     sources: int
 
 
-def agreement(methods: Mapping[str, Attribution], span: int = 0) -> tuple[Pair, ...]:
-    """All pairs of `methods` on span `span` (0 = the whole answer). Raises `AttributionError` on unlike sources."""
+def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
+    """All pairs of `methods` on their first span, the whole answer. Raises `AttributionError` on unlike sources."""
     sources = {attribution.sources for attribution in methods.values()}
     if len(sources) > 1:
         raise AttributionError("The methods were run on different sources. Run them on the same passages.")
-    rows = {name: attribution.scores[span] for name, attribution in methods.items()}
+    rows = {name: attribution.scores[0] for name, attribution in methods.items()}
     return tuple(
         Pair(
             first=a,

@@ -4,8 +4,7 @@ Chunk sets come aligned and re-ranked (engine.retrieve). Then: the answer from a
 alpha in six metrics, votes and expansion, gap filling, and the answer from what is left: documents ordered by
 their best set, chunks in document order. Every step is a value of its own in `AttrRag`.
 Under the quoting reader the sets that count are those it quoted, and no others: its `alphas` say so by themselves.
-Left open by the paper and fixed in METHODS section 1: floors, cap, order. Each prompt numbers its passages from 1;
-markers are no part of what the metrics compare.
+Left open by the paper and fixed in METHODS section 1: numbering, floors, cap, order.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from engine.answer.context import Steps
 from engine.answer.prompt import build_prompt
 from engine.attribute.gap_fill import Lookup, by_best_set, fill_gaps, without_overlap
 from engine.attribute.occlusion import occlusion
-from engine.attribute.regeneration import Regeneration, Write, regenerate
+from engine.attribute.regeneration import Answering, Regeneration, regenerate
 from engine.attribute.scorer import answer_for, banner, out_of_domain
 from engine.attribute.selection import Selected, select
 from engine.errors import AttributionError
@@ -56,11 +55,12 @@ class AttrRag(Value, frozen=True):
 def attr_rag(
     question: str,
     chunk_sets: Sequence[ChunkSet],
-    write: Write,
+    write: Answering,
     *,
     embedder: Embedder | None = None,
     lookup: Lookup | None = None,
     placebos: Sequence[Passage] = (),
+    ablate: Callable[[Sequence[Passage]], Answering] | None = None,
     score: Score | None = None,
     settings: Selection | None = None,
     seed: int = 1337,
@@ -69,16 +69,18 @@ def attr_rag(
 ) -> AttrRag:
     """Run stage 2 on re-ranked `chunk_sets`; `answers_needed` says how many answers are written.
 
-    `write` is any writer. `lookup` finds the passages that fill gaps; without it none are filled.
+    `write` is any writer; `ablate` makes of all passages the writer of A_full and the ablated answers, for which each
+    passage keeps its number (default `write`). `lookup` finds the passages that fill gaps; without it none are filled.
     Raises `AttributionError` without sets, `Cancelled` whose `partial` is the `Regeneration` so far.
     """
     settings, watch = settings or Selection(), watch or Watch()
     sources = _sources(chunk_sets)
     context = tuple(passage for source in sources for passage in source)
+    without = ablate(context) if ablate is not None else write
     steps = Steps(watch, on_step)
     regeneration = steps.run(
         "occlusion by regeneration",
-        lambda: regenerate(question, sources, write, embedder, placebos=placebos, seed=seed, watch=watch),
+        lambda: regenerate(question, sources, without, embedder, placebos=placebos, seed=seed, watch=watch),
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
@@ -86,6 +88,7 @@ def attr_rag(
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
+    answer = steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)})
     return AttrRag(
         question=question,
         sets=tuple(chunk_sets),
@@ -96,7 +99,7 @@ def attr_rag(
         kept=kept,
         filled=filled,
         passages=passages,
-        answer=steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)}),
+        answer=answer,
         steps=steps.done,
         notes=(*selection.notes, *regeneration.notes, *_quoted(regeneration.full)),
     )

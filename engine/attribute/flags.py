@@ -36,7 +36,7 @@ class PassageFlag(Value, frozen=True):
 
 
 class Flags(Value, frozen=True):
-    """`tokens` = K actually looked at. `chance` = probability that one passage is high under random rankings;
+    """`tokens` = K actually looked at. `chance` = probability that one passage is high under random rankings.
 
     `random_rate` = share of passages high over 200 random rankings of this case, `random_flag_rate` = share of those
     rankings in which the rule flags some passage labelled not relevant (0 without such labels). `sentence` says how

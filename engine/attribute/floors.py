@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.answer.prompt import passage_body
 from engine.attribute.spans import Mask
 from engine.models.eager import summed_otherwise
 from engine.models.protocols import LanguageModel, TokenPrompt
@@ -25,7 +26,6 @@ from engine.types import Prompt, Segment
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
-_MARK = "\ue000"
 
 
 def insert_at(items: Sequence[T], item: T, place: int) -> list[T]:
@@ -43,12 +43,6 @@ def cut_to_words(text: str, count: int) -> str:
     return text[: spans[count - 1][1]] if len(spans) > count > 0 else text
 
 
-def passage_body(segment: Segment) -> str:
-    """A passage segment's text without what the template puts around it."""
-    before, _, after = fill("passage", number=segment.number or 0, text=_MARK).partition(_MARK)
-    return segment.text.removeprefix(before).removesuffix(after)
-
-
 def placebo_prompts(prompt: Prompt, texts: Sequence[str], seed: int) -> tuple[Prompt, ...]:
     """The prompt once for each text, inserted among the passages at a random place, under a number of its own.
 
@@ -57,7 +51,7 @@ def placebo_prompts(prompt: Prompt, texts: Sequence[str], seed: int) -> tuple[Pr
     places = [i for i, segment in enumerate(prompt.segments) if segment.kind == "passage"]
     if not places:
         return ()
-    lengths = [len(words(passage_body(prompt.segments[i]))) for i in places]
+    lengths = [len(words(passage_body(prompt.segments[i])[1])) for i in places]
     number = max(prompt.numbers) + 1
     rng = np.random.default_rng(seed)
     prompts = []

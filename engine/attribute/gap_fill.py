@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from engine.types import Passage
 
 Lookup = Callable[[str, int], Passage | None]
@@ -65,14 +67,5 @@ def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
 
 def _from(passage: Passage, start: int) -> Passage:
     """The passage from character `start` of the document on, under an id of its own."""
-    return Passage(
-        id=f"{passage.id}+{start - passage.start}",
-        document=passage.document,
-        title=passage.title,
-        ordinal=passage.ordinal,
-        start=start,
-        end=passage.end,
-        text=passage.text[start - passage.start :],
-        page=passage.page,
-        relevant=passage.relevant,
-    )
+    cut = start - passage.start
+    return replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:])

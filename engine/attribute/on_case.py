@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from engine.answer.prompt import passage_body
 from engine.attribute import registry
 from engine.attribute.faithfulness_report import FaithfulnessReport, faithfulness, faithfulness_of
-from engine.attribute.floors import passage_body
 from engine.attribute.occlusion import occlusion
 from engine.attribute.sentence_occlusion import sentence_occlusion, top_passages
 from engine.attribute.spans import answer_spans, content_mask
@@ -123,7 +123,7 @@ def sentence_occlusion_of(
 
     def keep(found: Attribution) -> Analysis:
         extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos], "of": list(chosen)}
-        starts = {s.number: s.text.index(passage_body(s)) for s in prompt.segments if s.kind == "passage"}
+        starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
         spans = [[n, start - starts[n], end - starts[n]] for n, start, end in found.details["source_spans"]]
         found = replace(found, details={**found.details, "text_spans": spans})
         return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes), extra)
@@ -154,7 +154,8 @@ def method_of(
 ) -> Analysis:
     """Any registered method over the case's passages, for the whole answer and each sentence."""
     prompt, answer, notes = subject(case, model, settings)
-    found: Attribution = registry.method(method).attribute(model, prompt, answer, answer_spans(answer), watch)
+    attribute = registry.method(method, settings.gradient).attribute
+    found = attribute(model, prompt, answer, answer_spans(answer), watch)
     extra = {"gradient": settings.gradient.to_dict()}
     return analysis_of(case, model, settings, method, _with_notes(found, notes), extra)
 

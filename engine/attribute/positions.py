@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.attribute.floors import passage_body
+from engine.answer.prompt import passage_body
 from engine.errors import AttributionError
 from engine.models.offsets import spans_of_ids
 from engine.models.protocols import LanguageModel, TokenPrompt
@@ -82,8 +82,7 @@ def sentence_sources(
     for index, segment in enumerate(prompt.segments):
         if segment.kind != "passage" or segment.number is None or segment.number not in numbers:
             continue
-        body = passage_body(segment)
-        offset = segment.text.index(body)
+        offset, body = passage_body(segment)
         tokens = places(model, prompt, coded, index)
         for start, end in sentences(body):
             a, b = offset + start, offset + end

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.attribute.regeneration import Write, similarities
+from engine.attribute.regeneration import Answering, similarities
 from engine.metrics import bleu
 from engine.models.protocols import Embedder, Reranker
 from engine.progress import Watch
-from engine.types import Answer, Passage, Value
+from engine.retrieve.rerank import rerank_hits
+from engine.types import Answer, Hit, Passage, Value
 
 DEPTHS = (10, 20, 30)  # Attr-RAG, Table I
 METHODS = ("vanilla", "re-ranked")
@@ -28,9 +29,9 @@ class Baseline(Value, frozen=True):
 
 def rag_baselines(
     question: str,
-    retrieved: Sequence[Passage],
+    retrieved: Sequence[Hit],
     reranker: Reranker,
-    write: Write,
+    write: Answering,
     depths: Sequence[int] = DEPTHS,
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
@@ -38,10 +39,8 @@ def rag_baselines(
     """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (50 in METHODS)."""
     rankings = {"vanilla": list(retrieved)} if "vanilla" in methods else {}
     if "re-ranked" in methods:
-        scores = reranker.rank_scores(question, [passage.text for passage in retrieved])
-        order = sorted(range(len(retrieved)), key=lambda i: -float(scores[i]))
-        rankings["re-ranked"] = [retrieved[i] for i in order]
-    runs = [(method, k, tuple(ranking[:k])) for method, ranking in rankings.items() for k in depths]
+        rankings["re-ranked"] = rerank_hits(question, retrieved, reranker)
+    runs = [(name, k, tuple(hit.passage for hit in hits[:k])) for name, hits in rankings.items() for k in depths]
     rows: list[Baseline] = []
     for method, k, passages in runs:
         (watch or Watch()).step("baselines", len(rows), len(runs))

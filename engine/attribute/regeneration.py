@@ -10,7 +10,6 @@ substance changed: A_full written a second time, and with each of three unrelate
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,8 @@ from engine.models.protocols import Embedder
 from engine.progress import Watch
 from engine.types import Answer, Passage, Value
 
-Write = Callable[[str, Sequence[Passage]], Answer]
-"""Any writer: the quoting reader, a local model, a server."""
+Answering = Callable[[str, Sequence[Passage]], Answer]
+"""(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 METRICS = ("cosine", *LEXICAL)
 PLACEBOS = 3  # unrelated passages inserted for the floor; METHODS section 0
@@ -66,7 +65,7 @@ def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder | None) -
 def regenerate(
     question: str,
     sources: Sequence[Sequence[Passage]],
-    write: Write,
+    write: Answering,
     embedder: Embedder | None,
     *,
     placebos: Sequence[Passage] = (),
@@ -104,7 +103,7 @@ def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: i
 def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None, placebos: int) -> Regeneration:
     full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
     floor_alphas = alphas(full, repeats, embedder)
-    notes: list[Any] = []
+    notes: list[str] = []
     if len(ablated) < sources:
         notes.append(f"Stopped after {len(ablated)} of {sources} sources.")
     if placebos < PLACEBOS:

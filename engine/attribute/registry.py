@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Literal
 
@@ -27,6 +27,7 @@ from engine.attribute.spans import Span
 from engine.errors import InputError
 from engine.models.protocols import LanguageModel
 from engine.progress import Watch
+from engine.settings import Gradient
 from engine.types import Answer, Attribution, Prompt
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
@@ -62,17 +63,23 @@ def _summed(explain: Callable[..., Relevance]) -> Attribute:
     return attribute
 
 
-BUILT_IN = (
-    Method("occlusion", _occlusion, "nats", "score", "Drop of the answer's log-probability without the passage."),
-    Method("input x gradient", _summed(input_x_gradient), "logit", about="First-order effect of every input token."),
-    Method("integrated gradients", _summed(integrated_gradients), "logit", about="Gradients along a path from zero."),
-    Method(
-        "value-weighted attention",
-        _summed(value_weighted_attention),
-        "attention x value norm",
-        about="Where the attention goes, weighted by what it carries; never negative.",
-    ),
-)
+def built_in(how: Gradient) -> tuple[Method, ...]:
+    """The project's own methods; `how` gives the gradient methods their target and steps."""
+    gradient = partial(input_x_gradient, target=how.target)
+    integrated = partial(integrated_gradients, target=how.target, steps=how.integrated_steps)
+    return (
+        Method("occlusion", _occlusion, "nats", "score", "Drop of the answer's log-probability without the passage."),
+        Method("input x gradient", _summed(gradient), how.target, about="First-order effect of every input token."),
+        Method("integrated gradients", _summed(integrated), how.target, about="Gradients along a path from zero."),
+        Method(
+            "value-weighted attention",
+            _summed(value_weighted_attention),
+            "attention x value norm",
+            about="Where the attention goes, weighted by what it carries; never negative.",
+        ),
+    )
+
+
 _registered: dict[str, Method] = {}
 _lock = threading.Lock()
 
@@ -80,7 +87,7 @@ _lock = threading.Lock()
 def register(method: Method) -> None:
     """Add a method for this process; `InputError` if the name is taken."""
     with _lock:
-        if method.name in {known.name for known in BUILT_IN} | _registered.keys():
+        if method.name in {known.name for known in built_in(Gradient())} | _registered.keys():
             raise InputError(f"There is already an attribution method named {method.name!r}. Choose another name.")
         _registered[method.name] = method
 
@@ -91,9 +98,9 @@ def unregister(name: str) -> None:
         _registered.pop(name, None)
 
 
-def methods() -> tuple[Method, ...]:
-    """All methods: the built-in ones, those of installed packages, those registered in this process."""
-    return (*BUILT_IN, *_installed(), *_registered.values())
+def methods(how: Gradient | None = None) -> tuple[Method, ...]:
+    """All methods: the built-in ones as `how` sets them, those of installed packages, those of this process."""
+    return (*built_in(how or Gradient()), *_installed(), *_registered.values())
 
 
 @cache
@@ -102,9 +109,9 @@ def _installed() -> tuple[Method, ...]:
     return tuple(entry.load() for entry in entry_points(group=GROUP))
 
 
-def method(name: str) -> Method:
-    """The method named `name`; `InputError` listing the names there are."""
-    found = {known.name: known for known in methods()}
+def method(name: str, how: Gradient | None = None) -> Method:
+    """The method named `name` as `how` sets it; `InputError` listing the names there are."""
+    found = {known.name: known for known in methods(how)}
     if name not in found:
         raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
     return found[name]

@@ -89,14 +89,30 @@ def select(
     chosen_by = _chosen_by(alphas, floors, settings)
     if not any(tally):
         note = f"No set changed the answer; the first {limit} of {count} in re-rank order are kept."
-        return _selected(None, range(limit), tally, chosen_by, limit, False, (note,))
+        return Selected(
+            primary=None,
+            chosen=tuple(range(limit)),
+            votes=tally,
+            chosen_by=chosen_by,
+            limit=limit,
+            capped=False,
+            notes=(note,),
+        )
     means = np.mean([list(values) for values in alphas.values()], axis=0)
     primary = min(range(count), key=lambda j: (-tally[j], -means[j], j))
     others = [j for j in range(count) if j != primary and len(chosen_by[j]) >= settings.min_metrics]
     wanted = [primary, *sorted(others, key=lambda j: (-len(chosen_by[j]), -means[j], j))]
     capped = len(wanted) > limit
     notes = (f"The cap of {limit} of {count} sets binds: {len(wanted) - limit} more would join.",) if capped else ()
-    return _selected(primary, wanted[:limit], tally, chosen_by, limit, capped, notes)
+    return Selected(
+        primary=primary,
+        chosen=tuple(sorted(wanted[:limit])),
+        votes=tally,
+        chosen_by=chosen_by,
+        limit=limit,
+        capped=capped,
+        notes=notes,
+    )
 
 
 def _chosen_by(
@@ -109,24 +125,4 @@ def _chosen_by(
     return tuple(
         tuple(m for m, values in alphas.items() if j in taken[m] and values[j] > floors.get(m, 0.0))
         for j in range(count)
-    )
-
-
-def _selected(
-    primary: int | None,
-    chosen: Sequence[int],
-    tally: tuple[int, ...],
-    chosen_by: tuple[tuple[str, ...], ...],
-    limit: int,
-    capped: bool,
-    notes: tuple[str, ...],
-) -> Selected:
-    return Selected(
-        primary=primary,
-        chosen=tuple(sorted(chosen)),
-        votes=tally,
-        chosen_by=chosen_by,
-        limit=limit,
-        capped=capped,
-        notes=notes,
     )

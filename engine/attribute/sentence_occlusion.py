@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from engine.attribute.occlusion import Options, occlude
 from engine.attribute.positions import sentence_sources
 from engine.attribute.removal import passage_numbers
-from engine.attribute.spans import Span
 from engine.errors import Cancelled
 from engine.models.protocols import LanguageModel, require
 from engine.progress import Watch
@@ -25,9 +24,7 @@ def sentence_occlusion(
     answer: Answer,
     *,
     numbers: Sequence[int] | None = None,
-    spans: Sequence[Span] | None = None,
     placebos: Sequence[str] = (),
-    alone: bool = False,
     floors: bool = True,
     settings: Occlusion | None = None,
     watch: Watch | None = None,
@@ -43,14 +40,14 @@ def sentence_occlusion(
     found = sentence_sources(model, prompt, coded, wanted)
     groups = [(source.number,) for source in found]
     removed = [source.positions for source in found]
-    options = Options(placebos, alone, floors, settings or Occlusion(), watch)
+    options = Options(placebos, floors=floors, settings=settings or Occlusion(), watch=watch)
     where = [[source.number, source.start, source.end] for source in found]
 
     def placed(result: Attribution) -> Attribution:
         return replace(result, details={**result.details, "source_spans": [where[j] for j in result.details["kept"]]})
 
     try:
-        return placed(occlude("occlusion of sentences", model, prompt, answer, coded, groups, removed, spans, options))
+        return placed(occlude("occlusion of sentences", model, prompt, answer, coded, groups, removed, None, options))
     except Cancelled as stopped:
         if not isinstance(stopped.partial, Attribution):
             raise

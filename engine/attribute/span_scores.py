@@ -15,13 +15,7 @@ from engine.errors import AttributionError
 from engine.types import Answer, Attribution
 
 
-def span_scores(
-    attribution: Attribution,
-    answer: Answer,
-    stretches: Sequence[Sequence[Span]],
-    *,
-    count_citation_markers: bool = False,
-) -> Attribution:
+def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Sequence[Span]]) -> Attribution:
     """The attribution for `stretches`, each one or more spans of the answer whose tokens count together.
 
     `spans[s]` of the result is the hull of stretch s. Floors stay those of the whole attribution. Raises
@@ -29,7 +23,7 @@ def span_scores(
     """
     if len(attribution.per_token) != len(answer.tokens):
         raise AttributionError("This attribution has no score for each token. Run it again for these spans.")
-    content = content_mask(answer, count_citation_markers=count_citation_markers)
+    content = content_mask(answer)
     masks = np.stack([spans_mask(answer, stretch) & content for stretch in stretches])
     scores = masks.astype(np.float64) @ np.asarray(attribution.per_token, dtype=np.float64)  # (stretches, sources)
     return replace(

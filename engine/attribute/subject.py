@@ -24,8 +24,8 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
     """(prompt, answer with the model's token ids, notes) for scoring a case; `AttributionError` without passages."""
     if not case.passages:
         raise AttributionError("This case has no passages, so there is nothing to attribute its answer to.")
-    own = case.prompt is not None and case.stamp.model == model.name
-    prompt = case.prompt if own and case.prompt else build_prompt(case.question, case.passages, settings.prompting)
+    sent = case.prompt if case.stamp.model == model.name else None
+    prompt = sent or build_prompt(case.question, case.passages, settings.prompting)
     answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)
     notes = (banner(case.stamp.model, model.name), out_of_domain(model.name, case.corpus))
     return prompt, answer, tuple(filter(None, notes))

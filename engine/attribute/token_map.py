@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec.structs import replace
 
+from engine.answer.prompt import passage_body
 from engine.attribute.aggregate import passage_maps
 from engine.attribute.flags import Concentration, Flags, concentration, distractor_flags
-from engine.attribute.floors import passage_body
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.relevance import Relevance
 from engine.attribute.spans import answer_spans, content_mask
@@ -102,8 +102,7 @@ def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Wa
 
 def _token_map(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance) -> TokenMap:
     maps = [passage_maps(model, prompt, coded, row) for row in (*found.by_span, *found.by_token)]
-    segments = {s.number: s for s in prompt.segments if s.kind == "passage"}
-    bodies = {number: segment.text.index(passage_body(segment)) for number, segment in segments.items()}
+    bodies = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
     return TokenMap(
         model=model.name,
         target=found.target,

@@ -1,8 +1,8 @@
 """The case library: one SQLite file, schema-versioned, safe for several writers, threads and processes.
 
-A case is one row of JSON
-beside the columns that the library is searched by; what several people add at once (analyses, marks) is added
-inside one transaction, so nobody's work is lost. A signed-off case is frozen here, whoever writes.
+A case is one row of JSON beside the columns that the library is searched by; what several people add at once
+(analyses, marks) is added inside one transaction, so nobody's work is lost. A signed-off case is frozen here, whoever
+writes.
 """
 
 from __future__ import annotations

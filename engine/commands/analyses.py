@@ -67,7 +67,8 @@ def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, nam
         found = input_x_gradient(model, prompt, answer, spans=spans, tokens=every, target=target, watch=watch)
         return passage_attribution(found, model.encode(prompt))
     if name not in ("occlusion", "keep-one"):
-        return registry.method(NAMES.get(name, name)).attribute(model, prompt, answer, spans, watch)
+        method = registry.method(NAMES.get(name, name), bench.settings.gradient)
+        return method.attribute(model, prompt, answer, spans, watch)
     settings = bench.settings.occlusion
     if name == "occlusion":
         return occlusion(model, prompt, answer, spans=spans, settings=settings, watch=watch)
@@ -79,7 +80,7 @@ def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, nam
 
 def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: Watch) -> Attribution:
     """Alpha of each passage by regeneration: mean over the six metrics, whole answer."""
-    write = bench.writer(model.name)
+    write = bench.writer(model.name, scored.passages)
     sources = [(passage,) for passage in scored.passages]
     result = regenerate(
         scored.record.question, sources, lambda q, p: write(q, p, None, watch).answer, bench.embedder, watch=watch

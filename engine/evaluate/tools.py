@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from engine.answer.write import Write, prompting, quoting
@@ -14,6 +15,7 @@ from engine.models.registry import SERVED, load_writer
 from engine.models.reranker import load_reranker
 from engine.models.verifier import load_entailment
 from engine.settings import Settings
+from engine.types import Passage
 
 
 class Tools:
@@ -81,12 +83,12 @@ class Tools:
         """The verifier of citations and facts."""
         return load_entailment(self.config.verifier)
 
-    def write(self, seed: int) -> Write:
-        """Whoever answers, at a seed: the quoting reader or the writer."""
+    def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
+        """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""
         settings = self.settings(seed)
         if self.reads:
             return quoting(self.embedder, settings.reader)
-        return prompting(self.writer, settings.prompting, settings.decoding)
+        return prompting(self.writer, settings.prompting, settings.decoding, numbered)
 
     def collection(self, name: str) -> Collection:
         """An open collection; raise `CorpusNotFound`, `CorpusMismatch`."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.metrics import jaccard
-from engine.text import words
+from engine.text import counted, words
 from engine.types import Hit, Passage, Value
 
 Branch = Literal["nothing", "overlap heuristic", "overlap heuristic, always on"]
@@ -145,7 +145,7 @@ def source_mix(passages: Sequence[Passage]) -> Proxy:
     """Different documents among the passages: one source is cleaner than many."""
     sources = len({passage.document for passage in passages})
     part = (sources - 1) / (len(passages) - 1) if len(passages) > 1 else 0.0
-    sentence = f"{len(passages)} passages from {sources} document{'s' if sources != 1 else ''}."
+    sentence = f"{counted(len(passages), 'passage')} from {counted(sources, 'document')}."
     return Proxy(name="mix of sources", figure=float(sources), part=_clip(part), sentence=sentence)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.metrics import ENTAILED, CitedSentence, Entails, statements
+from engine.metrics import Entails, statements, supported
 from engine.refine.report import Report, pair_key
 from engine.types import Answer, Passage
 
@@ -15,15 +15,8 @@ from engine.types import Answer, Passage
 def supported_sentences(answer: Answer, passages: Sequence[Passage], entails: Entails) -> tuple[str, ...]:
     """The sentences of an answer that the passages they cite, joined, bear out."""
     texts = {number: passage.text for number, passage in enumerate(passages, start=1)}
-    cited = [s for s in statements(answer) if s.numbers]
-    pairs = [(s.text, _joined(s, texts)) for s in cited]
-    known = [(claim, evidence) for claim, evidence in pairs if evidence]
-    said = iter(entails(known) if known else ())
-    return tuple(claim for claim, evidence in pairs if evidence and next(said) > ENTAILED)
-
-
-def _joined(sentence: CitedSentence, texts: Mapping[int, str]) -> str:
-    return "\n".join(texts[n] for n in sentence.numbers if n is not None and n in texts)
+    cited = statements(answer)
+    return tuple(s.text for s, holds in zip(cited, supported(cited, texts, entails), strict=True) if holds)
 
 
 def self_refine_adds_unsupported(report: Report, passages: Sequence[Passage]) -> bool:

@@ -72,8 +72,8 @@ def gain_by_quartile(points: Sequence[Point], seed: int = 1337) -> QuartileStudy
     if len(groups) < len(NAMES):
         raise InputError(f"Quartiles need at least {len(NAMES)} questions, here are {len(groups)}. Run more of them.")
     ordered = sorted(groups.values(), key=_mean_s3)
-    sizes = np.array_split(np.arange(len(ordered)), len(NAMES))
-    parts = [[ordered[i] for i in chosen] for chosen in sizes]
+    places = np.array_split(np.arange(len(ordered)), len(NAMES))
+    parts = [[ordered[i] for i in part] for part in places]
     gains = [float(np.mean([p.second - p.first for p in group])) for group in ordered]
     return QuartileStudy(
         quartiles=tuple(_quartile(name, part, seed) for name, part in zip(NAMES, parts, strict=True)),

@@ -42,8 +42,8 @@ def refine(
     """Run the conditions. `on_change` gets the value after each; `on_text` (condition, text so far).
 
     `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
-    condition's time limit is measured with. Raises `InputError` without
-    passages, `CannotDo` for a writer that cannot write, `Cancelled` with the value so far in `partial`.
+    condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
+    write, `Cancelled` with the value so far in `partial`.
     """
     if not request.passages:
         raise InputError("This case has no passages, so there is nothing to ground its answer in.")

@@ -45,7 +45,8 @@ def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch | None
 def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
     """The content words of the answer with their characters, and whether a passage has them.
 
-    >>> [(w.start, w.end, w.found) for w in overlap_words("Add two cups.", [_passage("2 spoons, added; a cup")])]
+    >>> cup = Passage(id="p", document="d", title="", ordinal=0, start=0, end=22, text="2 spoons, added; a cup")
+    >>> [(w.start, w.end, w.found) for w in overlap_words("Add two cups.", [cup])]
     [(0, 3, False), (4, 7, True), (8, 12, False)]
     """
     known = {word for passage in passages for word in content_words(passage.text)}
@@ -57,10 +58,6 @@ def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
             start = match.start() + bare.start()
             found.append(Word(start=start, end=match.start() + bare.end(), found=words[0] in known))
     return tuple(found)
-
-
-def _passage(text: str) -> Passage:
-    return Passage(id="p", document="d", title="", ordinal=0, start=0, end=len(text), text=text)
 
 
 def _blanked(text: str) -> str:

@@ -27,14 +27,13 @@ def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[Chun
             groups[-1].append(hit)
         else:
             groups.append([hit])
-    sets = [chunk_set([h.passage for h in group], max(h.score for h in group)) for group in groups]
-    return tuple(sorted(sets, key=lambda s: -s.score))
+    return tuple(sorted(map(_chunk_set, groups), key=lambda s: -s.score))
 
 
-def chunk_set(passages: Sequence[Passage], score: float, filled: Sequence[int] = ()) -> ChunkSet:
-    """A chunk set of passages of one document, put into document order."""
-    ordered = tuple(sorted(passages, key=lambda p: p.ordinal))
-    return ChunkSet(passages=ordered, text=merged_text(ordered), score=score, filled=tuple(sorted(filled)))
+def _chunk_set(hits: Sequence[Hit]) -> ChunkSet:
+    """Hits of one document, in document order, as a set."""
+    passages = tuple(hit.passage for hit in hits)
+    return ChunkSet(passages=passages, text=merged_text(passages), score=max(hit.score for hit in hits))
 
 
 def merged_text(passages: Sequence[Passage]) -> str:
@@ -44,7 +43,7 @@ def merged_text(passages: Sequence[Passage]) -> str:
     for passage in passages:
         if passage.end <= reached:
             continue
-        gap = "" if reached < 0 or passage.start < reached else "\n" if passage.start > reached else ""
+        gap = "\n" if 0 <= reached < passage.start else ""
         pieces.append(gap + passage.text[max(reached - passage.start, 0) :])
         reached = passage.end
     return "".join(pieces)

@@ -24,9 +24,7 @@ POOL = 10  # candidates a wanted passage
 _LEAST = 200  # candidates
 
 
-def candidate_rows(
-    collection: Collection, snapshot: Snapshot, vector: Floats, k: int, exact_up_to: int = index.NEEDED_FROM
-) -> NDArray[np.intp] | None:
+def candidate_rows(collection: Collection, snapshot: Snapshot, vector: Floats, k: int) -> NDArray[np.intp] | None:
     """Rows of the snapshot to score, ascending; None for all of them.
 
     Where the index cannot be had (not in step, held by another process, the server is down) all passages are scored:
@@ -34,7 +32,7 @@ def candidate_rows(
     """
     size = len(snapshot.passages)
     count = max(POOL * k, _LEAST)
-    if count >= size or (size <= exact_up_to and not os.environ.get(index.SERVER)):
+    if count >= size or (size <= index.NEEDED_FROM and not os.environ.get(index.SERVER)):
         return None
     try:
         return index.open_index(collection.folder, snapshot, build=False).nearest(vector, count)

@@ -12,11 +12,11 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from engine.models.alignment import stem
-from engine.text import content_words, sentences
+from engine.text import sentences
 from engine.verify.gaps import missing
+from engine.verify.rivals import in_other_order
+from engine.verify.shared_words import stems
 from engine.verify.values import Evidence
 
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
@@ -71,9 +71,9 @@ def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = 
 
     Of sentences that hold the same share of the fact that one comes first which holds more of its `clause`.
     """
-    held = Counter(word for one in considered for word in _stems(f"{one.title} {one.text}"))
+    held = Counter(word for one in considered for word in stems(f"{one.title} {one.text}"))
     weights, around = (
-        {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in _stems(text)} for text in (fact, clause)
+        {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in stems(text)} for text in (fact, clause)
     )
     found = [_anchor(fact, place, one, weights, around, cited) for place, one in enumerate(considered)]
     return sorted(found, key=lambda anchor: (-anchor.worth - CONTEXT * anchor.context, anchor.evidence))
@@ -89,6 +89,11 @@ def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
     return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
 
 
+def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
+    """The lacking numbers whose digits stand here in another order."""
+    return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
+
+
 def _anchor(
     fact: str,
     place: int,
@@ -98,14 +103,15 @@ def _anchor(
     cited: Collection[int],
 ) -> Anchor:
     lacking = missing(fact, f"{one.title}\n{one.text}")
-    gone = {word for name in lacking for word in _stems(name)}
+    gone = {word for name in lacking for word in stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))
-    title = _stems(one.title)
+    title = stems(one.title)
 
     def share(span: tuple[int, int], of: dict[str, float], whole: float) -> float:
-        here = _stems(one.text[slice(*span)]) | title
-        return sum(weight for word, weight in of.items() if word in here) / whole if whole else 0.0
+        here = stems(one.text[slice(*span)]) | title
+        held = sum(weight for word, weight in of.items() if word in here)
+        return (held + GONE * sum(weights[word] for word in _miscopied(gone, here))) / whole if whole else 0.0
 
     spans = sentences(one.text) or [(0, len(one.text))]
     best = max(spans, key=lambda span: share(span, asked, total))
@@ -118,8 +124,3 @@ def _anchor(
         cited=one.number is not None and one.number in cited,
         context=share(best, around, sum(around.values())),
     )
-
-
-@lru_cache(maxsize=8192)  # every fact of an answer is held against the same sentences
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in content_words(text))

@@ -14,18 +14,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from engine.models.alignment import stem
 from engine.models.protocols import Entailment, Judged
 from engine.progress import Watch
-from engine.text import content_words
 from engine.verify.anchor import Anchor, Others
 from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.verify.event_order import against, restated
 from engine.verify.gaps import missing
-from engine.verify.grounds import LEAST, grounds, in_other_order
+from engine.verify.grounds import LEAST, grounds, miscopied
 from engine.verify.pinned import pinned
 from engine.verify.quantities import dates, quantities
+from engine.verify.shared_words import stems
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
 ORDER = "order of events"
@@ -60,7 +59,8 @@ def anchored_edit(
         ruling = _moved(Ruling.of(judged[best], verifier), anchor)
     else:
         better = judged[best].scores["supportive"] > before.scores["supportive"]
-        why = grounds(fact, chosen, evidence, anchor, others, better)
+        alike = [change for change, text in zip(candidates, texts, strict=True) if text == texts[best]]
+        why = next(filter(None, (grounds(fact, one, evidence, anchor, others, better) for one in alike)), "")
         if not why:
             return None
         ruling = _moved(_beside(judged[best], why, verifier), anchor)
@@ -85,7 +85,7 @@ def options(
     """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`."""
     whole = f"{evidence.title}\n{evidence.text}"
     found = [*_order(fact, evidence.text, others.dated), *replacements(fact, sentence, anchored=True)]
-    return [change for change in found if _fits(fact, change, whole, others.may_go, anchor)][:CANDIDATES]
+    return [change for change in found if _fits(fact, change, whole, others, anchor)][:CANDIDATES]
 
 
 def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
@@ -95,22 +95,22 @@ def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
     return [Replacement(start, end, new, ORDER, 1.0)] if new else []
 
 
-def _fits(fact: str, change: Replacement, whole: str, lacking: frozenset[str], anchor: Anchor) -> bool:
+def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: Anchor) -> bool:
     left = set(missing(apply(fact, [change]), whole))
     if change.kind == "negation":
         return anchor.share >= DELETED and not left
     if change.kind == ORDER:
-        return not left - set(change.new.split())  # the days are those of several passages
+        return not (left - set(change.new.split())) & others.nowhere  # one event may be told in another passage
     if change.kind == "opposite":
         return not left
     if _said_already(fact, change):
         return False
     if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, whole)):
         return False
-    if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= _words(change.new):
+    if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= stems(change.new):
         return False
     gone = set(anchor.lacking) - left
-    return left < set(anchor.lacking) and gone <= lacking
+    return left < set(anchor.lacking) and gone <= others.may_go
 
 
 def _said_already(fact: str, change: Replacement) -> bool:
@@ -121,8 +121,8 @@ def _said_already(fact: str, change: Replacement) -> bool:
     """
     rest = f"{fact[: change.start]} {fact[change.end :]}"
     if change.kind == "name":
-        new = _words(change.new)
-        return len(new & _words(rest)) * 2 > len(new)
+        new = stems(change.new)
+        return len(new & stems(rest)) * 2 > len(new)
     if change.kind == "date":
         return bool(_days(change.new) & _days(rest))
     return change.kind == "number" and bool(_values(change.new) & _values(rest))
@@ -148,14 +148,9 @@ def only_opens(word: str, whole: str) -> bool:
     return not inside or bool(re.search(rf"\b{re.escape(word.lower())}\b", whole))
 
 
-def _lost(name: str, whole: str) -> set[str]:
+def _lost(name: str, whole: str) -> frozenset[str]:
     """The words of a name that the passage does hold: another name must hold them, too."""
-    held = _words(whole)
-    return {word for word in _words(name) if word in held}
-
-
-def _words(text: str) -> set[str]:
-    return {stem(word) for word in content_words(text)}
+    return stems(name) & stems(whole)
 
 
 def _worth(judged: Judged) -> float:
@@ -163,7 +158,7 @@ def _worth(judged: Judged) -> float:
 
 
 def _known(fact: str, change: Replacement, sentence: str, others: Others) -> bool:
-    return pinned(fact, change, sentence) or in_other_order(fact, change, others)
+    return pinned(fact, change, sentence) or miscopied(fact, change, others)
 
 
 def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:

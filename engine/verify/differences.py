@@ -25,6 +25,8 @@ _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS
 RANGE = re.compile(
     rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
 )
+_GOVERNOR = re.compile(r"\b(by|of|to|for|from|in|at|with|against|through|via|into|on)\s+(?:the |an? )?$", re.IGNORECASE)
+_ALIKE = ({"to", "for"}, {"from", "by"}, {"to", "into"}, {"through", "via"}, {"by", "of"}, {"of", "from"})
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
@@ -144,14 +146,36 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
     new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
+    roles = {name: governor(evidence, at) for at, _, name in reversed(names(evidence))}
     for start, end, name in mine:
+        role = governor(claim, start)
         if name not in lacking or name in CURRENCIES or (anchored and any(c.isdigit() for c in name)):
             continue
         partly = {w.lower() for w in name.split()} & set(held.split())
         weight = 0.35 if partly or start == 0 else 0.6
         for place, other in enumerate(new[:10]):
+            if anchored and not _may_stand(role, roles.get(other, "")):
+                continue
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
+
+
+def governor(text: str, start: int) -> str:
+    """The preposition before what starts there, with at most an article between; empty where there is none.
+
+    >>> governor("sold by the Gate", 12), governor("where Ann sold", 6)
+    ('by', '')
+    """
+    found = _GOVERNOR.search(text, 0, start)
+    return found.group(1).lower() if found else ""
+
+
+def _may_stand(role: str, other: str) -> bool:
+    """May what stands behind the preposition `other` take the place of what stands behind `role`.
+
+    A name without a preposition may be anything; "by" and "of" mark who does or has what a subject does or has.
+    """
+    return not other or other == role or (not role and other in ("by", "of")) or {role, other} in _ALIKE
 
 
 def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
-from engine.models.alignment import stem
 from engine.models.protocols import Entailment, Judged, Writer
 from engine.progress import Watch
 from engine.prompts import fill
 from engine.settings import Decoding
-from engine.text import content_words, sentences
+from engine.text import sentences
 from engine.types import Prompt, Segment
 from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.gaps import missing
 from engine.verify.quantities import holds, quantities
 from engine.verify.rivals import rival
+from engine.verify.shared_words import stems
 from engine.verify.values import Change, Edit, Ruling
 
 FOCUS = 60  # words of evidence that an edit may draw on
@@ -106,8 +106,8 @@ def focus(claim: str, evidence: str, words: int = FOCUS) -> str:
     spans = sentences(evidence)
     if len(evidence.split()) <= words or len(spans) < 2:
         return evidence
-    said = {stem(word) for word in content_words(claim)}
-    shared = [len(said & {stem(word) for word in content_words(evidence[a:b])}) for a, b in spans]
+    said = stems(claim)
+    shared = [len(said & stems(evidence[a:b])) for a, b in spans]
     first = last = max(range(len(spans)), key=shared.__getitem__)
     while True:
         sides = [i for i in (first - 1, last + 1) if 0 <= i < len(spans)]

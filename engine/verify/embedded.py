@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from engine.verify.phrases import Tokens, behind_subordinator, phrase_start, subject_of, trimmed
+from engine.verify.phrases import Tokens, behind_subordinator, denied, phrase_start, subject_of, trimmed
 from engine.verify.tagging import finite, put_in
 from engine.verify.word_lists import BE
 
@@ -87,7 +87,7 @@ def predicates(fact: Tokens, subject: Tokens) -> list[Tokens]:
         joined = fact[i].tag == "and" and i + 1 < len(fact) and _predicate_start(fact, i + 1)
         if joined or (fact[i].tag == "," and i + 1 < len(fact) and finite(fact[i + 1])):
             cuts.append(i)
-    if not cuts or not subject:
+    if not cuts or not subject or denied(fact):
         return [fact]
     parts = [trimmed(fact[a:b]) for a, b in zip([start, *cuts], [*cuts, len(fact)], strict=True)]
     parts = [part for part in parts if part]

@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 
-from engine.models.alignment import NUMBER_WORDS, stem
-from engine.text import content_words, sentences
+from engine.models.alignment import NUMBER_WORDS
+from engine.text import sentences
 from engine.verify.quantities import MONTHS, dates
+from engine.verify.shared_words import stems
 
 TOLD = 0.6  # share of an event's words that a part of a sentence must hold to speak of it
 _PART = re.compile(r"[,;:]\s")
 _YEAR = re.compile(r"\s*,?\s*(\d{4})\b")
-_DAYS = re.compile(r"\b([a-z]+|\d{1,3}) (day|week)s?\s*$", re.IGNORECASE)
+_DAYS = re.compile(r"\b([a-z]+|\d{1,3}) (day|week|month|year)s?[\s.]*$", re.IGNORECASE)
+_LONG = {"day": 1, "week": 7, "month": 30, "year": 365}
 _SPELLED_TO = 12  # numbers up to it are written in words
 _LEAP = 2000  # the year of dates that give none
 
@@ -66,7 +68,16 @@ def said_days(left: str) -> tuple[str, int] | None:
         return None
     word = match.group(1)
     count = 1 if word.lower() in ("a", "one") else int(word) if word.isdigit() else NUMBER_WORDS.get(word.lower(), 0)
-    return (word, int(count) * (7 if match.group(2).lower() == "week" else 1)) if count else None
+    return (word, int(count) * _LONG[match.group(2).lower()]) if count else None
+
+
+def without_days(event: str) -> str:
+    """The event less the number of days that stands at its end.
+
+    >>> without_days("Ann left two weeks")
+    'Ann left '
+    """
+    return _DAYS.sub("", event)
 
 
 def said_in_days(count: int) -> str:
@@ -92,13 +103,9 @@ def _told(event: str, parts: Sequence[str], least: int = 1) -> str | None:
     >>> _told("the old corn fair", ["the old corn fair of 2 May", "the old corn fair of 3 May"]) is None
     True
     """
-    asked = _stems(_DAYS.sub("", event))
-    shared = [len(asked & _stems(part)) for part in parts]
+    asked = stems(without_days(event))
+    shared = [len(asked & stems(part)) for part in parts]
     most = max(shared, default=0)
     best = [part for part, count in zip(parts, shared, strict=True) if count == most]
     agreed = len({dated(part) for part in best}) == 1
     return best[0] if len(asked) >= least and agreed and most >= TOLD * len(asked) else None
-
-
-def _stems(text: str) -> set[str]:
-    return {stem(word) for word in content_words(text)}

@@ -12,28 +12,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from engine.models.alignment import stem
-from engine.text import content_words, sentences
-from engine.verify.event_dates import dated_parts, days_between, said_days, said_in_days
+from engine.text import sentences
+from engine.verify.event_dates import dated_parts, days_between, said_days, said_in_days, without_days
+from engine.verify.event_sequence import sequences
+from engine.verify.shared_words import stems
 
 _WORD = re.compile(
     r"\b(?:(?P<before>before|prior to|ahead of|earlier than|preced(?:ed|es|ing))"
-    r"|(?P<after>after|later than|follow(?:ed|s|ing)))\b"
+    r"|(?P<after>after|later than|follow(?:ed|s|ing)(?! \w+ (?:day|week|month|year)s? later)))\b"
     r"(?P<by> by\b)?",
     re.IGNORECASE,
 )
 TURNED = {
     "before": "after", "after": "before", "prior to": "after", "ahead of": "after", "preceded": "followed",
     "precedes": "follows", "preceding": "following", "followed": "preceded", "follows": "precedes",
-    "following": "preceding", "earlier than": "later than", "later than": "earlier than",
+    "following": "preceding", "earlier than": "later than", "later than": "earlier than", "earlier": "later",
+    "later": "earlier", "afterwards": "beforehand", "beforehand": "afterwards",
 }  # fmt: skip
 _OPENING = re.compile(
     r"(?:\w+ ){0,2}(?:(?P<earlier>before(?=,)|(?:earlier|previously|beforehand)\b(?! than))"
     r"|(?:after(?=,)|(?:later|afterwards|subsequently)\b(?! than))),?\s",
     re.IGNORECASE,
 )
-_MEASURE = re.compile(r"\b(?:shortly|soon|immediately|directly|right|just|(?:[a-z]+|\d{1,3}) (?:day|week)s?)\s+$")
+_MEASURE = re.compile(
+    r"\b(?:shortly|soon|immediately|directly|right|just|(?:[a-z]+|\d{1,3}) (?:day|week|month|year)s?)\s+$"
+)
+_TRAILING = re.compile(
+    r"\b(?:[a-z]+|\d{1,3}) (?:day|week|month|year)s? "
+    r"(?P<word>(?P<earlier>earlier|before(?:hand)?)|later|after(?:wards)?)(?=\s*(?:[.,;:()]|$))",
+    re.IGNORECASE,
+)
 _BREAK = re.compile(r"[,;:()]\s")
+_JOINT = re.compile(r"[.,;:]\s+|\s+and\s+")
+_BARE = re.compile(r"(?:(?:the|a) )?(?:very )?(?:next )?(?:day|week|month|year)", re.IGNORECASE)
 _PRONOUN = re.compile(r"\s*(?:it|this|that|these|those|them)\b", re.IGNORECASE)
 KNOWN = 3  # words of an event from which another passage is known to speak of it
 _SHARED = 2  # words that both sides together must share
@@ -43,7 +54,10 @@ _SHARED = 2  # words that both sides together must share
 class Order:
     """Two events around [start, end): `left` comes first where `first`; stems of content words, and as written.
 
-    `days` from left to right where dates told the order, else 0.
+    `right` is empty where the text does not name the other event.
+
+    `apart`: the days between them that the text itself says, else 0; `days` from left to right where dates told the
+    order, else 0.
     """
 
     start: int
@@ -52,13 +66,15 @@ class Order:
     left: frozenset[str]
     right: frozenset[str]
     said: tuple[str, str] = ("", "")
+    apart: int = 0
     days: int = 0
 
 
 def orders(text: str) -> list[Order]:
-    """The orders that the text states, left to right; those between a sentence and the one before it last."""
+    """The orders that the text states, left to right; those between a sentence and what stands before it last."""
     spans = sentences(text)
-    return [*(order for span in spans for order in _inside(text, *span)), *_between(text, spans)]
+    inside = [order for span in spans for order in _inside(text, *span)]
+    return [*inside, *_between(text, spans), *_trailing(text)]
 
 
 def _inside(text: str, begin: int, stop: int) -> list[Order]:
@@ -71,11 +87,19 @@ def _inside(text: str, begin: int, stop: int) -> list[Order]:
         first = (match.group("before") is not None) != (match.group("by") is not None)
         left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
         said = _beside(left), _BREAK.split(right)[0]
-        if not _said(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
+        if not stems(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
             said = (_BREAK.split(right)[1:] or [""])[0], said[1]
-        if _said(said[1]):
-            found.append(Order(match.start(), match.end(), first, _said(said[0]), _said(said[1]), said))
+        if stems(said[1]) and not (_BARE.fullmatch(left) and _PRONOUN.match(right)):  # "the day after that, it rained"
+            found.append(_order(match.span(), first, said))
     return found
+
+
+def _order(span: tuple[int, int], first: bool, said: tuple[str, str]) -> Order:
+    """The order of two events as written: "Ann left two days" and "Bea came", or "Bea came by two days"."""
+    told = [said_days(event) for event in said]
+    apart = next((each[1] for each in told if each), 0)
+    left, right = (stems(without_days(event)) for event in said)
+    return Order(*span, first, left, right, said, apart)
 
 
 def _beside(left: str) -> str:
@@ -92,12 +116,17 @@ def _between(text: str, spans: Sequence[tuple[int, int]]) -> list[Order]:
         if match:
             said = text[match.end() : end], text[slice(*before)]
             first = match.group("earlier") is not None
-            found.append(Order(start, match.end(), first, _said(said[0]), _said(said[1]), said))
+            found.append(_order((start, match.end()), first, said))
     return found
 
 
-def _said(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in content_words(text))
+def _trailing(text: str) -> list[Order]:
+    """ "It was opened eleven days before": the order of the event and one that is not named there."""
+    found = []
+    for match in _TRAILING.finditer(text):
+        event = _JOINT.split(text[: match.start("word")])[-1]
+        found.append(_order(match.span("word"), match.group("earlier") is not None, (event, "")))
+    return found
 
 
 def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | None:
@@ -120,7 +149,8 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
 
 def agrees(mine: Order, passage: str) -> bool | None:
     """Does the passage give the two events in this order by its words; None where it is silent."""
-    verdicts = [agreed for other in orders(passage) if (agreed := _agrees(mine, other)) is not None]
+    told = [*orders(passage), *(_order((0, 0), True, said) for said in sequences(passage))]
+    verdicts = [agreed for other in told if (agreed := _agrees(mine, other)) is not None]
     return any(verdicts) if verdicts else None
 
 
@@ -136,12 +166,19 @@ def confirmed(fact: str, passage: str) -> frozenset[str]:
 
 
 def _agrees(mine: Order, other: Order) -> bool | None:
-    """Do two orders agree; None where they are about other events."""
+    """Do two orders agree; None where they are about other events.
+
+    As many days between them say that they are about the same events, if one word or more says which is which.
+    """
+    if bool(mine.right) != bool(other.right):
+        return None
     same = len(mine.right & other.right), len(mine.left & other.left)
     turned = len(mine.left & other.right), len(mine.right & other.left)
-    if sum(same) >= max(_SHARED, sum(turned) + 1) and same[0]:
+    as_far = 0 < mine.apart == other.apart
+    least = 1 if as_far else _SHARED
+    if sum(same) >= max(least, sum(turned) + 1) and (as_far or same[0]):
         return mine.first == other.first
-    if sum(turned) >= max(_SHARED, sum(same) + 1) and all(turned):
+    if sum(turned) >= max(least, sum(same) + 1) and (as_far or all(turned)):
         return mine.first != other.first
     return None
 

@@ -26,6 +26,18 @@ def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
     return [*main, *(inside or [])], aside
 
 
+_SAYS = frozenset("says said writes wrote adds added notes noted reports reported claims claimed explains".split())  # noqa: SIM905
+
+
+def without_speaker(body: Tokens) -> Tokens:
+    """The sentence without ", it says," and ", Ann wrote,": who says it is no part of what is said."""
+    for i in range(len(body) - 3):
+        first, last = body[i], body[i + 3]
+        if first.tag == last.tag == "," and body[i + 2].low in _SAYS and body[i + 1].tag in ("pron", "noun"):
+            return [*body[:i], *without_speaker(body[i + 4 :])]
+    return body
+
+
 def independent(body: Tokens) -> list[Tokens]:
     """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
     cuts = [0]
@@ -34,7 +46,9 @@ def independent(body: Tokens) -> list[Tokens]:
             cuts.append(i)
         elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
             comma = i > 0 and body[i - 1].tag == ","
-            if _starts_clause(body, i + 1, comma) and any(finite(t) for t in body[cuts[-1] : i]):
+            if (_starts_clause(body, i + 1, comma) or (comma and _contrasts(body, i))) and any(
+                finite(t) for t in body[cuts[-1] : i]
+            ):
                 cuts.append(i)
         elif token.tag == "," and _pronoun_clause(body, i + 1) and any(finite(t) for t in body[cuts[-1] : i]):
             cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
@@ -58,6 +72,12 @@ def _starts_clause(body: Tokens, i: int, comma: bool) -> bool:
     if end == i or end >= len(body) or not finite(body[end]) or (body[i].tag in ("prep", "adv") and not comma):
         return False
     return comma or body[i].tag in ("pron", "det") or body[end].tag == "aux"
+
+
+def _contrasts(body: Tokens, i: int) -> bool:
+    """Is it a "but" behind a comma with a phrase of its own and more behind: "but its reports account for them"."""
+    rest = body[i + 1 :]
+    return body[i].low == "but" and len(rest) > 4 and rest[0].tag in ("det", "pron") and rest[0].low != "that"
 
 
 def _subject_and_verb(rest: Tokens) -> bool:

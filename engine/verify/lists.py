@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.verify.phrases import Tokens, joins
+from engine.verify.phrases import Tokens, denied, joins
 from engine.verify.tagging import finite
 
 
 def distributed(fact: Tokens) -> list[Tokens]:
     """A fact a list item: the first list of the fact is taken apart, then what is left of it."""
-    for i, token in enumerate(fact):
+    for i, token in enumerate([] if denied(fact) else fact):
         if token.tag == "and" and token.low in ("and", "but", "as well as") and 0 < i < len(fact) - 1:
             items = _items(fact, i)
             if items and _two_clauses(fact, i, items):

@@ -12,7 +12,7 @@ NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without"
 WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
 _PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
 _NAME = re.compile(
-    rf"{_PART}(?:(?: (?:of|the|de|van|von|and|for|in) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
+    rf"{_PART}(?:(?: (?:of|the|de|van|von|and) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
     r"(?: \([A-Z]\w+\))?"
 )
 _MONTH = rf"(?:{'|'.join(MONTHS)})\b"

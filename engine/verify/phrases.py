@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.verify.tagging import Token, finite
+from engine.verify.tagging import Token, finite, put_in
 
 Tokens = list[Token]
 
@@ -38,6 +38,11 @@ def joins(clause: Tokens, i: int) -> bool:
     return place and closed and not (i + 2 < len(clause) and clause[i + 2].tag == "and")
 
 
+def denied(part: Tokens) -> bool:
+    """Does "neither" or "nor" deny what stands behind it: taken apart, a part would say the opposite."""
+    return any(token.low in ("neither", "nor") for token in part)
+
+
 def subject_of(main: Tokens) -> Tokens:
     """What stands before the first finite verb; the noun phrase at the end where there is none."""
     verb = next((i for i, t in enumerate(main) if finite(t)), None)
@@ -56,9 +61,11 @@ def behind_subordinator(main: Tokens) -> Tokens:
 def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
     """(subject, predicate) of a relative clause with its head put in.
 
-    "who won" is said of the head; "during which Ann won" becomes "Ann won during HEAD", "which he bought" "he bought
-    HEAD".
+    "who won" is said of the head, "whose son won" of the head's; "during which Ann won" becomes "Ann won during HEAD",
+    "which he bought" "he bought HEAD".
     """
+    if segment[0].low == "whose":
+        return [*head, put_in("'s", "prep")], segment[1:]
     led = segment[0].tag == "prep"
     rest = segment[2:] if led else segment[1:]
     verb = next((i for i, t in enumerate(rest) if finite(t)), None)

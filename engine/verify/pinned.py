@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 
-from engine.models.alignment import stem
-from engine.text import content_words
 from engine.verify.differences import Replacement
 from engine.verify.names import names
 from engine.verify.quantities import CURRENCIES, Quantity, quantities
+from engine.verify.shared_words import stems
 
 _PART = re.compile(r"[;,:]\s|\s(?:and|while|but|whereas|not)\s")
 MOST = 0.75  # share of a name's words from which the name is held
@@ -35,14 +34,14 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
     mine, others = _apart(quantities(part), kept)
     if change.kind == "name":
         return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}
-    beside = mine or any(_words(name) <= _words(part) for _, _, name in names(rest) if name not in CURRENCIES)
+    beside = mine or any(stems(name) <= stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
     return bool(beside) and [q.text for q in others] == [change.new]
 
 
 def held(lacking: set[str], fact: str) -> bool:
     """Is all that is lacking a small part of a longer name: "Kinsale" of "Pelworth Marina Services of Kinsale"."""
-    found = [_words(name) for _, _, name in names(fact)]
-    gone = {stem(word) for name in lacking for word in content_words(name)}
+    found = [stems(name) for _, _, name in names(fact)]
+    gone = {word for name in lacking for word in stems(name)}
     return all(any(one in name and len(name - gone) >= MOST * len(name) for name in found) for one in gone)
 
 
@@ -50,7 +49,3 @@ def _apart(found: list[Quantity], kept: list[Quantity]) -> tuple[list[Quantity],
     """The numbers that are among `kept`, and the rest."""
     mine = [q for q in found if any(math.isclose(q.value, k.value, rel_tol=1e-6) for k in kept)]
     return mine, [q for q in found if q not in mine]
-
-
-def _words(text: str) -> set[str]:
-    return {stem(word) for word in content_words(re.sub(r"['’]s\b", "", text))}

@@ -1,15 +1,27 @@
-"""Which words of a passage speak of a fact: a reading aid, no verdict."""
+"""Which words a fact and a passage share, by stems: a reading aid, no verdict."""
 
 from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 from engine.models.alignment import stem
-from engine.text import STOP_WORDS
+from engine.text import STOP_WORDS, content_words
 from engine.verify.quantities import quantities
 
 _WORD = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['’]s?(?!\w)")
+
+
+@lru_cache(maxsize=8192)  # every fact of an answer is held against the same sentences
+def stems(text: str) -> frozenset[str]:
+    """The stems of the text's content words, a possessive as its noun.
+
+    >>> sorted(stems("Ada's two ships sailed")) == sorted(stems("ships of Ada sailing, two"))
+    True
+    """
+    return frozenset(stem(word) for word in content_words(_POSSESSIVE.sub("", text)))
 
 
 def shared_words(fact: str, passage: str) -> tuple[tuple[int, int], ...]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from engine.models.alignment import NUMBER_WORDS
 from engine.verify.embedded import origins, predicates, taken_apart, titles
 from engine.verify.gapping import with_the_verb
-from engine.verify.independent import brackets, independent
+from engine.verify.independent import brackets, independent, without_speaker
 from engine.verify.lists import distributed
 from engine.verify.phrases import (
     Tokens,
@@ -59,7 +59,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
         body.pop()
     if len(body) > 2 and body[0].low in ("no", "yes") and body[1].text in ",.:;–—":
         body = body[2:]
-    body, aside = brackets(body)
+    body, aside = brackets(without_speaker(body))
     result: list[Tokens] = []
     subject: Tokens = []
     for clause in [whole for part in independent(body) for whole in with_the_verb(part)]:
@@ -81,7 +81,7 @@ def _written(fact: Sequence[Token]) -> tuple[str, list[Copied]]:
     last: Token | None = None
     for token in kept:
         touching = last is not None and last.end == token.start and token.start >= 0
-        closing = token.text in ",.;:)]%"
+        closing = token.text in (*",.;:)]%", "'s")
         text += "" if last is None or touching or closing else " "
         if token.start >= 0:
             pieces.append((len(text), token.start, len(token.text)))

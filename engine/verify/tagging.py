@@ -80,8 +80,11 @@ def tokens(text: str) -> list[Token]:
 
 
 def _joined(found: list[Token]) -> list[Token]:
-    """ "as well as" as one conjunction, "per cent" as one word."""
+    """ "as well as" as one conjunction, "per cent" as one word, "(Ireland)" as a word of the name before it."""
     for i in range(len(found) - 1):
+        if _closes_name(found[i : i + 4]):
+            one = Token(f"({found[i + 2].text})", found[i + 1].start, found[i + 3].end, "noun")
+            return [*found[: i + 1], one, *_joined(found[i + 4 :])]
         if found[i].low == "per" and found[i + 1].low == "cent":
             one = Token("per cent", found[i].start, found[i + 1].end, "noun")
             return [*found[:i], one, *_joined(found[i + 2 :])]
@@ -89,6 +92,13 @@ def _joined(found: list[Token]) -> list[Token]:
             one = Token("as well as", found[i].start, found[i + 2].end, "and")
             return [*found[:i], one, *_joined(found[i + 3 :])]
     return found
+
+
+def _closes_name(part: list[Token]) -> bool:
+    """Is the part a word of a name and another in brackets, no abbreviation: "Holdings (Ireland)"."""
+    if [t.text for t in part[1::2]] != ["(", ")"] or not (part[0].named and part[0].tag == "noun"):
+        return False
+    return part[2].text.istitle() and part[1].start > part[0].end and part[3].start == part[2].end
 
 
 def _with_a_verb(found: list[Token]) -> list[Token]:

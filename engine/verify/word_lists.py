@@ -28,7 +28,7 @@ CONJUNCTIONS = _set("and or but nor yet")
 SUBORDINATORS = _set("because although though while whereas when whenever if unless that so whether once where")
 RELATIVES = _set("who which whom whose where")
 ADVERBS = _set(
-    "not never also then now there here still only just even however thus therefore moreover furthermore too "
+    "not never neither also then now there here still only just even however thus therefore moreover furthermore too "
     "again often always soon later once first already almost nearly about very quite most more n't together "
     "respectively finally currently eventually twice instead together nevertheless ever"
 )

@@ -5,7 +5,7 @@ The quoting reader reads again; what a language model wrote is an input, and its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from engine.answer.write import Write, prompting, quoting
 from engine.attribute.attr_rag import AttrRag, attr_rag, scored_by
 from engine.attribute.gap_fill import Lookup
 from engine.attribute.on_case import placebos_for
-from engine.attribute.regeneration import PLACEBOS
+from engine.attribute.regeneration import PLACEBOS, Answering
 from engine.cases.replay.attribution import PLACEBOS_GONE, differs, placebos, settings_of
 from engine.cases.replay.floors import embedding_floor, token_floor
 from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Json, Kind, Outcome, Tools, less
@@ -59,7 +59,7 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
     snapshot = _snapshot(case, tools)
     embedder = tools.embedder(DEFAULT)
-    write, repeating, why = _writer(case, analysis, tools)
+    writer, repeating, why = _writer(case, analysis, tools)
     if why:
         return Outcome(why=why)
     found, missing = _placebos(case, analysis, tools, snapshot)
@@ -67,7 +67,8 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     result = attr_rag(
         case.question,
         case.chunk_sets,
-        lambda question, passages: write(question, passages).answer,
+        _answering(writer(())),
+        ablate=lambda passages: _answering(writer(passages)),
         embedder=embedder,
         lookup=_lookup(snapshot),
         placebos=found,
@@ -114,17 +115,25 @@ def _placebos(case: Case, analysis: Analysis, tools: Tools, snapshot: Snapshot |
     return placebos_for(seen, snapshot.passages, PLACEBOS, Occlusion().seed), ""
 
 
-def _writer(case: Case, analysis: Analysis, tools: Tools) -> tuple[Write, Repeating | None, str]:
-    """Who wrote, whether it only repeats, and why its tokens cannot be scored."""
+def _answering(write: Write) -> Answering:
+    return lambda question, passages: write(question, passages).answer
+
+
+def _writer(
+    case: Case, analysis: Analysis, tools: Tools
+) -> tuple[Callable[[Sequence[Passage]], Write], Repeating | None, str]:
+    """Who wrote (given the passages whose numbers stay), whether it only repeats, why its tokens cannot be scored."""
     stamp, settings = case.stamp, settings_of(case.stamp)
     if stamp.model == READER:
         reader = Reader.from_dict(stamp.settings.get("reader", {}))
-        return quoting(tools.embedder(stamp.revision), reader), None, ""
+        write = quoting(tools.embedder(stamp.revision), reader)
+        return lambda numbered: write, None, ""
     model = None if stamp.model.startswith(SERVED) else tools.writer(stamp.model)
     replies = [Reply.from_dict(reply) for reply in analysis.result.get("replies", ())]
     repeating = Repeating(replies, model, stamp.model)
-    write = prompting(repeating, settings.prompting, settings.decoding)
-    return write, repeating, "" if model is None else differs(stamp, model)
+    how = settings.prompting, settings.decoding
+    why = "" if model is None else differs(stamp, model)
+    return lambda numbered: prompting(repeating, *how, numbered), repeating, why
 
 
 KIND = Kind(again, given, compared)

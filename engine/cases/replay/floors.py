@@ -16,6 +16,7 @@ from engine.models.eager import summed_otherwise
 from engine.models.protocols import Embedder, Entailment, LanguageModel, TokenPrompt
 
 T = TypeVar("T")
+STEP = float(np.finfo(np.float32).eps)  # a cosine near 1 moves by no less, whatever a few texts show
 FLOOR_TEXTS = 40  # texts that the embedder's rounding is measured on
 FLOOR_PAIRS = 12  # pairs that the verifier's rounding is measured on
 FLOOR_ROWS = 12  # rows that a language model's rounding is measured on
@@ -31,7 +32,7 @@ def embedding_floor(embedder: Embedder, question: str, texts: Sequence[str]) -> 
     together = embedder.embed(ordered)[[ordered.index(text) for text in sample]]
     # With a space at its end a text has the same tokens and is none that the embedder remembers.
     apart = np.concatenate([embedder.embed([f"{text} "]) for text in sample])
-    return 2 * float(np.abs(together @ query - apart @ query).max())
+    return 2 * max(STEP, float(np.abs(together @ query - apart @ query).max()))
 
 
 def entailment_floor(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> float:

@@ -31,7 +31,7 @@ def attributions_of(analysis: Analysis) -> list[Attribution]:
     return found
 
 
-def scores(analysis: Analysis) -> bool:
+def has_scores(analysis: Analysis) -> bool:
     """Whether a model's scores of the answer are in it, so that writer and scorer must be told apart."""
     return analysis.kind == "token map" or bool(attributions_of(analysis))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 RunKind = Literal["text", "strong", "cite", "invalid", "mark", "label", "old", "new"]
@@ -88,7 +88,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Section:
-    """A headed part of the report; `level` 2 or 3."""
+    """A headed part of the report; `level` 2 to 4."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -106,7 +106,7 @@ class Document:
     title: str
     lead: str
     foot: str
-    blocks: tuple[Block, ...] = field(default=())
+    blocks: tuple[Block, ...] = ()
 
 
 def plain(text: str, kind: Literal["plain", "answer", "passage", "note"] = "plain") -> Text:

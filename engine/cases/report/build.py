@@ -9,7 +9,7 @@ import msgspec
 from engine.attribute.scorer import banner
 from engine.cases.canonical import content_hash
 from engine.cases.report.analyses import analysis_section
-from engine.cases.report.attribution import scores
+from engine.cases.report.attribution import has_scores
 from engine.cases.report.blocks import (
     Block,
     Cell,
@@ -70,7 +70,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
 
 def banners(case: Case) -> tuple[Block, ...]:
     """What must be read with every figure: who wrote and who scored (METHODS section 0)."""
-    scorers = dict.fromkeys(a.stamp.model for a in case.analyses if scores(a))
+    scorers = dict.fromkeys(a.stamp.model for a in case.analyses if has_scores(a))
     return tuple(Notice(said) for scorer in scorers if (said := banner(case.stamp.model, scorer)))
 
 

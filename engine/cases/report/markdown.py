@@ -19,8 +19,8 @@ _ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")
 
 def to_markdown(document: b.Document) -> str:
     """The whole file."""
-    parts = [f"{_text_of(document.lead)}\n\n# {_line(document.title)}", *(_draw(block) for block in document.blocks)]
-    return "\n\n".join((*parts, f"---\n\n{_text_of(document.foot)}")) + "\n"
+    parts = [f"{escaped(document.lead)}\n\n# {_line(document.title)}", *(_draw(block) for block in document.blocks)]
+    return "\n\n".join((*parts, f"---\n\n{escaped(document.foot)}")) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -39,10 +39,6 @@ def escaped(text: str) -> str:
         marked,
     )
     return _ADDRESS.sub(r"\1\\", marked)
-
-
-def _text_of(text: str) -> str:
-    return escaped(text)
 
 
 def _line(text: str) -> str:

@@ -55,8 +55,8 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
     ),
     "numerical": (
         "Numerical floor",
-        "The largest difference between the same row scored alone and in a batch. An effect at or under it is"
-        " rounding.",
+        "The largest difference between the same row scored in its batch and alone, there with its sums in another"
+        " order. An effect at or under it is rounding.",
     ),
     "placebo": (
         "Placebo floor",
@@ -150,9 +150,9 @@ DEFINITIONS: dict[str, tuple[str, str]] = {
 
 def used(case: Case, reviewed: bool) -> list[str]:
     """The definitions that this case needs, in reading order."""
-    methods = {a.method.lower() for analysis in case.analyses for a in attributions_of(analysis)}
-    kinds = {analysis.kind for analysis in case.analyses}
     found = [a for analysis in case.analyses for a in attributions_of(analysis)]
+    methods = {attribution.method.lower() for attribution in found}
+    kinds = {analysis.kind for analysis in case.analyses}
     needs = {
         "passage": True,
         "citation": bool(case.answer.citations),

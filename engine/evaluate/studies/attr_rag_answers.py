@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from engine.answer.citations import without_markers
 from engine.answer.context import find_context
-from engine.answer.write import Written
+from engine.answer.write import Write, Written
 from engine.attribute.attr_rag import answers_needed, attr_rag
 from engine.attribute.on_case import placebos_for
 from engine.attribute.rag_baselines import DEPTHS, METHODS, against_reference, rag_baselines
-from engine.attribute.regeneration import PLACEBOS, Write
+from engine.attribute.regeneration import PLACEBOS, Answering
 from engine.evaluate.config import Config
 from engine.evaluate.example import Example
 from engine.evaluate.studies._attr_rag_tables import criteria_table, judge_notes, similarity_tables
@@ -57,10 +57,9 @@ def _baseline(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple
     retrieval = tools.settings(unit.seed).retrieval
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
-    write, last = _writing(tools, unit, watch)
-    found = rag_baselines(
-        example.question, [hit.passage for hit in hits], tools.reranker, write, (depth,), watch, (method,)
-    )
+    last: list[Written] = []
+    write = _keeping(tools.write(unit.seed), last, watch)
+    found = rag_baselines(example.question, hits, tools.reranker, write, (depth,), watch, (method,))
     return case_of(example, found[0].passages, last[0], hits=hits), {}
 
 
@@ -69,14 +68,15 @@ def _ours(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Cas
     context = find_context(example.question, collection, tools.reranker, settings.retrieval)
     snapshot = collection.snapshot()
     at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
-    write, last = _writing(tools, unit, watch)
+    last: list[Written] = []
     everything = tuple(passage for chunk_set in context.sets for passage in chunk_set.passages)
     blank = Written(answer=Answer(text=""), stamp=Stamp(model=""))
     placebos = placebos_for(case_of(example, everything, blank), snapshot.passages, PLACEBOS, unit.seed)
     found = attr_rag(
         example.question,
         context.sets,
-        write,
+        _keeping(tools.write(unit.seed), last, watch),
+        ablate=lambda passages: _keeping(tools.write(unit.seed, passages), last, watch),
         embedder=tools.embedder,
         lookup=lambda document, ordinal: at.get((document, ordinal)),
         placebos=placebos,
@@ -92,15 +92,14 @@ def _ours(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Cas
     return case, {**more, "answers": len(last), "written": sum(len(w.answer.tokens) for w in last)}
 
 
-def _writing(tools: Tools, unit: Unit, watch: Watch) -> tuple[Write, list[Written]]:
-    """A writer of answers, and all that it has written."""
-    write, kept = tools.write(unit.seed), list[Written]()
+def _keeping(write: Write, kept: list[Written], watch: Watch) -> Answering:
+    """A writer of answers that adds to `kept` what it has written."""
 
     def written(question: str, passages: Sequence[Passage]) -> Answer:
         kept.append(write(question, passages, None, watch))
         return kept[-1].answer
 
-    return written, kept
+    return written
 
 
 def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.answer.generate import answer_with, stamp_of
-from engine.answer.prompt import REFUSAL
+from engine.answer.prompt import REFUSAL, build_prompt
 from engine.errors import CannotDo, PromptTooLong
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedWriter
@@ -40,8 +40,7 @@ def test_without_passages_the_question_is_asked_from_memory():
 
 def test_demonstrations_stand_before_the_passages():
     shot = Segment(kind="demonstration", text="\n\nQuestion: a\nAnswer: b")
-    writer = ScriptedWriter(["x"])
-    prompt, _ = answer_with(writer, QUESTION, passages(1), Prompting(), Decoding(), demonstrations=[shot])
+    prompt = build_prompt(QUESTION, passages(1), demonstrations=[shot])
     assert [s.kind for s in prompt.segments] == ["instruction", "demonstration", "passage", "question"]
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from engine.answer.citations import annotate
+from engine.answer.write import prompting
 from engine.attribute.attr_rag import answers_needed, attr_rag, scored_by, with_drops
 from engine.attribute.rag_baselines import against_reference, rag_baselines, winners
 from engine.attribute.regeneration import alphas, regenerate
 from engine.attribute.scorer import answer_for, banner
 from engine.errors import AttributionError, Cancelled
-from engine.models.scripted import ScriptedScorer
-from engine.settings import Selection
-from engine.types import Answer, ChunkSet, Passage
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from engine.retrieve.rerank import rerank
+from engine.settings import Decoding, Prompting, Selection
+from engine.types import Answer, ChunkSet, Hit, Passage
 from tests.stopping import stop_at
 
 
@@ -146,6 +149,21 @@ def test_a_quoting_writer_is_named_as_such():
     assert "only returns the sets that it quoted" in attr_rag("q", SETS, write).notes[-1]
 
 
+def test_numbers_stay_when_a_set_is_left_out():
+    model = ScriptedWriter(lambda text: "Seen [cite_4].")
+
+    def writing(numbered=()):
+        write = prompting(model, Prompting(), Decoding(), numbered)
+        return lambda question, passages: write(question, passages).answer
+
+    result = attr_rag("q", SETS, writing(), ablate=writing, placebos=PLACEBOS)
+    full, without_beta, with_ships = model.prompts[0], model.prompts[2], model.prompts[6]
+    assert "Passage 1: alpha" in without_beta and "Passage 3: gamma" in without_beta
+    assert "Passage 2" in full and "Passage 2" not in without_beta
+    assert "Passage 5: ships" in with_ships
+    assert result.regeneration.ablated[1].citations[0].valid
+
+
 def test_the_teacher_forced_drop_is_a_column_and_does_not_vote():
     def logprob(passages, words, t):
         return -3.0 + sum(1.0 for text in passages.values() if "gamma" in text)
@@ -181,7 +199,7 @@ class LengthReranker:
 
 
 def test_baselines_are_vanilla_and_re_ranked_at_each_depth():
-    pool = [passage("a"), passage("bbbb"), passage("cc")]
+    pool = [Hit(passage=passage(name), score=1.0) for name in ("a", "bbbb", "cc")]
     rows = rag_baselines("q", pool, LengthReranker(), lambda q, p: Answer(text="|".join(x.document for x in p)), (1, 2))
     assert [(r.method, r.k, r.answer.text) for r in rows] == [
         ("vanilla", 1, "a"),
@@ -189,6 +207,20 @@ def test_baselines_are_vanilla_and_re_ranked_at_each_depth():
         ("re-ranked", 1, "bbbb"),
         ("re-ranked", 2, "bbbb|cc"),
     ]
+
+
+def test_the_re_ranked_baseline_reads_what_attr_rags_re_ranking_reads():
+    titled = [replace(passage(name), title=f"On_{name}") for name in ("a", "b")]
+    seen = []
+
+    class Keeping(LengthReranker):
+        def rank_scores(self, question, texts):
+            seen.append(list(texts))
+            return super().rank_scores(question, texts)
+
+    rag_baselines("q", [Hit(passage=p, score=1.0) for p in titled], Keeping(), lambda q, p: Answer(text=""), (1,))
+    rerank("q", [ChunkSet(passages=(p,), text=p.text, score=1.0) for p in titled], Keeping())
+    assert seen[0] == seen[1] == ["On a\n\na says a.", "On b\n\nb says b."]
 
 
 def test_the_winner_is_what_most_metrics_favour():

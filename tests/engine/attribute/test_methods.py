@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 import torch
 
+from engine.answer.prompt import passage_body
 from engine.attribute.agreement import agreement
 from engine.attribute.attention import value_weighted_attention
-from engine.attribute.floors import cut_to_words, numerical_floor, passage_body, placebo_prompts
+from engine.attribute.floors import cut_to_words, numerical_floor, placebo_prompts
 from engine.attribute.input_x_gradient import inputs_of
 from engine.attribute.occlusion import occlusion
 from engine.attribute.positions import places
-from engine.attribute.registry import BUILT_IN, Method, method, methods, register, unregister
+from engine.attribute.registry import Method, built_in, method, methods, register, unregister
 from engine.attribute.spans import content_mask, fact_spans, first_content_tokens, span_mask, spans_mask
 from engine.attribute.used_supports import quadrant, used_supports
 from engine.errors import AttributionError, InputError
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
+from engine.settings import Gradient
 from engine.types import Attribution
 from tests.tiny import ANSWER, KINDS, passages, tiny_answer, tiny_config, tiny_model, tiny_prompt
 
@@ -65,14 +67,14 @@ def whole_attention(module, row):
     return total
 
 
-@pytest.mark.parametrize("built_in", BUILT_IN, ids=lambda m: m.name)
-def test_every_method_scores_the_same_passages_for_the_same_spans(built_in):
+@pytest.mark.parametrize("method", built_in(Gradient()), ids=lambda m: m.name)
+def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
     answer = tiny_answer(model)
-    result = built_in.attribute(model, prompt, answer, [(0, len(ANSWER)), *answer.sentences], None)
+    result = method.attribute(model, prompt, answer, [(0, len(ANSWER)), *answer.sentences], None)
     assert result.sources == ((1,), (2,), (3,))
     assert np.array(result.scores).shape == (3, 3)
-    assert result.unit == built_in.unit
+    assert result.unit == method.unit
     assert np.array(result.scores)[1:].sum(axis=0) == pytest.approx(result.scores[0], rel=1e-3)
 
 
@@ -146,12 +148,12 @@ def test_an_effect_at_the_floor_is_not_used():
 
 def test_placebos_are_cut_to_the_median_length_and_get_a_free_number():
     prompt = tiny_prompt(3)
-    bodies = [passage_body(s) for s in prompt.segments if s.kind == "passage"]
+    bodies = [passage_body(s)[1] for s in prompt.segments if s.kind == "passage"]
     assert bodies == [p.text for p in passages(3)]
     changed = placebo_prompts(prompt, ["one two three four five six seven eight nine ten eleven"] * 3, seed=1)
     for other in changed:
         assert other.without({4}) == prompt
-        body = next(passage_body(s) for s in other.segments if s.number == 4)
+        body = next(passage_body(s)[1] for s in other.segments if s.number == 4)
         assert body == "one two three four five six seven"
     assert len({other.numbers for other in placebo_prompts(prompt, ["x"] * 12, seed=1)}) > 1
     assert cut_to_words("a, b. c", 2) == "a, b"

@@ -85,6 +85,15 @@ def test_the_rows_of_the_token_map_sum_to_the_table_of_passages(model):
     assert sums == pytest.approx(np.array(table.scores), rel=1e-4, abs=1e-5)
 
 
+def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(model):
+    settings = Settings().apply(["gradient.target=log_probability", "gradient.integrated_steps=3"])
+    for name in ("input x gradient", "integrated gradients"):
+        analysis = method_of(make_case(), name, model, settings)
+        assert analysis.result["unit"] == analysis.stamp.settings["gradient"]["target"] == "log_probability"
+    spans = len(analysis.result["spans"])
+    assert analysis.result["backwards"] == 3 * spans
+
+
 def test_token_rows_stop_at_the_budget_and_say_so(model):
     settings = Settings().apply(["gradient.token_budget=400", "gradient.first_tokens=1"])
     found = TokenMap.from_dict(token_map_of(make_case(), model, settings).result)

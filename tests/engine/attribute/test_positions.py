@@ -5,10 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.answer.prompt import passage_segments
 from engine.attribute.positions import Place, divide, sentence_sources
 from engine.attribute.removal import drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import TokenPrompt
 from engine.models.scripted import ScriptedScorer, reads
+from engine.types import Passage, Prompt
 from tests.tiny import tiny_prompt
 
 
@@ -56,3 +58,11 @@ def test_sentences_of_a_passage_do_not_share_tokens_and_leave_the_number_alone()
     assert set(positions) < passage_positions(coded, (2, 4))
     text = {s.number: s.text for s in prompt.segments}
     assert text[2][found[0].start : found[0].end].startswith("The bridge was repaired")
+
+
+def test_a_passage_whose_text_stands_in_the_template_too_is_found_at_its_own_place():
+    model = ScriptedScorer(reads(()))
+    passage = Passage(id="p", document="d", title="", ordinal=0, start=0, end=1, text="1")
+    prompt = Prompt(segments=passage_segments([passage]))
+    (found,) = sentence_sources(model, prompt, model.encode(prompt), (1,))
+    assert prompt.segments[0].text[: found.start] == "\n\nPassage 1: "

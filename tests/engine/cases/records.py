@@ -107,21 +107,26 @@ def _answered(collection: Collection) -> Case:
     """Attr-RAG's second stage by the scripted writer, as the workbench runs it."""
     hits = tuple(search(collection, QUESTION, SETTINGS.retrieval))[:3]
     sets = rerank(QUESTION, consecutive_alignment(hits), BestSentence(EMBEDDER))
-    write = prompting(Scorer(), SETTINGS.prompting, SETTINGS.decoding)
     snapshot = collection.snapshot()
     at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
     seen = {passage.document for chunk_set in sets for passage in chunk_set.passages}
     placebos = [passage for passage in snapshot.passages if passage.document not in seen][:2]
     last = []
 
-    def written(question, passages):
-        last[:] = [write(question, passages)]
-        return last[0].answer
+    def writing(numbered=()):
+        write = prompting(Scorer(), SETTINGS.prompting, SETTINGS.decoding, numbered)
+
+        def written(question, passages):
+            last[:] = [write(question, passages)]
+            return last[0].answer
+
+        return written
 
     result = attr_rag(
         QUESTION,
         sets,
-        written,
+        writing(),
+        ablate=writing,
         embedder=EMBEDDER,
         lookup=lambda document, ordinal: at.get((document, ordinal)),
         placebos=placebos,

@@ -207,7 +207,7 @@ def test_search_through_the_index_equals_exact_search(
 ) -> None:
     how = Retrieval(k=5, mode=mode)  # type: ignore[arg-type]
     exact = [search(collection, w, how) for w in WORDS[:6]]
-    monkeypatch.setattr(dense.candidate_rows, "__defaults__", (0,))
+    monkeypatch.setattr(index, "NEEDED_FROM", 0)
     monkeypatch.setattr(dense, "_LEAST", 50)
     assert search(collection, WORDS[0], how)
     assert collection.folder not in index._OPEN  # a search never builds

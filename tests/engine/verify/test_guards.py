@@ -113,6 +113,31 @@ def test_a_passage_that_does_not_speak_of_the_fact_asks_for_no_edit():
             "after",
         ),
         ("After the storm, he left", "He left before the storm.", "After", "Before"),
+        (
+            "They met before the storm broke the pier",
+            "A storm broke the pier, so they met on 5 May.",
+            "before",
+            "after",
+        ),
+        (
+            "The loan preceded the sale by two weeks",
+            "The sale came and the money 14 days later.",
+            "preceded",
+            "followed",
+        ),
+        (
+            "The notice came a week before the article",
+            "We read the piece and its notice a week later.",
+            "before",
+            "after",
+        ),
+        ("It left one day before the alarm rang", "On 6 May, one day after the alarm, EUR 9 left.", "before", "after"),
+        (
+            "The account was opened ten days afterwards",
+            "It had been opened ten days before.",
+            "afterwards",
+            "beforehand",
+        ),
     ],
 )
 def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, instead):
@@ -131,6 +156,11 @@ def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, ins
         ("He left before the storm", "The storm came after he left."),
         ("He left before the storm", "They ate after the match."),
         ("He left on Monday", "He left after the storm."),
+        ("They met after the storm broke the pier", "A storm broke the pier, so they met on 5 May."),
+        ("The sale preceded the loan by two weeks", "The sale came and the loan followed two weeks later."),
+        ("The account was opened ten days before", "It had been opened ten days before."),
+        ("The account was opened ten days afterwards", "It had been opened nine days before."),
+        ("The shop was closed two days later", "It was opened two days before."),
         ("The mill was paid before it sold corn", "The mill sold corn. Two days before, it was paid."),
         ("Ann paid the mill on 6 May, after she received EUR 90", "Ann received EUR 90 on 2 May."),
         ("Ann paid the mill before she received EUR 90", "Ann received EUR 90 on 2 May and paid the mill."),
