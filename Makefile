@@ -10,7 +10,7 @@ export TOKENIZERS_PARALLELISM := false
 # Test processes; each file stays in one of them.
 WORKERS ?= 2
 
-.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution bench-evaluate bench-trust docs screenshots clean
+.PHONY: run test test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-trust docs screenshots clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m components.serve

@@ -25,9 +25,9 @@ DRAW = """async ([source, style, data]) => {
   module.default({ data, parentElement: document.getElementById('root') });
 }"""
 CLICK = """(index) => new Promise((done) => {
-  const button = document.querySelectorAll('button.tok')[index];
+  const token = document.querySelectorAll('.tok')[index];
   const start = performance.now();
-  button.click();
+  token.click();
   requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
 })"""
 

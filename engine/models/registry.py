@@ -115,6 +115,11 @@ def available_models() -> tuple[ModelCard, ...]:
     return (reader, _embedded_card(), *_folder_cards(), *_cached_cards(), *_server_cards())
 
 
+def writers() -> list[str]:
+    """Names of the models at hand that write words of their own: all of them but the quoting reader."""
+    return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
+
+
 def _embedded_card() -> ModelCard:
     here = holds_weights(EMBEDDED)
     note = "Small; trained on sample worlds, out of its domain elsewhere." if here else "Not in this copy."

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ModelNotFound
 from engine.models import registry
-from engine.models.registry import KEPT, available_models, forget_models, load_writer
+from engine.models.registry import KEPT, available_models, forget_models, load_writer, writers
 from tests.tiny import tiny_model, tiny_prompt
 
 
@@ -96,5 +96,6 @@ def test_models_of_the_data_folder_and_the_cache_are_listed(tmp_path, monkeypatc
     assert list(cards) == ["reader", "embedded", "mine", "someone/tiny", "openai:MODEL@http://127.0.0.1:9/v1"]
     assert cards["mine"].can_score and not cards["reader"].can_score
     assert "score" in cards["openai:MODEL@http://127.0.0.1:9/v1"].note
+    assert "mine" in writers() and "reader" not in writers()
     assert load_writer("mine").name == "mine"
     assert cards["mine"].to_dict()["kind"] == "language model"
