@@ -111,7 +111,8 @@ def _anchor(
     def share(span: tuple[int, int], of: dict[str, float], whole: float) -> float:
         here = stems(one.text[slice(*span)]) | title
         held = sum(weight for word, weight in of.items() if word in here)
-        return (held + GONE * sum(weights[word] for word in _miscopied(gone, here))) / whole if whole else 0.0
+        known = sum(weights[word] for word in _miscopied(gone, here))  # counts like a word that is there
+        return (held + known) / (whole + (1 - GONE) * known) if whole else 0.0
 
     spans = sentences(one.text) or [(0, len(one.text))]
     best = max(spans, key=lambda span: share(span, asked, total))

@@ -26,6 +26,7 @@ RANGE = re.compile(
     rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
 )
 _GOVERNOR = re.compile(r"\b(by|of|to|for|from|in|at|with|against|through|via|into|on)\s+(?:the |an? )?$", re.IGNORECASE)
+_MODIFIES = re.compile(r"\ban? $", re.IGNORECASE)  # "an American affiliate"
 _ALIKE = ({"to", "for"}, {"from", "by"}, {"to", "into"}, {"through", "via"}, {"by", "of"}, {"of", "from"})
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
@@ -143,7 +144,9 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     theirs = [
         name
         for at, _, name in names(evidence)
-        if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
+        if name not in CURRENCIES
+        and not (anchored and _MODIFIES.search(evidence, 0, at))
+        and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
     new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
     roles = {name: governor(evidence, at) for at, _, name in reversed(names(evidence))}
