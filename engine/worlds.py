@@ -28,13 +28,17 @@ _CITED = re.compile(r"\[cite_(\d+)\]")
 
 
 class World(Value, frozen=True):
-    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order."""
+    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order.
+
+    `more_drafts` were written later and are for measuring only.
+    """
 
     name: str
     documents: dict[str, Document]
     questions: tuple[WorldQuestion, ...]
     drafts: tuple[Draft, ...] = ()
     facts: tuple[DraftFacts, ...] = ()
+    more_drafts: tuple[Draft, ...] = ()
 
     def question(self, key: str) -> WorldQuestion:
         """The question of that id; raise `RecordError` if there is none."""
@@ -108,6 +112,7 @@ def load_world(name: str, folder: Path | None = None) -> World:
         questions=_records(place / "questions.jsonl", WorldQuestion),
         drafts=_records(place / "drafts.jsonl", Draft, optional=True),
         facts=_records(place / "facts.jsonl", DraftFacts, optional=True),
+        more_drafts=_records(place / "more_drafts.jsonl", Draft, optional=True),
     )
     check(world)
     return world
@@ -116,10 +121,10 @@ def load_world(name: str, folder: Path | None = None) -> World:
 def check(world: World) -> None:
     """Raise `RecordError` for the first label of `world` that does not hold."""
     _check_unique(world, "question's id", [question.id for question in world.questions])
-    _check_unique(world, "draft's id", [draft.id for draft in world.drafts])
+    _check_unique(world, "draft's id", [draft.id for draft in (*world.drafts, *world.more_drafts)])
     for question in world.questions:
         _check_question(world, question)
-    for draft in world.drafts:
+    for draft in (*world.drafts, *world.more_drafts):
         _check_draft(world, draft)
     _check_facts(world)
 
