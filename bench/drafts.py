@@ -61,12 +61,12 @@ def drafts(count: int, verifier: Entailment) -> Row:
 def _outcomes(draft: Draft, record: AreRecord) -> Row:
     """What became of a draft's errors and of its correct facts."""
     fine = [number for number in range(len(record.facts)) if not _holds_error(draft, record, number)]
-    deletions = {edit.clause for edit in record.edits if edit.status == "suggestion" and not edit.new}
+    deletions = [(edit.start, edit.end) for edit in record.edits if edit.status == "suggestion" and not edit.new]
     return {
         "cases": [_planted(draft, error, record) for error in draft.errors],
         "correct": len(fine),
         "spoilt": [_spoilt(draft, record, number) for number in fine if _changed(record, number)],
-        "deletions": sum(record.facts[number].clause in deletions for number in fine),
+        "deletions": sum(_meets(record, number, deletions) for number in fine),
     }
 
 
@@ -119,7 +119,11 @@ def _span(draft: Draft, error: PlantedError) -> tuple[int, int]:
 
 
 def _holds_error(draft: Draft, record: AreRecord, number: int) -> bool:
-    spans = [_span(draft, error) for error in draft.errors]
+    return _meets(record, number, [_span(draft, error) for error in draft.errors])
+
+
+def _meets(record: AreRecord, number: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Does the fact hold words of one of the spans of the answer."""
     pieces = record.facts[number].fact.pieces
     return any(p.answer < end and start < p.answer + p.length for p in pieces for start, end in spans)
 

@@ -44,12 +44,17 @@ def split(text: str) -> list[str]:
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
     """The facts, each with what of it is copied: (place in the fact, place in `text`, length) a token."""
     found: dict[str, list[Copied]] = {}
+    verbless = set()
     for fact in facts(tokens(text)):
         words, pieces = _written(fact)
+        if not any(finite(token) for token in fact):
+            verbless.add(words)
         if any(character.isalnum() for character in words):
             found.setdefault(words, pieces)
     if len(found) > 1:
         found = {words: pieces for words, pieces in found.items() if " " in words} or found
+    bare = [words for words in verbless if any(other.startswith(f"{words} ") for other in found)]  # only a subject
+    found = {words: pieces for words, pieces in found.items() if words not in bare}
     return list(found.items())[:_MOST]
 
 

@@ -66,6 +66,20 @@ def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_d
     assert all(edit.new for edit in half.edits)
 
 
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("The bridge, which sang loudly of whales, opened in 1934.", "The bridge opened in 1934."),
+        ("The bridge opened in 1934, and in spring it sang [cite_1].", "The bridge opened in 1934 [cite_1]."),
+    ],
+)
+def test_an_aside_that_nothing_speaks_of_can_go_by_itself(answer, left):
+    record = run(answer)
+    (deletion,) = [edit for edit in record.edits if not edit.new]
+    assert (record.revised, deletion.status) == (answer, "suggestion")
+    assert revised(answer, record.edits, {deletion.id}) == left
+
+
 def test_the_passage_that_a_clause_cites_is_checked_however_unlike_it_is():
     texts = [*(f"The bridge cost {n} million, a lot." for n in range(12)), "Iron rusts."]
     answer = "The bridge cost 40 million [13]."
