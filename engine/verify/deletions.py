@@ -29,10 +29,8 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
         evidence = records[open_ones[0]].evidence if open_ones else None
         if evidence is None:
             continue
-        if open_ones == mine and (clause.start, clause.end) in whole:
-            span, what = (clause.start, clause.end), "the sentence"
-        else:
-            span, what = _aside(answer, [records[i] for i in mine]), "the aside"
+        sentence = open_ones == mine and (clause.start, clause.end) in whole
+        span = (clause.start, clause.end) if sentence else _aside(answer, [records[i] for i in mine])
         if span is None:
             continue
         result.append(
@@ -45,7 +43,7 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
                 old=answer[slice(*span)],
                 new="",
                 status="suggestion",
-                why=WHY.format(what),
+                why=WHY.format("the sentence" if sentence else "the aside"),
                 evidence=evidence,
                 ruling=None,
             )

@@ -17,6 +17,7 @@ from engine.text import STOP_WORDS, sentences
 from engine.verify.names import NEGATIONS, names
 from engine.verify.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities
 from engine.verify.rivals import rival
+from engine.verify.roles import governor, may_stand, modifies
 from engine.word_pairs import ANTONYMS
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
@@ -25,9 +26,6 @@ _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS
 RANGE = re.compile(
     rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
 )
-_GOVERNOR = re.compile(r"\b(by|of|to|for|from|in|at|with|against|through|via|into|on)\s+(?:the |an? )?$", re.IGNORECASE)
-_MODIFIES = re.compile(r"\ban? $", re.IGNORECASE)  # "an American affiliate"
-_ALIKE = ({"to", "for"}, {"from", "by"}, {"to", "into"}, {"through", "via"}, {"by", "of"}, {"of", "from"})
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
@@ -145,7 +143,7 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         name
         for at, _, name in names(evidence)
         if name not in CURRENCIES
-        and not (anchored and _MODIFIES.search(evidence, 0, at))
+        and not (anchored and modifies(evidence, at))
         and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
     new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
@@ -157,28 +155,10 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         partly = {w.lower() for w in name.split()} & set(held.split())
         weight = 0.35 if partly or start == 0 else 0.6
         for place, other in enumerate(new[:10]):
-            if anchored and not _may_stand(role, roles.get(other, "")):
+            if anchored and not may_stand(role, roles.get(other, "")):
                 continue
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
-
-
-def governor(text: str, start: int) -> str:
-    """The preposition before what starts there, with at most an article between; empty where there is none.
-
-    >>> governor("sold by the Gate", 12), governor("where Ann sold", 6)
-    ('by', '')
-    """
-    found = _GOVERNOR.search(text, 0, start)
-    return found.group(1).lower() if found else ""
-
-
-def _may_stand(role: str, other: str) -> bool:
-    """May what stands behind the preposition `other` take the place of what stands behind `role`.
-
-    A name without a preposition may be anything; "by" and "of" mark who does or has what a subject does or has.
-    """
-    return not other or other == role or (not role and other in ("by", "of")) or {role, other} in _ALIKE
 
 
 def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:

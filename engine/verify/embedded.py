@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from engine.verify.phrases import Tokens, behind_subordinator, denied, phrase_start, subject_of, trimmed, was
-from engine.verify.tagging import finite, put_in
+from engine.verify.token import finite, put_in
 from engine.verify.word_lists import BE
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from engine.models.alignment import NUMBER_WORDS
 from engine.verify.phrases import Tokens, joins, trimmed
-from engine.verify.tagging import Token, finite
+from engine.verify.token import Token, finite
 
 
 def with_the_verb(clause: Tokens) -> list[Tokens]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.verify.phrases import Tokens, phrase_start, trimmed
-from engine.verify.tagging import finite
+from engine.verify.token import finite
 
 
 def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:

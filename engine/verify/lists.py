@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.verify.phrases import Tokens, denied, joins
-from engine.verify.tagging import finite
+from engine.verify.token import finite
 
 
 def distributed(fact: Tokens) -> list[Tokens]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.verify.tagging import Token, finite, put_in
+from engine.verify.token import Token, finite, put_in
 
 Tokens = list[Token]
 

@@ -24,7 +24,8 @@ from engine.verify.phrases import (
     subject_of,
     was,
 )
-from engine.verify.tagging import Token, finite, put_in, tokens
+from engine.verify.tagging import tokens
+from engine.verify.token import Token, finite, put_in
 
 Copied = tuple[int, int, int]
 
