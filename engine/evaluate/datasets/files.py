@@ -142,6 +142,25 @@ def words(record: Record, name: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in listed if isinstance(item, str) and item.strip())
 
 
+def choices(
+    record: Record, name: str, answer: Any, *, lettered: bool = False, filler: str = ""
+) -> tuple[tuple[str, ...], int]:
+    """The options of a field without those that say nothing (empty ones, the `filler`), and the right one's index.
+
+    `answer` counts the list as it is written, empty places too (`index_of`); raise `RecordError` where it names one.
+
+    >>> choices({"options": ["x", "", "y"]}, "options", "C", lettered=True)
+    (('x', 'y'), 1)
+    """
+    value = record.get(name)
+    listed = [item.strip() if isinstance(item, str) else "" for item in value] if isinstance(value, list) else []
+    kept = [place for place, option in enumerate(listed) if option and option.casefold() != filler.casefold()]
+    right = index_of(answer, listed, lettered=lettered)
+    if right not in kept:
+        raise RecordError(f"The right answer {answer!r} names an option that says nothing ({listed[right]!r}).")
+    return tuple(listed[place] for place in kept), kept.index(right)
+
+
 def index_of(answer: Any, options: Sequence[str], *, lettered: bool = False) -> int:
     """The option that a letter, a number from 0 or the option's own text names; raise `RecordError` for none of them.
 

@@ -110,8 +110,8 @@ def written(folder, records, name="set.jsonl"):
     return path
 
 
-def one(folder, layout):
-    (example,) = load(written(folder, [RECORDS[layout]]))
+def one(folder, layout, **changed):
+    (example,) = load(written(folder, [{**RECORDS[layout], **changed}]))
     return example
 
 
@@ -125,6 +125,21 @@ def test_the_right_option_is_iron_wherever_it_stands(layout, tmp_path):
     example = one(tmp_path, layout)
     assert example.options[example.correct] == "iron"
     assert "N/A" not in example.options
+
+
+@pytest.mark.parametrize(
+    ("layout", "field", "answer"),
+    [
+        ("mmlu-pro", "options", {"answer": "C", "answer_index": 2}),
+        ("mmlu", "choices", {"answer": 2}),
+        ("supergpqa", "options", {"answer_letter": "C"}),
+    ],
+)
+def test_an_empty_option_moves_no_letter_and_no_index(layout, field, answer, tmp_path):
+    example = one(tmp_path, layout, **answer, **{field: ["gold", " ", "iron", "tin"]})
+    assert (example.options, example.correct, example.references) == (("gold", "iron", "tin"), 1, ("iron",))
+    with pytest.raises(RecordError, match="says nothing"):
+        one(tmp_path, layout, **answer, **{field: ["gold", "tin", "", "iron"]})
 
 
 def test_gpqa_is_shuffled_by_the_seed_and_by_the_record_alone(tmp_path):
