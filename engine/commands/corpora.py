@@ -18,7 +18,7 @@ from engine.commands.shared import (
     set_option,
     workbench,
 )
-from engine.corpus.collection import list_corpora, remove
+from engine.corpus.collection import list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.jsonl import Fields
 from engine.corpus.health import health
 from engine.errors import GroundworkError, InputError
@@ -65,12 +65,15 @@ def corpora(ctx: click.Context) -> None:
 
     Example: python -m engine corpora remove field-notes
     """
-    if ctx.invoked_subcommand is None:
-        for corpus in list_corpora():
-            found = health(corpus.name)
-            data = corpus.to_dict()
-            kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
-            emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+    if ctx.invoked_subcommand is not None:
+        return
+    kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
+    for corpus in list_corpora():
+        found = health(corpus.name)
+        data = corpus.to_dict()
+        emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+    for name, problem in unreadable_corpora().items():
+        emit({**dict.fromkeys(kept), "name": name, "health": "damaged", "notes": [problem]})
 
 
 @corpora.command("remove")

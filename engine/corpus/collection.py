@@ -24,6 +24,7 @@ from engine.corpus.chunking import passages
 from engine.corpus.formats.jsonl import Fields
 from engine.corpus.names import agree, check_name, corpora_folder
 from engine.corpus.names import list_corpora as list_corpora
+from engine.corpus.names import unreadable_corpora as unreadable_corpora
 from engine.corpus.pending import drop_pending, embed_resumably
 from engine.corpus.sources import read_files
 from engine.corpus.store import Manifest, Snapshot

@@ -15,7 +15,7 @@ from components.polling import wait_for
 from components.runs import Run, start
 from components.steps import duration
 from components.upload import too_large
-from engine.corpus.collection import Collection, IngestReport, list_corpora, remove
+from engine.corpus.collection import Collection, IngestReport, list_corpora, remove, unreadable_corpora
 from engine.corpus.loaders import MEDIA_TYPES
 from engine.errors import GroundworkError
 from engine.settings import Chunking
@@ -87,6 +87,14 @@ def add_documents() -> None:
         watch_ingest()
     elif run is not None:
         draw_report(run)
+
+
+def unreadable() -> None:
+    """Each corpus whose manifest cannot be read, with what is wrong and the button that removes it."""
+    for name, problem in unreadable_corpora().items():
+        st.error(plain(problem))
+        if st.button(f"Remove {plain(name)}", key=f"remove_{name}"):
+            confirm_removal(name)
 
 
 def overview() -> str | None:
@@ -195,6 +203,7 @@ heading(
 if further_preparation().running:
     watch_samples()
 add_documents()
+unreadable()
 chosen = overview()
 if chosen is not None:
     look_into(chosen)

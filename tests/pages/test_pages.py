@@ -12,6 +12,7 @@ import components.cache
 import components.runs
 from engine.cases.bundled import EXAMPLE, take_in
 from engine.errors import Cancelled, CaseNotFound
+from engine.home import home
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -47,6 +48,17 @@ def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
     app.switch_page("pages/ask/corpora.py").run()
     app.switch_page("pages/ask/ask.py").run()
     assert calls == []
+
+
+def test_a_corpus_with_a_damaged_manifest_is_shown_with_the_button_that_removes_it(app):
+    broken = home() / "corpora" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "manifest.json").write_text("{")
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    assert not app.exception
+    assert any("damaged manifest" in error.value for error in app.error)
+    assert any(button.label == "Remove broken" for button in app.button)
 
 
 def test_a_link_opens_its_case_also_when_another_case_asked_the_same(app):

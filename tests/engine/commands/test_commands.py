@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from engine.commands import main
 from engine.errors import InputError
+from engine.home import home
 from engine.models.embedder import ScriptedEmbedder
 from engine.settings import Settings
 from engine.workbench import Workbench
@@ -111,6 +112,10 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
     assert (hit["document"], hit["text"]) == ("k1", "The kiln of Ostrel is green.")
     listed = lines(run("corpora"))
     assert (listed[0]["name"], listed[0]["health"]) == ("kilns", "good")
+    (home() / "corpora" / "kilns" / "manifest.json").write_text("{")
+    (damaged,) = lines(run("corpora"))
+    assert (damaged["name"], damaged["health"], damaged["documents"]) == ("kilns", "damaged", None)
+    assert "Remove it" in damaged["notes"][0]
 
 
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):

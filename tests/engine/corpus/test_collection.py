@@ -10,7 +10,7 @@ import pytest
 
 from engine.corpus import collection as collections
 from engine.corpus import store
-from engine.corpus.collection import Collection, list_corpora, remove
+from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
 from engine.errors import (
     Cancelled,
     CorpusError,
@@ -104,14 +104,20 @@ def test_list_remove_and_not_found(files: list[Path], embedder: ScriptedEmbedder
         Collection.open("b")
 
 
-def test_a_collection_with_a_damaged_manifest_can_be_removed(files: list[Path], embedder: ScriptedEmbedder) -> None:
+def test_a_collection_with_a_damaged_manifest_is_named_and_can_be_removed(
+    files: list[Path], embedder: ScriptedEmbedder
+) -> None:
     collection = Collection.create("m", embedder)
     collection.ingest(files)
     (collection.folder / store.MANIFEST).write_text("{")
     with pytest.raises(CorpusError, match=r"damaged manifest .* Remove it"):
         Collection.open("m")
+    Collection.create("n", embedder)
+    (collection.folder.parent / "a stray file").touch()
+    assert [m.name for m in list_corpora()] == ["n"]
+    assert list(unreadable_corpora()) == ["m"] and "Remove it" in unreadable_corpora()["m"]
     remove("m")
-    assert not collection.folder.exists()
+    assert not unreadable_corpora() and not collection.folder.exists()
     with pytest.raises(CorpusNotFound):
         remove("m")
 
