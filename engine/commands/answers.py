@@ -65,13 +65,12 @@ def _readable(case: Case) -> str:
 
 @click.command()
 @file_argument
-@set_option
-def audit(file: TextIO, assignments: tuple[str, ...]) -> None:
+def audit(file: TextIO) -> None:
     """Take answers from elsewhere into the library: question, passages, answer.
 
     Example: python -m engine audit answers.jsonl
     """
-    bench = workbench(assignments)
+    bench = workbench()
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
         return [{"id": record.id, "case": bench.audit(record).id}]

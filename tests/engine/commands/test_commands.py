@@ -118,6 +118,26 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
     assert "Remove it" in damaged["notes"][0]
 
 
+def test_search_takes_settings(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    pools = []
+    monkeypatch.setattr("engine.commands.corpora.load_reranker", lambda: None)
+    monkeypatch.setattr("engine.commands.corpora.rerank_hits", lambda text, hits, _: pools.append(len(hits)) or hits)
+    path = tmp_path / "kilns.jsonl"
+    path.write_text("\n".join(json.dumps({"_id": f"k{i}", "text": f"Kiln {i} is green."}) for i in range(6)))
+    assert run("ingest", str(path), "--corpus", "kilns").exit_code == 0
+    asked = ("search", "kiln", "--corpus", "kilns", "-k", "2", "--rerank", "--set")
+    assert len(lines(run(*asked, "retrieval.rerank_pool=4"))[0]["hits"]) == 2
+    assert len(lines(run(*asked, "retrieval.k=5"))[0]["hits"]) == 5
+    assert pools == [4, 6]
+
+
+def test_what_a_command_has_no_use_for_is_a_wrong_call():
+    assert run("audit", "-", "--set", "retrieval.k=3", stdin="").exit_code == 2
+    result = run("facts", "-", "--method", "rarr", "--entropy", "embedded", stdin="")
+    assert result.exit_code == 2 and "Leave one of the two out" in result.stderr
+
+
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
     assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2
 
