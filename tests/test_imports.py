@@ -19,6 +19,7 @@ LEAVES = {
     "similarity",
     "statistics",
     "progress",
+    "files",
     "home",
     "hosts",
     "samples",

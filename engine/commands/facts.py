@@ -47,7 +47,7 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option
-@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline writes by it.")
+@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline writes with it.")
 @click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions by it.")
 @decomposer_option
 @set_option

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from engine.corpus import chroma
 from engine.corpus.store import Snapshot, storage
 from engine.errors import Cancelled, CorpusLocked, ServerError, StorageError
+from engine.files import replace_file
 from engine.models.protocols import Floats
 from engine.progress import Watch
 from engine.value import decoded
@@ -233,7 +234,5 @@ def _current_place(folder: Path) -> Path | None:
 
 def _write_state(folder: Path, place: Path, held: str) -> None:
     """Say, last of all, which folder holds what."""
-    new = folder / f"{_STATE}.new"
     with storage("the search index"):
-        new.write_bytes(msgspec.json.encode({"folder": place.name, "held": held}))
-        new.replace(folder / _STATE)
+        replace_file(folder / _STATE, msgspec.json.encode({"folder": place.name, "held": held}))
