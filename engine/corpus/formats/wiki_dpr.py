@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from engine.corpus.formats.jsonl import records
 from engine.errors import FileError
 from engine.progress import Watch
 from engine.types import Document
@@ -50,7 +51,8 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            rows = _table(file, path.name) if path.suffix.lower() == ".tsv" else _records(file, path.name)
+            listed = path.suffix.lower() != ".tsv"
+            rows = (row for _, row in records(file, path.name)) if listed else _table(file, path.name)
             for number, row in enumerate(rows, start=1):
                 if number % _EVERY == 1:
                     watch.step("read", file.tell(), size)
@@ -71,20 +73,6 @@ def _table(file: Any, name: str) -> Iterator[dict[str, Any]]:
         yield from reader
     except (csv.Error, UnicodeDecodeError) as error:
         raise FileError(f"{name} cannot be read as a table after row {reader.line_num} ({error}).") from error
-
-
-def _records(file: Any, name: str) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL, blank lines left out."""
-    for line, content in enumerate(file, start=1):
-        if not content.strip():
-            continue
-        try:
-            record = msgspec.json.decode(content)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
-        if not isinstance(record, dict):
-            raise FileError(f'{name}, line {line}, is not a JSON object. Give {{"id", "text", "title"}} on each line.')
-        yield record
 
 
 def _document(row: dict[str, Any], number: int, name: str) -> Document:
