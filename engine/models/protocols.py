@@ -19,7 +19,7 @@ from engine.settings import Decoding
 from engine.types import Answer, Prompt
 
 Floats = NDArray[np.float32]
-Verdicts = Literal["supportive", "editing_required", "irrelevant"]
+VerdictClass = Literal["supportive", "editing_required", "irrelevant"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Reranker(Protocol):
 class Judged:
     """A verdict of evidence on a claim with the three class probabilities (sum 1)."""
 
-    verdict: Verdicts
+    verdict: VerdictClass
     scores: dict[str, float]
 
 
