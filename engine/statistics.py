@@ -113,11 +113,11 @@ def _interval(mean: float, means: NDArray[np.float64], level: float, n: int) -> 
     return Interval(mean, float(low), float(high), n)
 
 
-def binomial_test(successes: int, trials: int, probability: float = 0.5) -> float:
-    """Two-sided exact binomial p-value in [0, 1]; 1 without trials."""
+def binomial_test(successes: int, trials: int) -> float:
+    """Two-sided exact p-value in [0, 1] of so many successes under a fair coin; 1 without trials."""
     from scipy.stats import binomtest
 
-    return float(binomtest(successes, trials, probability).pvalue) if trials else 1.0
+    return float(binomtest(successes, trials).pvalue) if trials else 1.0
 
 
 def binomial_at_least(successes: float, trials: int, probability: float) -> float:

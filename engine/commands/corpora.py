@@ -68,7 +68,7 @@ def corpora(ctx: click.Context) -> None:
         return
     kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
     for corpus in list_corpora():
-        found = health(corpus.name)
+        found = health(corpus.name, progress())
         data = corpus.to_dict()
         emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
     for name, problem in unreadable_corpora().items():

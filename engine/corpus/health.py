@@ -24,10 +24,10 @@ class Health(Value, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def health(name: str, watch: Watch | None = None, with_index: bool = False) -> Health:
+def health(name: str, watch: Watch | None = None) -> Health:
     """Check a collection and mend what can be mended; raise `CorpusNotFound` if there is none of that name.
 
-    The index is checked where one exists or `with_index` asks for it.
+    The index is checked where one exists.
     """
     collection = Collection.open(name)
     manifest = collection.manifest
@@ -45,7 +45,7 @@ def health(name: str, watch: Watch | None = None, with_index: bool = False) -> H
     except CorpusError as error:
         return Health(state="damaged", notes=(*mended, str(error)))
     found = _inconsistencies(snapshot)
-    return _with_index(collection, snapshot, [*mended, *found], bool(found), watch, with_index)
+    return _with_index(collection, snapshot, [*mended, *found], bool(found), watch)
 
 
 def _mend(collection: Collection, manifest: Manifest, wrong: list[str], watch: Watch) -> str:
@@ -68,10 +68,10 @@ def _inconsistencies(snapshot: Snapshot) -> list[str]:
 
 
 def _with_index(
-    collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch | None, wanted: bool
+    collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch | None
 ) -> Health:
     """The verdict on what was noted, with what the index check says; `damaged`: some of it could not be mended."""
-    if snapshot.passages and (wanted or index.exists(collection.folder)):
+    if snapshot.passages and index.exists(collection.folder):
         was_open = index.is_open(collection.folder)
         try:
             notes.extend(filter(None, [index.open_index(collection.folder, snapshot, watch).repaired]))

@@ -38,7 +38,7 @@ class ModelCard(Value, frozen=True):
     note: str = ""
 
 
-def load_writer(name: str, dtype: str = "auto", device: str = "auto", threads: int | None = None) -> Writer:
+def load_writer(name: str, dtype: str = "auto", device: str = "auto") -> Writer:
     """The model of that name, loaded or taken from those that are.
 
     Raises `ModelNotFound` with the names that would work, `ModelError` where the files cannot be used.
@@ -53,7 +53,7 @@ def load_writer(name: str, dtype: str = "auto", device: str = "auto", threads: i
         with _lock:
             if key in _loaded:
                 return _loaded[key]
-        model = _load(*key, threads)
+        model = _load(*key)
         _keep(key, model)
     return model
 
@@ -72,7 +72,7 @@ def _keep(key: tuple[Any, ...], model: Writer) -> None:
             _loaded.popitem(last=False)
 
 
-def _load(name: str, dtype: str, device: str, threads: int | None) -> Writer:
+def _load(name: str, dtype: str, device: str) -> Writer:
     if name.startswith(SERVED):
         from engine.models.server import ServerModel
 
@@ -90,7 +90,7 @@ def _load(name: str, dtype: str, device: str, threads: int | None) -> Writer:
     from engine.models.huggingface import HuggingFaceModel
 
     source = EMBEDDED if name == "embedded" else local_folder(name) or name
-    return HuggingFaceModel.load(source, dtype, device, threads, called=name)
+    return HuggingFaceModel.load(source, dtype, device, called=name)
 
 
 def holds_weights(folder: Path) -> bool:
