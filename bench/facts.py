@@ -1,6 +1,6 @@
 """Measure the check of an answer: planted errors of the bank drafts, decomposition, smallest edits, speed.
 
-    python -m bench.facts --data DIR [--drafts 30] [--edits 100] [--supportive 300] [--quick]
+    python -m bench.facts --data DIR [--drafts 30] [--edits 100] [--supportive 300] [--quick] [--write]
 
 DIR holds propsegment/propositions.jsonl and vitaminc/{edits,dev}.jsonl (public sets that are not part of this project).
 Everything is drawn with a fixed seed; n stands beside every figure. Every planted error's outcome is written out.
@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=100)
     parser.add_argument("--supportive", type=int, default=300)
     parser.add_argument("--quick", action="store_true", help="only what needs no verifier")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     rows = [row for row in _read(asked.data / "propsegment" / "propositions.jsonl") if row["reference"]]
     split_by = decompositions(rows)
@@ -151,7 +152,8 @@ def main() -> None:
     print(json.dumps({"edits": edited}), flush=True)
     timed = speed(verifier)
     print(json.dumps({"speed": timed}), flush=True)
-    write_section("facts", "\n".join(report(split_by, found, edited, timed)))
+    if asked.write:
+        write_section("facts", "\n".join(report(split_by, found, edited, timed)))
 
 
 def report(split_by: Sequence[Row], found: Row, edited: Row, timed: Row) -> list[str]:

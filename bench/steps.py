@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--n", type=int, default=12, help="questions; 122 are all")
     parser.add_argument("--methods", default=",".join(method.name for method in METHODS))
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     given = parser.parse_args()
     methods = [method_of(name) for name in given.methods.split(",")]
     with tempfile.TemporaryDirectory() as folder:
