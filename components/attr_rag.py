@@ -55,8 +55,7 @@ def attr_rag_view(found: AttrRag) -> None:
 def _filled(found: AttrRag) -> None:
     """Passages that gap filling added: they stand between selected ones, whether or not retrieval found them."""
     items = "".join(
-        tag("li", escape(f"{p.title or p.document}, passage {p.ordinal + 1}: ") + tag("q", escape(p.text)))
-        for p in found.filled
+        tag("li", escape(f"{p.label}, passage {p.ordinal + 1}: ") + tag("q", escape(p.text))) for p in found.filled
     )
     show(tag("p", "Added to fill gaps between selected passages:", class_="gw-note") + tag("ul", items))
 
@@ -77,7 +76,7 @@ def _without_one(found: AttrRag, whole: str) -> None:
 def _label(found: AttrRag, index: int) -> str:
     first, last = found.sets[index].passages[0], found.sets[index].passages[-1]
     ordinals = f"{first.ordinal + 1}" if first is last else f"{first.ordinal + 1} to {last.ordinal + 1}"
-    return f"{first.title or first.document}, passage{'' if first is last else 's'} {ordinals}"
+    return f"{first.label}, passage{'' if first is last else 's'} {ordinals}"
 
 
 def _table(found: AttrRag) -> str:

@@ -55,7 +55,7 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
         title = f"No passage {citation.number} was given"
         if citation.valid:
             passage = passages[citation.number - 1]
-            title = f"Open passage {citation.number}: {passage.title or passage.document}"
+            title = f"Open passage {citation.number}: {passage.label}"
         pieces.append({"number": citation.number, "valid": citation.valid, "title": visible(title)})
         position = max(position, citation.end)
     pieces.append({"text": visible(answer.text[position:])})
@@ -71,7 +71,7 @@ def _passage(
     quoted = sorted((start, end) for _, quote, start, end in case.answer.quotes if quote == number)
     return {
         "number": number,
-        "title": visible(passage.title or passage.document),
+        "title": visible(passage.label),
         "cited": f"cited {cited}x" if cited else "",
         "scores": [_score(name, scale, passage.id) for name, scale in scales.items() if passage.id in scale],
         "place": [passage.start / length, passage.end / length],

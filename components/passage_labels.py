@@ -29,7 +29,7 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
             elif passage.relevant is not None:
                 st.caption("labelled in the data")
         with right:
-            title = passage.title or passage.document
+            title = passage.label
             st.text(visible(f"{number} · {title}"))
             cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
             note(cut)

@@ -75,7 +75,7 @@ def _rate_step(
     for hit in (*step.kept, *step.dropped):
         said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters]
         left, right = st.columns([4, 1])
-        left.text(visible(f"{hit.passage.title or hit.passage.document}: {hit.passage.text}"))
+        left.text(visible(f"{hit.passage.label}: {hit.passage.text}"))
         if said:
             left.caption(plain("; ".join(said)))
         level = own.level(step.number, hit.passage.id)

@@ -83,7 +83,7 @@ def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str = "") -> str:
 
 def _hit(hit: Hit, is_gold: bool, kind: str) -> str:
     mark = tag("b", " holds gold") if is_gold else ""
-    title = hit.passage.title or hit.passage.document
+    title = hit.passage.label
     return tag(
         "li", tag("b", f"{similarity(hit):.2f}") + f" {escape(title)}{mark}<br>{escape(hit.passage.text)}", class_=kind
     )

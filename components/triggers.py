@@ -108,5 +108,5 @@ def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
         MARKED[flag.relevant],
         "flagged" if flag.flagged else "no",
     )
-    name = tag("th", escape(f"{flag.number} · {passage.title or passage.document}"), scope="row")
+    name = tag("th", escape(f"{flag.number} · {passage.label}"), scope="row")
     return tag("tr", name + "".join(tag("td", escape(cell), class_="gw-text") for cell in cells))

@@ -55,7 +55,7 @@ def _readable(case: Case) -> str:
     """The answer with its sources, for a terminal; control characters of documents are left out."""
     cited = {citation.number for citation in case.answer.citations if citation.valid}
     sources = [
-        f"[{number}] {passage.title or passage.document} ({passage.document}, characters {passage.start}-{passage.end})"
+        f"[{number}] {passage.label} ({passage.document}, characters {passage.start}-{passage.end})"
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]

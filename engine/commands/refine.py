@@ -216,7 +216,7 @@ def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
     scores = vectors[1:] @ vectors[0]
     hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, scores, strict=True)]
     # Passages of a record have no document of their own: those of one title count as one source.
-    passages = tuple(replace(p, document=p.title or p.document) for p in passages)
+    passages = tuple(replace(p, document=p.label) for p in passages)
     grounded = s3(overlap_words(record.answer, passages)) if record.answer.strip() else None
     return advise_case(record.question, passages, hits, vectors[1:], grounded)
 

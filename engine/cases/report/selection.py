@@ -71,4 +71,4 @@ def _name(chunk_set: ChunkSet) -> str:
     if not chunk_set.passages:
         return "(empty)"
     first, ordinals = chunk_set.passages[0], [str(p.ordinal + 1) for p in chunk_set.passages]
-    return f"{first.title or first.document}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"
+    return f"{first.label}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"
