@@ -8,6 +8,7 @@ an ingest has paid for are kept when it is stopped (corpus/pending.py), so that 
 from __future__ import annotations
 
 import csv
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,8 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
+            if file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
             listed = path.suffix.lower() != ".tsv"
             rows = (row for _, row in records(file, path.name)) if listed else _table(file, path.name)
             for number, row in enumerate(rows, start=1):
@@ -67,8 +70,7 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
 def _table(file: Any, name: str) -> Iterator[dict[str, Any]]:
     """The rows of a TSV by column."""
     csv.field_size_limit(_LONGEST)
-    lines = (line.decode("utf-8-sig" if first == 0 else "utf-8") for first, line in enumerate(file))
-    reader = csv.DictReader(lines, dialect=csv.excel_tab)
+    reader = csv.DictReader((line.decode() for line in file), dialect=csv.excel_tab)
     try:
         yield from reader
     except (csv.Error, UnicodeDecodeError) as error:
