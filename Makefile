@@ -10,7 +10,8 @@ export TOKENIZERS_PARALLELISM := false
 # Test processes; each file stays in one of them.
 WORKERS ?= 2
 
-.PHONY: run test test-all check fast bench bench-retrieval bench-models bench-attribution bench-evaluate bench-trust docs screenshots clean
+.PHONY: run test test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
+  bench-library bench-reranker bench-trust docs screenshots clean
 
 run: $(VENV)/.run
 	@$(BIN)/python -m components.serve
@@ -29,20 +30,33 @@ check: $(VENV)/.dev
 
 bench: bench-retrieval bench-models bench-attribution bench-evaluate
 
-# DATA names a folder of public sets; a bench that needs an absent one says so and goes on.
+# DATA names a folder of public sets; a bench that needs an absent one says so and goes on (bench.facts ends there).
 DATA ?= data
-bench-retrieval bench-models bench-attribution bench-evaluate bench-trust: $(VENV)/.dev
+bench-retrieval bench-models bench-attribution bench-evaluate bench-verify: $(VENV)/.dev
+bench-refine bench-steps bench-library bench-reranker bench-trust: $(VENV)/.dev
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA) --write
 	$(BIN)/python -m bench.scale --write
 bench-models:
-	$(BIN)/python -m bench.verifier --data $(DATA)
+	$(BIN)/python -m bench.verifier --data $(DATA) --write
 	$(BIN)/python -m bench.language_model --data $(DATA)
 bench-attribution:
-	$(BIN)/python -m bench.attribution
-	$(BIN)/python -m bench.recolour
+	$(BIN)/python -m bench.attribution --write
+	$(BIN)/python -m bench.recolour --write
 bench-evaluate:
 	$(BIN)/python -m bench.evaluate --write
+bench-verify:
+	$(BIN)/python -m bench.guards --data $(DATA) --write
+	$(BIN)/python -m bench.facts --data $(DATA) --write
+bench-refine:
+	$(BIN)/python -m bench.refinement --write
+bench-steps:
+	$(BIN)/python -m bench.steps --write
+bench-library:
+	$(BIN)/python -m bench.library --write
+# MODEL names the folder that `python -m engine.train.reranker` wrote.
+bench-reranker:
+	$(BIN)/python -m bench.reranker --model $(MODEL) --data $(DATA) --write
 # The long suites and the load want a machine to themselves: LONG=--long
 bench-trust:
 	$(BIN)/python -m bench.trust --write $(LONG)

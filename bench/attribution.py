@@ -1,13 +1,14 @@
 """Attribution side by side with Captum, inseq and ContextCite: `make bench-attribution`.
 
-    python -m bench.attribution [--large | --small] [--long] [--no-peers] [--no-captum]
+    python -m bench.attribution [--large | --small] [--long] [--no-peers] [--no-captum] [--write]
 
 One run, one random-weight model, one prompt, one answer; one thread, processor seconds, least of a few repeats; rows
 counted by a hook on the model's forward. Unit: a plain forward over prompt + answer with all logits, measured in the
 same process. inseq and ContextCite run in an environment of their own (peer_environment.py); where they cannot be
 installed a sentence says so. `--large`: half a billion parameters, bfloat16 where the processor multiplies it, and
 there what takes a pass for each answer token is measured on the first few and scaled. `--small`: two million; `--long`:
-a prompt of 4,000 tokens, and the peak of memory (attribution_memory.py). The section goes to bench/RESULTS.md.
+a prompt of 4,000 tokens, and the peak of memory (attribution_memory.py). `--write` puts the section into
+bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def verdicts(rows: list[Row], passages: int) -> list[str]:
     return found
 
 
-def report(setup: Setup, rows: list[Row], lines: list[str]) -> None:
-    """Print the section and write it; called after each party, so that a run cut short leaves what it measured."""
+def report(setup: Setup, rows: list[Row], lines: list[str], write: bool) -> None:
+    """Print the section and, with `write`, keep it; after each party, so that a run cut short leaves what it has."""
     shape = setup.shape
     text = "\n".join(
         [
@@ -94,7 +95,8 @@ def report(setup: Setup, rows: list[Row], lines: list[str]) -> None:
         ]
     )
     print(text, flush=True)
-    write_section({HALF_BILLION: "attribution-large", SMALL: "attribution-small"}.get(shape, "attribution"), text)
+    if write:
+        write_section({HALF_BILLION: "attribution-large", SMALL: "attribution-small"}.get(shape, "attribution"), text)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -109,17 +111,17 @@ def main(arguments: argparse.Namespace) -> None:
     rows = [Row("plain forward, all logits", plain, 1.0, 1), *ours(model, cases[0], plain, 1 if arguments.large else 3)]
     few = FEW_TOKENS if arguments.large else shape.answer_tokens
     notes: list[str] = []
-    report(setup, rows, notes)
+    report(setup, rows, notes, arguments.write)
     if arguments.long:
         notes += long_prompt(arguments.large)
-        report(setup, rows, notes)
+        report(setup, rows, notes, arguments.write)
     if not arguments.no_peers:
         found, said = with_peers(model, tokenizer, cases, few)
         rows, notes = rows + found, notes + said
-        report(setup, rows, notes)
+        report(setup, rows, notes, arguments.write)
     if not arguments.no_captum:
         found, said = captum_rows(module, tokenizer, cases[0], plain, few)
-        report(setup, rows + found, notes + said)
+        report(setup, rows + found, notes + said, arguments.write)
 
 
 def with_peers(model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase], few: int) -> tuple[list[Row], list[str]]:
@@ -137,6 +139,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--large", action="store_true", help="half a billion parameters")
     parser.add_argument("--small", action="store_true", help="two million parameters: all parties in a few minutes")
     parser.add_argument("--long", action="store_true", help="also a prompt of 4,000 tokens, with peak memory")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--no-captum", action="store_true")
     parser.add_argument("--cases", type=int, default=3, help="prompts on which first passages are compared")

@@ -48,8 +48,6 @@ class Shape:
 
 
 LARGE = Shape(hidden=896, layers=24, heads=14, key_heads=2, inner=4864, vocabulary=151_936, dtype="bfloat16")
-
-
 SMALL = Shape(hidden=160, layers=4, heads=4, key_heads=2, inner=448, vocabulary=8_000)
 
 

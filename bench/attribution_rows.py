@@ -13,7 +13,7 @@ from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scoring import score_rows
-from engine.types import Answer, Prompt, Segment
+from engine.types import Prompt, Segment
 
 FEW_TOKENS = 6  # answer tokens on which captum's default is measured, and with a large model what goes token by token
 
@@ -49,7 +49,6 @@ def measured(name: str, module: Any, plain: float, work: Callable[[], object], r
 def ours(model: HuggingFaceModel, case: TextCase, plain: float, repeats: int) -> list[Row]:
     prompt = prompt_of(case)
     answer = model.encode_answer(case.answer)
-    answer = Answer(text=answer.text, tokens=answer.tokens)
     coded = model.encode(prompt)
     rows = [coded.ids, *(coded.without({n}).ids for n in prompt.numbers)]
     ids = [token.id for token in answer.tokens]

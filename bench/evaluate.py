@@ -47,7 +47,7 @@ def main() -> None:
         print(section(given.section, given.out))
         return
     with tempfile.TemporaryDirectory() as folder:
-        os.environ.setdefault("GROUNDWORK_HOME", folder)
+        os.environ["GROUNDWORK_HOME"] = folder
         found = [
             ran(name, (given.out or Path(folder)) / name, given.limit, given.write) for name in given.only or small()
         ]

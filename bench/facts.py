@@ -1,6 +1,6 @@
 """Measure the check of an answer: planted errors of the bank drafts, decomposition, smallest edits, speed.
 
-    python -m bench.facts --data DIR [--drafts 30] [--edits 100] [--supportive 300] [--quick]
+    python -m bench.facts --data DIR [--drafts 30] [--edits 100] [--supportive 300] [--quick] [--write]
 
 DIR holds propsegment/propositions.jsonl and vitaminc/{edits,dev}.jsonl (public sets that are not part of this project).
 Everything is drawn with a fixed seed; n stands beside every figure. Every planted error's outcome is written out.
@@ -22,6 +22,7 @@ from typing import Any
 from bench.drafts import drafts, table
 from bench.gold_facts import Row, bank_facts, decomposition
 from bench.results import conditions, write_section
+from engine.metrics import harmonic_mean
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
 from engine.models.verifier import load_entailment
@@ -56,7 +57,7 @@ def _grams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 def _sari_of(source: Counter[Any], output: Counter[Any], reference: Counter[Any]) -> float:
     kept, wanted, gone = source & output, source & reference, source - output
     right = kept & reference
-    keep = _f1(
+    keep = harmonic_mean(
         sum(right[g] / kept[g] for g in right) / len(kept) if kept else 0.0,
         sum(right[g] / wanted[g] for g in right) / len(wanted) if wanted else 0.0,
     )
@@ -64,12 +65,8 @@ def _sari_of(source: Counter[Any], output: Counter[Any], reference: Counter[Any]
     deletion = sum(well_gone[g] / gone[g] for g in well_gone) / len(gone) if gone else 0.0
     added, asked = set(output) - set(source), set(reference) - set(source)
     both = len(added & asked)
-    addition = _f1(both / len(added) if added else 0.0, both / len(asked) if asked else 0.0)
+    addition = harmonic_mean(both / len(added) if added else 0.0, both / len(asked) if asked else 0.0)
     return (keep + deletion + addition) / 3
-
-
-def _f1(a: float, b: float) -> float:
-    return 2 * a * b / (a + b) if a + b else 0.0
 
 
 def decompositions(rows: Sequence[Row]) -> list[Row]:
@@ -140,6 +137,7 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=100)
     parser.add_argument("--supportive", type=int, default=300)
     parser.add_argument("--quick", action="store_true", help="only what needs no verifier")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     rows = [row for row in _read(asked.data / "propsegment" / "propositions.jsonl") if row["reference"]]
     split_by = decompositions(rows)
@@ -154,7 +152,8 @@ def main() -> None:
     print(json.dumps({"edits": edited}), flush=True)
     timed = speed(verifier)
     print(json.dumps({"speed": timed}), flush=True)
-    write_section("facts", "\n".join(report(split_by, found, edited, timed)))
+    if asked.write:
+        write_section("facts", "\n".join(report(split_by, found, edited, timed)))
 
 
 def report(split_by: Sequence[Row], found: Row, edited: Row, timed: Row) -> list[str]:

@@ -1,4 +1,4 @@
-"""What each guard beside the verifier is worth: python -m bench.guards --data DIR.
+"""What each guard beside the verifier is worth: python -m bench.guards --data DIR [--write].
 
 Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence a claim, under its
 page's title, and sentences of the bank investigation's drafts against the passages they cite. The verdicts are the
@@ -20,12 +20,12 @@ from msgspec.structs import replace
 
 from bench.results import conditions, write_section
 from bench.verifier import drafts
+from engine.models.alignment import clean
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
 from engine.settings import Verification
 from engine.train.verifier_calibration import class_f1, macro_f1
-from engine.train.verifier_data import clean
 from engine.verify.anchor import anchors
 from engine.verify.guards import guarded
 from engine.verify.values import Evidence
@@ -89,10 +89,11 @@ def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print each row, and write the section."""
+    """Measure, print each row, and with --write keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=300)
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     sets = {
         "VitaminC dev": vitaminc(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
@@ -106,7 +107,8 @@ def main() -> None:
             continue
         found[name] = (len(pairs), measured(pairs, verifier))
         print(json.dumps({name: found[name]}), flush=True)
-    write_section("guards", "\n".join([f"## Guards beside the verifier\n\n{conditions()}\n", *table(found)]))
+    if asked.write:
+        write_section("guards", "\n".join([f"## Guards beside the verifier\n\n{conditions()}\n", *table(found)]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the embedded language model reaches, on worlds generated for this table alone: `make bench-models`.
 
-    python -m bench.language_model [--model FOLDER] [--n 500] [--data DIR] [--markdown]
+    python -m bench.language_model [--model FOLDER] [--n 500] [--data DIR]
 
 Every figure comes from replies decoded from the weights, or from their log-probabilities; nothing repairs a reply.
 Each row says its n. XQuAD (English, CC BY-SA 4.0) is read from DATA where it is there, else the row is left out.

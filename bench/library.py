@@ -95,7 +95,7 @@ def main() -> None:
     """Measure, print, and with --write keep the figures in RESULTS.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     found = measured(asked.cases)
     size = len(msgspec.json.encode(made_case(0, random.Random(7))))

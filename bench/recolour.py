@@ -1,11 +1,13 @@
-"""How long the browser takes to recolour the passages after a click in the answer: `python -m bench.recolour`.
+"""How long the browser takes to recolour the passages after a click in the answer: python -m bench.recolour [--write].
 
 The page's own component is drawn in Chromium with random scores; a click is timed until the second frame after it, when
-style, layout and paint are done. No model and no server has a part in it. The section goes to bench/RESULTS.md.
+style, layout and paint are done. No model and no server has a part in it. `--write` puts the section into
+bench/RESULTS.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import statistics
@@ -25,9 +27,9 @@ DRAW = """async ([source, style, data]) => {
   module.default({ data, parentElement: document.getElementById('root') });
 }"""
 CLICK = """(index) => new Promise((done) => {
-  const button = document.querySelectorAll('button.tok')[index];
+  const token = document.querySelectorAll('.tok')[index];
   const start = performance.now();
-  button.click();
+  token.click();
   requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
 })"""
 
@@ -77,6 +79,10 @@ def task_seconds(tools: Any) -> float:
 
 
 def main() -> None:
+    """Measure, print, and with --write keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
+    options = parser.parse_args()
     times, own = measure()
     line = f"- {own:.0f} processor ms of the page's main thread a click (aim: under 250 ms); until the second frame"
     line += f" after it {statistics.median(times):.0f} ms (median), {min(times):.0f} ms (shortest)"
@@ -91,7 +97,8 @@ def main() -> None:
         )
     )
     print(text)
-    write_section("recolour", text)
+    if options.write:
+        write_section("recolour", text)
 
 
 if __name__ == "__main__":

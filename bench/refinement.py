@@ -1,4 +1,4 @@
-"""`python -m bench.refinement`: look for runs that show what a second pass does, with the committed weights.
+"""`python -m bench.refinement [--write]`: look for runs that show what a second pass does, with the committed weights.
 
 For each kind of `engine.refine.kinds` the conditions that it is told from are run (METHODS section 2, gate own) on
 the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer
@@ -55,7 +55,7 @@ Run = tuple[str, int]  # question, seed
 
 
 def main() -> None:
-    """Look for every kind, keep its case, write what was seen."""
+    """Look for every kind, keep its case, print what was seen, and with --write keep it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=500, help="most runs a kind")
     parser.add_argument("--model", default="embedded")

@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--limit", type=int, default=300, help="questions a set")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args()
     trained = TrainedReranker(options.model)
     table = [*HEAD]

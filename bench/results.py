@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -23,9 +25,6 @@ def write_section(name: str, markdown: str, path: Path = RESULTS) -> None:
 
 def conditions(**extra: object) -> str:
     """One line: date, Python, packages that matter, processor count, and what the bench adds."""
-    import os
-    from importlib.metadata import version
-
     known = {name: version(name) for name in ("torch", "transformers")}
     parts = [
         datetime.now(UTC).date().isoformat(),

@@ -136,7 +136,7 @@ def main() -> None:
     """Measure, print, and with --write keep."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="50000,200000")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     given = parser.parse_args()
     text = report([measured(int(size)) for size in given.sizes.split(",")])
     print(text)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from bench.results import conditions, write_section
 from engine.corpus.collection import Collection
 from engine.errors import GroundworkError
+from engine.evaluate.plan import evenly
 from engine.metrics import rouge_l
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Writer
@@ -52,12 +53,6 @@ def collection() -> Collection:
     made = Collection.create(PRIMER, load_embedder())
     made.ingest(next(sample.documents for sample in SAMPLES if sample.name == PRIMER))
     return made
-
-
-def spread_over(questions: Sequence[WorldQuestion], count: int) -> list[WorldQuestion]:
-    """`count` questions at even distances."""
-    count = min(count, len(questions))
-    return [questions[i * len(questions) // count] for i in range(count)]
 
 
 def mean(values: Iterable[float | None]) -> str:
@@ -192,7 +187,7 @@ def main() -> None:
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--n", type=int, default=12, help="questions; 122 are all")
     parser.add_argument("--methods", default=",".join(method.name for method in METHODS))
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     given = parser.parse_args()
     methods = [method_of(name) for name in given.methods.split(",")]
     with tempfile.TemporaryDirectory() as folder:
@@ -202,7 +197,7 @@ def main() -> None:
         lines += without_a_model(corpus)
         print("\n".join(lines), flush=True)
         try:
-            rows = run(corpus, load_writer(given.model), spread_over(primer().questions, given.n), methods)
+            rows = run(corpus, load_writer(given.model), evenly(primer().questions, given.n), methods)
         except GroundworkError as error:
             lines += ["", f"The ten methods were not run: {error}"]
         else:

@@ -132,7 +132,7 @@ def main() -> None:
     """Run the suites that were asked for and print, or write, what they came to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     parser.add_argument("--suites", nargs="*", choices=SUITES, default=list(SUITES), help="only these suites")
     asked = parser.parse_args()
     for name in asked.suites:

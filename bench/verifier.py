@@ -142,12 +142,13 @@ def public_sets(folder: Path) -> list[tuple[str, list[Pair]]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; write it into the results page where there is one."""
+    """Print the table, and with --write keep it where the public sets are there."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the public sets")
     parser.add_argument("--threads", type=int, default=0, help="torch threads; 0 leaves them as they are")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     public = [one for one in measured if one.name in REPORTED]
     extra = reliability_table(public) if public else []
     print(*extra, sep="\n")
-    if public:
+    if public and options.write:
         title = f"## Evidence verifier, committed weights\n\n{TOLD}\n\n{conditions(threads=torch.get_num_threads())}\n"
         write_section("verifier", "\n".join([title, *table, *extra]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.html import escape, show, tag
+from components.html import escape, note, show, table, tag
 from engine.judge import PairJudgement
 from engine.refine.advisor import TITLES, Advice, Proxy
 from engine.refine.aml import Task
@@ -13,20 +13,19 @@ from engine.refine.quartiles import QuartileStudy
 
 def advice_view(advice: Advice) -> None:
     """Draw the branch first, then what it stands on."""
-    level = "unknown" if advice.difficulty is None else f"{advice.difficulty:.2f}"
     show(
         tag(
             "p", tag("b", escape(advice.title)) + "<br>" + escape(f"{advice.why} {advice.evidence}"), class_="gw-banner"
         )
     )
     for also in advice.also:
-        show(tag("p", escape(also), class_="gw-note"))
-    caption = tag(
-        "caption", escape(f"Difficulty {level}: the plain mean of the parts below, 0 clean to 1 noisy. Not calibrated.")
-    )
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in ("Sign", "What it is here", "Part"))))
-    body = tag("tbody", "".join(map(_proxy, advice.proxies)))
-    show(tag("div", tag("table", caption + head + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+        note(also)
+    said = f"Difficulty {_level(advice)}: the plain mean of the parts below, 0 clean to 1 noisy. Not calibrated."
+    show(table(("Sign", "What it is here", "Part"), map(_proxy, advice.proxies), said))
+
+
+def _level(advice: Advice) -> str:
+    return "unknown" if advice.difficulty is None else f"{advice.difficulty:.2f}"
 
 
 def _proxy(proxy: Proxy) -> str:
@@ -42,16 +41,14 @@ def _proxy(proxy: Proxy) -> str:
 def task_table(rows: Sequence[tuple[Task, Advice | None]]) -> None:
     """The table of tasks: what the paper recommends, and what the advisor says of the sample's own passages."""
     heads = ("Task", "Retrieval it supposes", "The paper's strategy", "Example", "The advisor on its passages")
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
-    body = tag("tbody", "".join(_task(*row) for row in rows))
-    show(tag("div", tag("table", head + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+    show(table(heads, (_task(*row) for row in rows)))
 
 
 def _task(task: Task, advice: Advice | None) -> str:
     said = "not worked through yet"
     if advice is not None:
         agrees = "the same" if advice.branch == task.branch else "another: its retrieval is not as the table supposes"
-        said = f"{TITLES[advice.branch]}; difficulty {advice.difficulty or 0:.2f} ({agrees})"
+        said = f"{TITLES[advice.branch]}; difficulty {_level(advice)} ({agrees})"
     cells = (task.shape, task.strategy, f"{task.question} (k = {task.k})", said)
     row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
     return tag("tr", tag("th", escape(task.name), scope="row") + row)
@@ -70,18 +67,17 @@ def judgement_view(found: PairJudgement, first: str, second: str) -> None:
     lines = (
         f"{place}: {names.get(vote or '', 'not readable')}" for place, vote in zip(shown, found.orders, strict=True)
     )
-    show(tag("p", escape(". ".join(lines) + "."), class_="gw-note"))
+    note(". ".join(lines) + ".")
 
 
 def quartile_view(study: QuartileStudy) -> None:
     """Gain of D over A by quartile of S3, with intervals where there are enough questions, and both readings."""
-    heads = ("Quartile", "Questions", "S3", "Gain D − A", "95% interval")
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
+    heads = ("Quartile", "Questions", "S3", "Gain D - A", "95% interval")
     rows = []
     for part in study.quartiles:
         interval = "under ten questions: none" if part.low is None else f"{part.low:+.3f} to {part.high:+.3f}"
         cells = (str(part.questions), f"{part.s3_low:.2f} to {part.s3_high:.2f}", f"{part.gain:+.3f}", interval)
         rows.append(tag("tr", tag("th", part.name, scope="row") + "".join(tag("td", escape(c)) for c in cells)))
-    show(tag("table", head + tag("tbody", "".join(rows)), class_="gw-table"))
+    show(table(heads, rows))
     rho = "not defined" if study.rho is None else f"{study.rho:+.2f}"
-    show(tag("p", escape(f"Rank correlation of S3 and gain: {rho}. {' '.join(study.readings)}"), class_="gw-note"))
+    note(f"Rank correlation of S3 and gain: {rho}. {' '.join(study.readings)}")

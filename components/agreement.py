@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
 from components.style import diverging
 from engine.attribute.agreement import Pair, agreement
 from engine.text import counted
 from engine.types import Attribution, Case
 
 READING = (
-    "ρ is Spearman's rank correlation of the passages' scores, in [−1, 1]; signs is the share of passages that both"
+    "ρ is Spearman's rank correlation of the passages' scores, in [-1, 1]; signs is the share of passages that both"
     " score on the same side of zero; first says whether both put the same passage first. Few passages make ρ coarse."
 )
 
@@ -27,7 +27,7 @@ def agreement_view(methods: Mapping[str, Attribution], case: Case, *, key: str) 
     shared = [i for i, span in enumerate(spans) if all(span in m.spans for m in methods.values())]
     chosen = st.selectbox("For", shared, format_func=lambda i: _stretch(i, spans[i], case), key=f"{key}_span") or 0
     rows = {name: _only(found, spans[chosen]) for name, found in methods.items()}
-    show(tag("div", _table(rows, agreement(rows)), class_="gw-scroll", tabindex="0"))
+    show(_table(rows, agreement(rows)))
     st.caption(READING)
 
 
@@ -44,8 +44,7 @@ def _only(found: Attribution, span: tuple[int, int]) -> Attribution:
 def _table(rows: Mapping[str, Attribution], pairs: tuple[Pair, ...]) -> str:
     names = list(rows)
     known = {frozenset((pair.first, pair.second)): pair for pair in pairs}
-    heads = "".join(tag("th", escape(name), scope="col") for name in ("Method and its first passage", *names[1:]))
-    body = "".join(
+    body = (
         tag(
             "tr",
             tag("th", tag("b", escape(name)) + " " + escape(_first(rows[name])), scope="row")
@@ -53,7 +52,7 @@ def _table(rows: Mapping[str, Attribution], pairs: tuple[Pair, ...]) -> str:
         )
         for i, name in enumerate(names)
     )
-    return tag("table", tag("thead", tag("tr", heads)) + tag("tbody", body), class_="gw-table")
+    return table(("Method and its first passage", *names[1:]), body)
 
 
 def _after(names: list[str]) -> list[tuple[int, str]]:

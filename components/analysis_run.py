@@ -6,7 +6,8 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.html import escape, plain, show, tag
+from components.html import banner, plain
+from components.polling import say_problem
 from components.runs import start
 from engine.types import Analysis, Case
 
@@ -25,8 +26,8 @@ def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
         )
         st.rerun()
     right.caption(plain(cost))
-    if run is not None and run.problem:
-        (st.info if run.was_cancelled else st.error)(plain(run.problem))
+    if run is not None:
+        say_problem(run)
 
 
 @st.fragment(run_every=0.8)
@@ -35,9 +36,7 @@ def _watch(name: str) -> None:
     run = state.run_of(name)
     if run is None or not run.running:
         st.rerun()
-    share = min(1.0, run.done / run.total) if run.total else 0.0
-    text = f"{run.label}: {run.stage or 'loading the model'}"
-    st.progress(share, text=plain(f"{text} {run.done} of {run.total}" if run.total else text))
+    st.progress(run.share, text=plain(f"{run.label}: {run.place('loading the model')}"))
     left, right = st.columns([1, 3], vertical_alignment="center")
     if left.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
         run.stop()
@@ -54,8 +53,8 @@ def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
 
 def banners(notes: tuple[str, ...]) -> None:
     """What has to stand above a score: who wrote and who scored, and where the scorer is out of its domain."""
-    for note in filter(is_banner, notes):
-        show(tag("p", escape(note), class_="gw-banner"))
+    for line in filter(is_banner, notes):
+        banner(line)
 
 
 def is_banner(note: str) -> bool:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import streamlit as st
 
 from components.analysis_run import banners
-from components.attribution import floors_line
+from components.attribution import UNDER_NUMERICAL, floors_line
 from components.diff import word_diff
-from components.html import escape, plain, show, tag, visible
+from components.html import escape, note, plain, show, table, tag, visible
 from components.style import diverging, sequential
 from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
@@ -23,18 +23,18 @@ def attr_rag_view(found: AttrRag) -> None:
     st.caption(
         f"Kept {kept} of {counted(sets, 'chunk set')} (at most {found.selection.limit});"
         f" {counted(len(found.filled), 'passage')} filled gaps."
-        " α = 1 − similarity of the answer without the set to the answer with all sets: high means that the answer"
+        " α = 1 - similarity of the answer without the set to the answer with all sets: high means that the answer"
         " changed. The six metrics are correlated: three that agree are not three witnesses."
         " In bold: the metric took the set."
     )
-    show(tag("div", _table(found), class_="gw-scroll", tabindex="0"))
+    show(_table(found))
     if found.drops is not None:
         banners(found.drops.notes)
         st.caption(
             plain(f"Drop: how much less likely the answer from all sets is without one. {floors_line(found.drops)}.")
         )
-    for note in found.notes:
-        show(tag("p", escape(note), class_="gw-note"))
+    for line in found.notes:
+        note(line)
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
     whole, rest = (
@@ -55,8 +55,7 @@ def attr_rag_view(found: AttrRag) -> None:
 def _filled(found: AttrRag) -> None:
     """Passages that gap filling added: they stand between selected ones, whether or not retrieval found them."""
     items = "".join(
-        tag("li", escape(f"{p.title or p.document}, passage {p.ordinal + 1}: ") + tag("q", escape(p.text)))
-        for p in found.filled
+        tag("li", escape(f"{p.label}, passage {p.ordinal + 1}: ") + tag("q", escape(p.text))) for p in found.filled
     )
     show(tag("p", "Added to fill gaps between selected passages:", class_="gw-note") + tag("ul", items))
 
@@ -77,17 +76,16 @@ def _without_one(found: AttrRag, whole: str) -> None:
 def _label(found: AttrRag, index: int) -> str:
     first, last = found.sets[index].passages[0], found.sets[index].passages[-1]
     ordinals = f"{first.ordinal + 1}" if first is last else f"{first.ordinal + 1} to {last.ordinal + 1}"
-    return f"{first.title or first.document}, passage{'' if first is last else 's'} {ordinals}"
+    return f"{first.label}, passage{'' if first is last else 's'} {ordinals}"
 
 
 def _table(found: AttrRag) -> str:
     metrics = tuple(found.regeneration.alphas)
-    heads = ["Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "votes", "drop, nats", "kept"]
-    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
-    rows = "".join(_row(found, index, metrics) for index in range(len(found.sets)))
+    heads = ("Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "Votes", "Drop, nats", "Kept")
+    rows = [_row(found, index, metrics) for index in range(len(found.sets))]
     floors = "".join(tag("td", f"{found.regeneration.floors.get(name, 0.0):.3f}") for name in metrics)
-    foot = tag("tr", tag("th", "regeneration floor", scope="row") + floors)
-    return tag("table", head + tag("tbody", rows + foot), class_="gw-table")
+    foot = tag("tr", tag("th", "Regeneration floor", scope="row") + floors)
+    return table(heads, [*rows, foot])
 
 
 def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
@@ -111,7 +109,7 @@ def _drop(found: AttrRag, index: int) -> str:
     row = found.drops.scores[0]
     value, floor = row[place], found.drops.numerical_floor
     if floor is not None and abs(value) <= floor:
-        return tag("td", f"{value:+.2f}", class_="gw-nothing", title="under the numerical floor")
+        return tag("td", f"{value:+.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
     return tag("td", f"{value:+.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
 
 

@@ -4,7 +4,7 @@ every cell, and the two floors applied."""
 from __future__ import annotations
 
 from components.analysis_run import is_banner
-from components.html import escape, show, tag
+from components.html import escape, note, show, tag
 from components.style import diverging
 from engine.types import Attribution, Case
 
@@ -22,10 +22,9 @@ def attribution_table(attribution: Attribution, case: Case) -> None:
     corner = tag("th", "Answer", scope="col")
     body = tag("thead", tag("tr", corner + head)) + tag("tbody", "".join(rows))
     show(tag("div", tag("table", caption + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
-    for note in attribution.notes:
-        if is_banner(note):
-            continue  # it stands above the table
-        show(tag("p", escape(note), class_="gw-note"))
+    for line in attribution.notes:
+        if not is_banner(line):  # a banner stands above the table
+            note(line)
 
 
 def _column(numbers: tuple[int, ...], case: Case) -> str:

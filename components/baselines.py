@@ -4,55 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from components.html import escape, show, tag
-from components.variants import word_diff
+from components.diff import changes
+from components.html import escape, note, show, table, tag
+from engine.cases.report.facts import MEASURES
+from engine.cases.words import word_diff
 from engine.verify.baselines import Baseline
 from engine.verify.entropy import Entropy
 from engine.verify.values import AreRecord, Measures
 
 LABELS = {"drqa": "DRQA", "rarr": "RARR", "ccver": "CCVER", "efec-style": "EFEC-style editor"}
-FIELDS = (("Attr_r", "attr_r"), ("Attr_p", "attr_p"), ("Pres", "pres"), ("F1_RP", "f1_rp"), ("F1_PP", "f1_pp"))
 
 
 def baselines_table(found: Sequence[Baseline], record: AreRecord | None) -> None:
     """A row a method with its measures after editing; beside them those with evidence brought together by clause."""
-    heads = ["method", *(name for name, _ in FIELDS), "Attr_r, by clause", "Attr_p, by clause"]
+    heads = ["Method", *(name for name, _, _ in MEASURES), "Attr_r, by clause", "Attr_p, by clause"]
     rows = [_row("ARE", record.report.after, record.report.after)] if record and record.report else []
     rows += [_row(LABELS[one.name], one.measures, one.aggregated) for one in found]
-    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
     by = found[0].measures.by if found else ""
-    caption = tag("caption", escape(f"Entailment by {by}. Baselines count each evidence; ARE's belongs to clauses."))
-    table = tag("table", caption + head + tag("tbody", "".join(rows)), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    show(table(heads, rows, f"Entailment by {by}. Baselines count each evidence; ARE's belongs to clauses."))
 
 
 def _row(name: str, measures: Measures, aggregated: Measures | None) -> str:
-    cells = [f"{getattr(measures, field):.3f}" for _, field in FIELDS]
-    cells += [f"{aggregated.attr_r:.3f}", f"{aggregated.attr_p:.3f}"] if aggregated else ["-", "-"]
+    cells = [f"{getattr(measures, field):.3f}" for _, field, _ in MEASURES]
+    cells += [f"{aggregated.attr_r:.3f}", f"{aggregated.attr_p:.3f}"] if aggregated else ["–", "–"]
     return tag("tr", tag("th", escape(name), scope="row") + "".join(tag("td", cell) for cell in cells))
 
 
 def baseline_text(one: Baseline, answer: str) -> None:
     """The answer as the method left it, changes marked, and what it searched with."""
-    pieces = [_marked(kind, text) for kind, text in word_diff(answer, one.revised)]
-    show(tag("div", "".join(pieces), class_="gw-answer gw-tracked"))
-    for note in one.notes:
-        show(tag("p", escape(note), class_="gw-note"))
+    show(tag("div", changes(word_diff(answer, one.revised)), class_="gw-answer"))
+    for line in one.notes:
+        note(line)
     searched = "".join(tag("li", escape(query)) for query in one.queries)
     show(tag("details", tag("summary", escape(f"Searched with {len(one.queries)}")) + tag("ol", searched)))
 
 
-def _marked(kind: str, text: str) -> str:
-    if kind == "same":
-        return escape(text)
-    if kind == "removed":
-        return tag("del", escape(text), class_="gw-del")
-    return tag("ins", tag("u", escape(text)), class_="gw-ins")
-
-
 def entropy_table(found: Mapping[str, Entropy]) -> None:
     """Facts beside sub-questions: the paper's sum, and the surprisal a text and a token in nats."""
-    heads = ("texts", "n", "tokens", "entropy", "surprisal a text, nats", "surprisal a token, nats")
+    heads = ("Texts", "n", "Tokens", "Entropy", "Surprisal a text, nats", "Surprisal a token, nats")
     rows = [
         tag(
             "tr",
@@ -71,7 +60,4 @@ def entropy_table(found: Mapping[str, Entropy]) -> None:
         for name, one in found.items()
     ]
     model = next(iter(found.values())).model
-    caption = tag("caption", escape(f"Under {model}, without passages. Length alone moves the first two."))
-    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
-    table = tag("table", caption + head + tag("tbody", "".join(rows)), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    show(table(heads, rows, f"Under {model}, without passages. Length alone moves the first two."))

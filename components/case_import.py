@@ -7,12 +7,12 @@ import streamlit as st
 from components import state
 from components.cache import workbench
 from components.html import plain
+from components.upload import too_large
 from engine.cases.importers import LAYOUTS, read_cases
 from engine.errors import GroundworkError
 from engine.records import AuditRecord
 from engine.text import counted
 
-UPLOAD_LIMIT = 200 * 2**20  # bytes; the upload route checks neither size nor kind, so it is checked here
 LAYOUT_NAMES = {
     "case": "case file",
     "records": "question, passages, answer",
@@ -57,11 +57,15 @@ def _upload() -> None:
         layout = st.selectbox(
             "Layout", LAYOUTS, index=None, placeholder="by its field names", format_func=LAYOUT_NAMES.get
         )
-        if not st.form_submit_button("Import", type="primary") or upload is None:
+        if not st.form_submit_button("Import", type="primary"):
             return
-    if max(upload.size, sources.size if sources else 0) > UPLOAD_LIMIT:
-        st.error(f"A file is over the limit of {UPLOAD_LIMIT >> 20} MB. Cut it into parts.")
+    if upload is None:
+        st.warning("Choose a file first.")
         return
+    for file in filter(None, (upload, sources)):
+        if why := too_large(file.size):
+            st.error(plain(f"{file.name}: {why}"))
+            return
     done = 0
     for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None):
         try:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, escape, show, tag
-from components.library import note
+from components.html import cell, escape, note, show, tag
 from engine.cases.compare import Aligned, Comparison, Difference, Word
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
@@ -23,7 +22,7 @@ def word_diff(words: Sequence[Word], *, left: str, right: str) -> None:
                 show(tag("div", "".join(_alone(word) for word in words if word.change != other), class_="gw-answer"))
                 note(f"Underlined: only in {name}.")
         return
-    show(tag("div", "".join(map(_word, words)), class_="gw-answer"))
+    show(tag("div", changes(words), class_="gw-answer"))
     note(f"Struck: only in {left}. Underlined: only in {right}.")
 
 
@@ -33,6 +32,11 @@ def _alone(word: Word) -> str:
 
 
 _CLASS = {"removed": "gw-del", "added": "gw-ins"}
+
+
+def changes(words: Sequence[Word]) -> str:
+    """Both texts as one: what was removed struck out, what was added underlined, so that no colour is needed."""
+    return "".join(map(_word, words))
 
 
 def _word(word: Word) -> str:

@@ -105,14 +105,14 @@ def said(progress: Progress) -> str:
     if progress.paused:
         parts.append("paused")
     elif progress.remaining is not None and progress.done < progress.total:
-        parts.append(f"about {duration(progress.remaining)} left")
+        parts.append(f"about {roughly(progress.remaining)} left")
     return ", ".join(parts)
 
 
-def duration(seconds: float) -> str:
-    """Seconds for reading.
+def roughly(seconds: float) -> str:
+    """An estimate of seconds, with no more digits than it is worth.
 
-    >>> duration(42.4), duration(125), duration(7200)
+    >>> roughly(42.4), roughly(125), roughly(7200)
     ('42 s', '2 min', '2.0 h')
     """
     if seconds < 90:

@@ -14,7 +14,6 @@ from components.evaluation_run import begin
 from components.html import plain, visible
 from components.polling import result_of, wait_for
 from components.runs import start
-from components.step_controls import writers
 from engine.errors import GroundworkError
 from engine.evaluate.as_toml import as_toml
 from engine.evaluate.config import CONFIGS, Config, parse_config, presets, read_config
@@ -25,6 +24,7 @@ from engine.evaluate.plan import Plan
 from engine.evaluate.run import Control
 from engine.evaluate.studies import names, study_of
 from engine.evaluate.values import Estimate
+from engine.models.registry import writers
 from engine.text import counted
 
 COST = "evaluation_cost"

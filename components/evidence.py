@@ -23,13 +23,13 @@ def _component() -> Any:
     )
 
 
-def evidence(case: Case, *, key: str, lengths: Mapping[str, int] | None = None) -> None:
+def evidence(case: Case, *, key: str, lengths: Mapping[str, int]) -> None:
     """Draw the answer of a case and its passages.
 
-    `lengths` are the document lengths in characters, for each passage's place; without them the place is
+    `lengths` are the document lengths in characters, for each passage's place; where one is missing, the place is
     measured against the furthest passage of the document in this case.
     """
-    _component()(data=evidence_data(case, lengths or {}), key=key)
+    _component()(data=evidence_data(case, lengths), key=key)
 
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
@@ -54,7 +54,8 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
             pieces.append({"text": visible(answer.text[position : citation.start])})
         title = f"No passage {citation.number} was given"
         if citation.valid:
-            title = f"Open passage {citation.number}: {passages[citation.number - 1].title}"
+            passage = passages[citation.number - 1]
+            title = f"Open passage {citation.number}: {passage.label}"
         pieces.append({"number": citation.number, "valid": citation.valid, "title": visible(title)})
         position = max(position, citation.end)
     pieces.append({"text": visible(answer.text[position:])})
@@ -70,7 +71,7 @@ def _passage(
     quoted = sorted((start, end) for _, quote, start, end in case.answer.quotes if quote == number)
     return {
         "number": number,
-        "title": visible(passage.title or passage.document),
+        "title": visible(passage.label),
         "cited": f"cited {cited}x" if cited else "",
         "scores": [_score(name, scale, passage.id) for name, scale in scales.items() if passage.id in scale],
         "place": [passage.start / length, passage.end / length],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -10,8 +11,7 @@ from components import state
 from components.baselines import LABELS, baseline_text, baselines_table, entropy_table
 from components.cache import workbench, workers
 from components.fact_controls import Asked
-from components.html import plain
-from components.polling import poll, result_of
+from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
 from engine.corpus.collection import Collection, list_corpora
 from engine.models.registry import load_writer
@@ -52,7 +52,7 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
             entropy_table(measured)
 
 
-def _button(name: str, label: str, work) -> None:  # type: ignore[no-untyped-def]
+def _button(name: str, label: str, work: Callable[[Run[Any]], object]) -> None:
     """A button that starts the work, its progress while it runs, and what went wrong with it."""
     run = state.run_of(name)
     if run is not None and run.running:
@@ -61,8 +61,8 @@ def _button(name: str, label: str, work) -> None:  # type: ignore[no-untyped-def
     if st.button(label, key=f"start_{name}"):
         state.keep_run(name, start(workers(), work, label=name))
         st.rerun()
-    if run is not None and run.problem:
-        (st.info if run.was_cancelled else st.error)(plain(run.problem))
+    if run is not None:
+        say_problem(run)
 
 
 def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from components.html import escape, show, tag, visible
+from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
+from engine.cases.report.facts import MEASURES
 from engine.text import counted
 from engine.verify.export import Decision
 from engine.verify.shared_words import shared_words
@@ -25,13 +26,6 @@ CHIPS = {
     "no evidence": ("no evidence", "grey"),
     "not checked": ("not checked", "grey"),
 }
-MEASURES = (
-    ("Attr_r", "attr_r", "Mean over clauses of the best evidence's probability to bear the clause out."),
-    ("Attr_p", "attr_p", "Share of clauses that their own evidence bears out whole."),
-    ("Pres", "pres", "Share of the characters that editing left as they were."),
-    ("F1_RP", "f1_rp", "Harmonic mean of Attr_r and Pres."),
-    ("F1_PP", "f1_pp", "Harmonic mean of Attr_p and Pres."),
-)
 
 
 @cache
@@ -163,8 +157,7 @@ def measures_view(record: AreRecord) -> None:
     if record.report is None:
         return
     before, after = record.report.before, record.report.after
-    heads = "".join(tag("th", escape(name), scope="col") for name in ("measure", "before", "after", "what it means"))
-    rows = "".join(
+    rows = (
         tag(
             "tr",
             tag("th", escape(name), scope="row")
@@ -174,14 +167,8 @@ def measures_view(record: AreRecord) -> None:
         )
         for name, field, meaning in MEASURES
     )
-    caption = tag(
-        "caption",
-        escape(
-            f"{counted(after.clauses, 'clause')}; after: with every placed edit put in. Entailment: {record.measured}."
-        ),
-    )
-    table = tag("table", caption + tag("thead", tag("tr", heads)) + tag("tbody", rows), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    said = f"{counted(after.clauses, 'clause')}; after: with every placed edit put in. Entailment: {record.measured}."
+    show(table(("Measure", "Before", "After", "What it means"), rows, said))
 
 
 def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> None:
@@ -191,7 +178,7 @@ def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> Non
         pieces.append(escape(record.answer[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
-    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer gw-tracked"))
+    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer"))
 
 
 def _change(edit: Placed, decision: Decision | None) -> str:

@@ -47,9 +47,9 @@ def _case(point: dict[str, object]) -> object:
 def drawn(figure: Figure) -> go.Figure:
     """The figure; an unknown kind cannot be, the values' type says which there are."""
     chart = go.Figure()
-    draw: Callable[[go.Figure, Series, int, Figure], None] = _DRAW[figure.kind]
+    draw: Callable[[go.Figure, Series, int], None] = _DRAW[figure.kind]
     for number, series in enumerate(figure.series):
-        draw(chart, series, number, figure)
+        draw(chart, series, number)
     chart.update_layout(
         title={"text": chart_text(figure.title), "font": {"size": 14}},
         height=380,
@@ -69,8 +69,8 @@ def _named(axis: Axis) -> str:
     return chart_text(f"{axis.name} ({axis.unit})" if axis.unit else axis.name)
 
 
-def _common(series: Series, number: int, **more: object) -> dict[str, object]:
-    """What every trace has: name, data, colour, the cases behind its points, and its value axis."""
+def _common(series: Series, **more: object) -> dict[str, object]:
+    """What every trace has: name, data, the cases behind its points, and its value axis."""
     return {
         "name": chart_text(series.name),
         "x": _places(series),
@@ -95,27 +95,25 @@ def _interval(series: Series) -> dict[str, object] | None:
     return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.2, "width": 4}
 
 
-def _line(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+def _line(chart: go.Figure, series: Series, number: int) -> None:
     style = {"color": COLOURS[number % len(COLOURS)], "width": 2, "dash": DASHES[number % len(DASHES)]}
     marker = {"symbol": MARKS[number % len(MARKS)], "size": 8}
-    chart.add_scatter(
-        **_common(series, number, mode="lines+markers", line=style, marker=marker, error_y=_interval(series))
-    )
+    chart.add_scatter(**_common(series, mode="lines+markers", line=style, marker=marker, error_y=_interval(series)))
 
 
-def _bars(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+def _bars(chart: go.Figure, series: Series, number: int) -> None:
     patterns = ("", "/", ".", "x", "\\", "-", "|", "+")
     marker = {
         "color": COLOURS[number % len(COLOURS)],
         "pattern": {"shape": patterns[number % len(patterns)], "fgopacity": 0.35},
     }
-    chart.add_bar(**_common(series, number, marker=marker, error_y=_interval(series)))
+    chart.add_bar(**_common(series, marker=marker, error_y=_interval(series)))
 
 
-def _points(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+def _points(chart: go.Figure, series: Series, number: int) -> None:
     """Single values as open marks; a series of means (each over n values) as a line."""
     if series.n:
-        _line(chart, series, number, figure)
+        _line(chart, series, number)
         return
     marker = {
         "symbol": f"{MARKS[number % len(MARKS)]}-open",
@@ -123,23 +121,23 @@ def _points(chart: go.Figure, series: Series, number: int, figure: Figure) -> No
         "color": COLOURS[number % len(COLOURS)],
         "line": {"width": 1.6},
     }
-    chart.add_scatter(**_common(series, number, mode="markers", marker=marker))
+    chart.add_scatter(**_common(series, mode="markers", marker=marker))
 
 
-def _boxes(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
-    chart.add_box(**_common(series, number, boxpoints="all", marker={"color": COLOURS[number % len(COLOURS)]}))
+def _boxes(chart: go.Figure, series: Series, number: int) -> None:
+    chart.add_box(**_common(series, boxpoints="all", marker={"color": COLOURS[number % len(COLOURS)]}))
 
 
-def _histogram(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+def _histogram(chart: go.Figure, series: Series, number: int) -> None:
     counted = bool(series.y)
     marker = {"color": COLOURS[number % len(COLOURS)]}
     if counted:
-        chart.add_bar(**_common(series, number, marker=marker))
+        chart.add_bar(**_common(series, marker=marker))
     else:
         chart.add_histogram(x=_places(series), name=chart_text(series.name), marker=marker, opacity=0.75)
 
 
-def _contour(chart: go.Figure, series: Series, number: int, figure: Figure) -> None:
+def _contour(chart: go.Figure, series: Series, number: int) -> None:
     """Level curves where there is a grid; a line of two points dashed; a point with its name beside it."""
     if series.z:
         chart.add_contour(
@@ -154,17 +152,17 @@ def _contour(chart: go.Figure, series: Series, number: int, figure: Figure) -> N
             hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.3f}<extra></extra>",
         )
     elif len(series.x) == 2 and len(set(series.x)) == 1:
-        chart.add_scatter(**_common(series, number, mode="lines", line={"dash": "dash", "color": "#7a7a7a"}))
+        chart.add_scatter(**_common(series, mode="lines", line={"dash": "dash", "color": "#7a7a7a"}))
     else:
         marker = {"symbol": MARKS[number % len(MARKS)], "size": 11, "color": COLOURS[number % len(COLOURS)]}
         text = [chart_text(series.name)] * len(series.x)
         chart.add_scatter(
-            **_common(series, number, mode="markers+text", text=text, textposition="top center", marker=marker),
+            **_common(series, mode="markers+text", text=text, textposition="top center", marker=marker),
             error_y=_interval(series),
         )
 
 
-_DRAW: dict[str, Callable[[go.Figure, Series, int, Figure], None]] = {
+_DRAW: dict[str, Callable[[go.Figure, Series, int], None]] = {
     "lines": _line,
     "bars": _bars,
     "points": _points,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
 from components.triggers import flag_table
 from engine.attribute.flags import Concentration
 from engine.attribute.token_map import TokenMap, concentration_of, flags_of
@@ -32,9 +32,7 @@ def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> Non
     said = f"Fires for passage {fired}." if trigger.fires else "Does not fire."
     show(tag("p", tag("b", escape(said)) + " " + escape(_rule(trigger, settings)), class_="gw-note"))
     total = sum(len(spans) for _, spans in found.passages)
-    heads = ("Passage", "Share of the text", "Over the ratio")
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
-    rows = "".join(
+    rows = (
         tag(
             "tr",
             tag("th", escape(str(number)), scope="row")
@@ -47,7 +45,7 @@ def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> Non
         )
         for (number, spans), times in zip(found.passages, trigger.times, strict=True)
     )
-    show(tag("div", tag("table", head + tag("tbody", rows), class_="gw-table"), class_="gw-scroll", tabindex="0"))
+    show(table(("Passage", "Share of the text", "Over the ratio"), rows))
 
 
 def _rule(trigger: Concentration, settings: Gradient) -> str:

@@ -43,8 +43,7 @@ def _wait_for_samples() -> None:
     if not run.running:
         st.rerun()
     st.write("First start: the sample documents are read and indexed. This happens once.")
-    share = run.done / run.total if run.total else 0.0
-    st.progress(share, text=f"{run.stage or 'loading the embedder'} {run.done:,} of {run.total:,}" if run.total else "")
+    st.progress(run.share, text=run.place("loading the embedder"))
 
 
 def _case_picker() -> None:

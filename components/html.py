@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from engine.cases.markup import escape, tag, visible
 
-__all__ = ["cell", "chart_text", "chips", "escape", "plain", "show", "tag", "visible"]
+__all__ = ["banner", "cell", "chart_text", "chips", "escape", "note", "plain", "show", "table", "tag", "visible"]
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 _NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?").fullmatch
@@ -45,15 +45,33 @@ def chart_text(text: str) -> str:
     return html.escape(visible(text), quote=False)
 
 
-def chips(values: Sequence[tuple[str, str]], kind: str = "chip") -> str:
+def chips(values: Sequence[tuple[str, str]]) -> str:
     """Small labelled values in a row: (label, value) pairs."""
     cells = (
-        tag("span", tag("span", escape(label), class_="gw-label") + " " + escape(value), class_=f"gw-{kind}")
+        tag("span", tag("span", escape(label), class_="gw-label") + " " + escape(value), class_="gw-chip")
         for label, value in values
     )
     return tag("div", "".join(cells), class_="gw-chips")
 
 
+def table(heads: Iterable[str], rows: Iterable[str], caption: str = "") -> str:
+    """A table of the columns `heads` (text) and of `rows` (markup, a `tr` each); a wide one scrolls."""
+    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
+    above = tag("caption", escape(caption)) if caption else ""
+    drawn = tag("table", above + head + tag("tbody", "".join(rows)), class_="gw-table")
+    return tag("div", drawn, class_="gw-scroll", tabindex="0")
+
+
 def show(markup: str) -> None:
     """Draw markup built by the functions above."""
     st.html(markup)
+
+
+def note(text: str) -> None:
+    """Draw a quiet line of plain text."""
+    show(tag("p", escape(text), class_="gw-note"))
+
+
+def banner(text: str) -> None:
+    """Draw a line of plain text that has to be read before what stands under it."""
+    show(tag("p", escape(text), class_="gw-banner"))

@@ -7,7 +7,7 @@ import streamlit as st
 from components import state
 from components.advice import judgement_view
 from components.cache import workbench, workers
-from components.html import escape, show, tag, visible
+from components.html import banner, visible
 from components.polling import wait_for
 from components.runs import start
 from engine.evaluate.refinement import judge_saved
@@ -31,7 +31,7 @@ def judge_tab(case: Case, report: Report) -> None:
     name = three.text_input("Judge", key="judge_model", placeholder="openai:MODEL@BASE_URL, a folder, an id")
     warning = judge_warning(name.strip(), (report.refinement.stamp.model,)) if name.strip() else ""
     if warning:
-        show(tag("p", escape(warning), class_="gw-banner"))
+        banner(warning)
     run_id, bench = f"judge:{case.id}", workbench()
     if st.button("Ask in both orders", disabled=not (name.strip() and second)):
         state.keep_run(

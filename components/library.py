@@ -7,17 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, escape, show, tag, visible
+from components.html import cell, visible
 from engine.cases.query import SORTS, CaseRow, Query
 from engine.cases.review import STATUSES
 
 MOST_ROWS = 11  # more are scrolled
 SORT_NAMES = {"updated": "last change", "created": "first saved"}
-
-
-def note(text: str) -> None:
-    """A quiet line of plain text."""
-    show(tag("p", escape(text), class_="gw-note"))
 
 
 def query_controls(facets: Mapping[str, Sequence[str]], *, key: str) -> Query:

@@ -7,7 +7,7 @@ import time
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
-from components.html import escape, plain, show, tag
+from components.html import note, plain
 from components.reviewer import identity
 from components.style import apply_style
 
@@ -46,7 +46,7 @@ def _log_in() -> None:
     try:
         st.login()
     except StreamlitAuthError as error:
-        st.error(f"The login of this server is not set up. {plain(' '.join(str(error).split()))}")
+        st.error(f"The login of this server is not set up. {plain(str(error))}")
 
 
 def account() -> None:
@@ -55,5 +55,5 @@ def account() -> None:
     if known:
         st.html(GO_BACK, unsafe_allow_javascript=True)
         with st.container(gap=None):
-            show(tag("p", escape(known), class_="gw-note"))
+            note(known)
             st.button("Log out", type="tertiary", on_click=st.logout)

@@ -6,41 +6,40 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from components.html import escape, plain, show, tag, visible
+from components.html import note, plain, visible
 from engine.cases.review import Review
 from engine.types import Case
 
-CHOICES = ("relevant", "not relevant", "not marked")
+MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
 LONGEST = 600  # characters of a passage shown beside its choice
 
 Mark = Callable[[int, str], None]
-"""(passage number, one of CHOICES): what to do when a choice changes."""
+"""(passage number, a word of MARKED): what to do when a choice changes."""
 
 
 def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled: bool = False) -> None:
     """A row a passage; `case` carries the labels that stand, `review` says whose they are."""
     for number, passage in enumerate(case.passages, start=1):
-        label = {True: "relevant", False: "not relevant", None: "not marked"}[passage.relevant]
         left, right = st.columns([3, 5], vertical_alignment="top")
         with left:
-            _choice(number, label, mark, f"{key}_{number}", disabled)
+            _choice(number, MARKED[passage.relevant], mark, f"{key}_{number}", disabled)
             by = review.labels.get(number)
             if by is not None:
                 st.caption(f"marked by {plain(by.author)}")
             elif passage.relevant is not None:
                 st.caption("labelled in the data")
         with right:
-            title = passage.title or passage.document
+            title = passage.label
             st.text(visible(f"{number} · {title}"))
             cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
-            show(tag("p", escape(cut), class_="gw-note"))
+            note(cut)
 
 
 def _choice(number: int, label: str, mark: Mark, key: str, disabled: bool) -> None:
     """The choice starts from what stands, so that a change made elsewhere shows; a change is written at once."""
     chosen = st.segmented_control(
         f"Passage {number}",
-        CHOICES,
+        list(MARKED.values()),
         default=label,
         key=f"{key}_{label}",
         disabled=disabled,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from components import state
 from components.html import plain
+from components.runs import Run
 
 
 def wait_for(name: str, saying: str) -> None:
@@ -13,8 +16,14 @@ def wait_for(name: str, saying: str) -> None:
     run = state.run_of(name)
     if run is not None and run.running:
         poll(name, saying)
-    elif run is not None and run.problem:
-        st.error(plain(run.problem))
+    elif run is not None:
+        say_problem(run)
+
+
+def say_problem(run: Run[Any]) -> None:
+    """Of a run that ended without a result: that it was stopped, or what went wrong."""
+    if run.problem:
+        (st.info if run.was_cancelled else st.error)(plain(run.problem))
 
 
 @st.fragment(run_every=0.8)
@@ -23,7 +32,7 @@ def poll(name: str, saying: str) -> None:
     run = state.run_of(name)
     if run is None or not run.running:
         st.rerun()
-    st.progress(run.done / run.total if run.total else 0.0, text=f"{saying}. {plain(run.stage)}")
+    st.progress(run.share, text=f"{saying}. {plain(run.stage)}")
     if st.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
         run.stop()
 

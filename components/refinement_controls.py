@@ -13,7 +13,7 @@ from components.html import plain, visible
 from components.runs import Run, start
 from components.variants import variant_cards
 from engine.evaluate.refinement import refine_saved
-from engine.models.registry import available_models, load_writer
+from engine.models.registry import load_writer, writers
 from engine.models.verifier import load_entailment
 from engine.refine.report import Report, analysis_id, reports_of
 from engine.refine.values import Gate
@@ -98,17 +98,12 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
         variant_cards(found.refinement, done, diff=False)
 
 
-def models_at_hand() -> list[str]:
-    """Names that can write, for the help text."""
-    return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
-
-
 def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     """What to run, by whom, and when the second pass starts."""
     wrote = case.stamp.model
     first = "embedded" if wrote in ("reader", "imported", "auto") else wrote
     left, middle, right = st.columns([2, 2, 3])
-    help_text = f"At hand: {', '.join(models_at_hand()) or 'none'}. Also a Hugging Face id, a folder, openai:MODEL@URL."
+    help_text = f"At hand: {', '.join(writers()) or 'none'}. Also a Hugging Face id, a folder, openai:MODEL@BASE_URL."
     model = left.text_input("Written by", first, key=f"refine_model_{case.id}", help=help_text)
     scorer = middle.text_input(
         "Scored by",

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
 from engine.metrics import ENTAILED
-from engine.refine.scores import FactKept, Scores, deployed_cost
+from engine.refine.scores import MEASURES, FactKept, Scores, deployed_cost
 from engine.refine.values import Refinement
 from engine.refine.variants import VARIANTS
 
-MEASURES: tuple[tuple[str, str, bool | None], ...] = (
-    ("citation_precision", "Citation precision", True),
-    ("citation_recall", "Citation recall (ALCE)", True),
-    ("alce_precision", "Citation precision (ALCE)", True),
-    ("distractor_share", "Citations of passages marked not relevant", False),
-    ("rfcp", "RFCP: entailed and relevant", True),
-    ("str_em", "Holds a gold answer (STR-EM)", True),
-    ("s3", "S3 of this answer", True),
-    ("unsupported", "Content words in no passage", False),
-    ("words", "Words", None),
-    ("citations", "Citations", None),
-)
-"""Field, name, and whether more is better (None: neither)."""
 SAME = 0.005  # a difference that two decimals do not show
 
 
 def score_table(scores: Mapping[str, Scores], value: Refinement) -> None:
     """A row a score, a column a condition; a mark and the difference where it is not A's."""
     names = [name for name in VARIANTS if name in scores]
-    head = tag("thead", tag("tr", tag("th", "Score", scope="col") + "".join(tag("th", n, scope="col") for n in names)))
     rows = [_score_row(field, title, better, scores, names) for field, title, better in MEASURES]
     rows += [_cost_row(title, [of(deployed_cost(value, n)) for n in names]) for title, of in _COSTS]
-    table = tag("table", head + tag("tbody", "".join(rows)), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    show(table(("Score", *names), rows))
 
 
 def _score_row(field: str, title: str, better: bool | None, scores: Mapping[str, Scores], names: Sequence[str]) -> str:
@@ -46,7 +31,7 @@ def _score_cell(scores: Scores, field: str, first: float | None, better: bool | 
     figure = getattr(scores, field)
     if figure is None:
         return tag("td", "–", class_="gw-nothing", title=scores.missing.get(field, "not defined for this answer"))
-    text = f"{figure:.2f}" if isinstance(figure, float) else "yes" if figure is True else str(int(figure))
+    text = f"{figure:.2f}" if isinstance(figure, float) else str(figure)
     change = figure - first if first is not None else 0
     if abs(change) < SAME:
         return tag("td", text)
@@ -77,14 +62,8 @@ def fact_table(facts: Mapping[str, Sequence[FactKept]]) -> None:
     names = [name for name in VARIANTS if facts.get(name)]
     if not names:
         return
-    heads = ("Fact of A", "Verdict", *names)
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
     rows = (_fact_row([facts[name][index] for name in names]) for index in range(len(facts[names[0]])))
-    show(
-        tag(
-            "div", tag("table", head + tag("tbody", "".join(rows)), class_="gw-table"), class_="gw-scroll", tabindex="0"
-        )
-    )
+    show(table(("Fact of A", "Verdict", *names), rows))
 
 
 def _fact_row(kept: Sequence[FactKept]) -> str:

@@ -11,7 +11,7 @@ from components.cache import workbench, workers
 from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.reviewer import reviewer
-from components.runs import start
+from components.runs import Run, start
 from engine.cases.review import Draft, review_of, withdrawals
 from engine.cases.step_ratings import rating, rating_target, reviewers_ratings
 from engine.errors import GroundworkError
@@ -75,7 +75,7 @@ def _rate_step(
     for hit in (*step.kept, *step.dropped):
         said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters]
         left, right = st.columns([4, 1])
-        left.text(visible(f"{hit.passage.title or hit.passage.document}: {hit.passage.text}"))
+        left.text(visible(f"{hit.passage.label}: {hit.passage.text}"))
         if said:
             left.caption(plain("; ".join(said)))
         level = own.level(step.number, hit.passage.id)
@@ -112,7 +112,7 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
         f"Rate {counted(count, 'passage')}: {counted(count, 'call')}", key=f"{key}_rate", disabled=not judge
     ):
 
-        def work(run):  # type: ignore[no-untyped-def]
+        def work(run: Run[Case]) -> Case:
             ratings = rate(solution, load_writer(judge), run.watch)
             return workbench().cases.add_analysis(case.id, ratings_analysis(case, ratings))
 

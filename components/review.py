@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, chips, plain, show, visible
-from components.library import note
+from components.html import cell, chips, note, plain, show, visible
 from engine.cases.places import Place, places
 from engine.cases.report.review import when
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Draft, Mark, Review

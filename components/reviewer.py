@@ -12,21 +12,21 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from components.html import escape, show, tag
+from components.html import note
 
 HEADER = "GROUNDWORK_USER_HEADER"
 LONGEST = 200  # characters of a name
 
 
-def reviewer(label: str = "Reviewer") -> str:
+def reviewer() -> str:
     """The name that goes into the history: the login's, which cannot be changed here, or the one that is typed."""
     known = identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
     if known:
         # No caption: Markdown would make a link of the address.
-        show(tag("p", escape(f"{label}: {known}, as logged in"), class_="gw-note"))
+        note(f"Reviewer: {known}, as logged in")
         return known
     return st.text_input(
-        label, key="reviewer", persist_state="session", placeholder="your name", width=320, max_chars=LONGEST
+        "Reviewer", key="reviewer", persist_state="session", placeholder="your name", width=320, max_chars=LONGEST
     ).strip()
 
 

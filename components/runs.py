@@ -36,6 +36,20 @@ class Run(Generic[T]):
         return self.future is not None and not self.future.done()
 
     @property
+    def share(self) -> float:
+        """How much is done, 0 to 1; 0 where nobody has counted yet."""
+        return min(1.0, self.done / self.total) if self.total else 0.0
+
+    def place(self, before: str) -> str:
+        """The stage with its counts; `before` is said until there is a stage.
+
+        >>> Run(stage="reading", done=1200, total=3000).place("starting"), Run().place("starting")
+        ('reading 1,200 of 3,000', 'starting')
+        """
+        stage = self.stage or before
+        return f"{stage} {self.done:,} of {self.total:,}" if self.total else stage
+
+    @property
     def cancelling(self) -> bool:
         """Whether the user has asked it to stop."""
         return self.watch.cancel.is_set()

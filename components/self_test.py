@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
 from engine.models.self_test import Check
-
-HEADS = ("check", "result", "what was found", "figure")
 
 
 def checks_table(checks: Sequence[Check]) -> None:
     """Draw the checks; a detail may hold a server's own words."""
-    heads = "".join(tag("th", escape(name), scope="col") for name in HEADS)
-    table = tag("thead", tag("tr", heads)) + tag("tbody", "".join(map(_row, checks)))
-    show(tag("div", tag("table", table, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+    show(table(("Check", "Result", "What was found", "Figure"), map(_row, checks)))
 
 
 def _row(check: Check) -> str:

@@ -14,7 +14,7 @@ from engine.cases.store import new_case_id
 from engine.clock import now
 from engine.corpus.collection import list_corpora
 from engine.errors import GroundworkError
-from engine.models.registry import available_models, load_writer
+from engine.models.registry import load_writer, writers
 from engine.reason.gold import PRIMER, primer
 from engine.reason.methods import method_of
 from engine.reason.on_case import answered, new_case, solutions_of, steps_of
@@ -64,8 +64,7 @@ def watch_run(case: Case) -> None:
     if run is None or not run.running:
         st.rerun()
     label = method_of(run.label).label
-    share = min(1.0, run.done / run.total) if run.total else 0.0
-    st.progress(share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
+    st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     if st.button("Cancel", key="cancel_steps", disabled=run.cancelling):
         run.stop()
     found = [s for s in solutions_of(run.case) if s.method == run.label] if run.case else []
@@ -87,16 +86,11 @@ def say_how_it_ended(case: Case) -> None:
         st.error(plain(run.problem))
 
 
-def writers() -> list[str]:
-    """The models at hand that write; any other can be typed in."""
-    return [card.name for card in available_models() if card.can_generate and card.name != "reader"] or ["embedded"]
-
-
 def model_choice() -> str:
     """Who works the problem out."""
     chosen = st.selectbox(
-        "Worked out by",
-        writers(),
+        "Written by",
+        writers() or ["embedded"],
         key="steps_model",
         accept_new_options=True,
         persist_state="session",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from components.html import escape, show, tag, visible
+from components.html import escape, note, show, table, tag, visible
 from components.style import stylesheet
 from engine.reason.logical_query import LABEL
 from engine.reason.methods import method_of
@@ -54,7 +54,11 @@ def _queries(step: ReasonStep) -> str:
 
 def _notes(step: ReasonStep, changed: bool) -> str:
     stale = ("At this T the step would read other passages; its answer stands as it was written.",) if changed else ()
-    return "".join(tag("p", escape(note), class_="gw-banner") for note in (*step.notes, *stale))
+    return _banners((*step.notes, *stale))
+
+
+def _banners(lines: Sequence[str]) -> str:
+    return "".join(tag("p", escape(line), class_="gw-banner") for line in lines)
 
 
 def _passages(step: ReasonStep, gold: Collection[str]) -> str:
@@ -64,14 +68,14 @@ def _passages(step: ReasonStep, gold: Collection[str]) -> str:
     count, limit = len(step.search.hits), step.threshold
     under = f"similarity of at least {limit:.2f}" if limit is not None else "no T: every passage is given"
     kept = tag("summary", f"Kept {len(step.kept)} of {counted(count, 'passage')}, {under}")
-    drawn = tag("details", kept + _hits(step.kept, gold, "gw-kept"), class_="gw-keeps")
+    drawn = tag("details", kept + _hits(step.kept, gold))
     if limit is None:
         return drawn
     dropped = tag("summary", f"Dropped {len(step.dropped)} under T")
     return drawn + tag("details", dropped + _hits(step.dropped, gold, "gw-dropped"), class_="gw-drops")
 
 
-def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str) -> str:
+def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str = "") -> str:
     if not hits:
         return tag("p", "None.", class_="gw-note")
     return tag("ol", "".join(_hit(hit, hit.passage.id in gold, kind) for hit in hits))
@@ -79,7 +83,7 @@ def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str) -> str:
 
 def _hit(hit: Hit, is_gold: bool, kind: str) -> str:
     mark = tag("b", " holds gold") if is_gold else ""
-    title = hit.passage.title or hit.passage.document
+    title = hit.passage.label
     return tag(
         "li", tag("b", f"{similarity(hit):.2f}") + f" {escape(title)}{mark}<br>{escape(hit.passage.text)}", class_=kind
     )
@@ -108,10 +112,10 @@ def plan_card(solution: Solution) -> None:
     found = solution.decomposition
     if found is None:
         return
-    for note in found.notes:
-        show(tag("p", escape(note), class_="gw-note"))
+    for line in found.notes:
+        note(line)
     if not found.subquestions:
-        said = tag("h3", "Not parsed") + "".join(tag("p", escape(n), class_="gw-banner") for n in solution.notes)
+        said = tag("h3", "Not parsed") + _banners(solution.notes)
         raw = tag("h4", "Raw reply") + tag("pre", escape(found.asked.reply) or "(empty)")
         show(tag("section", said + raw + _asked([found.asked]), class_="gw-rstep gw-open"))
 
@@ -124,7 +128,7 @@ def final_card(solution: Solution) -> None:
     if solution.problem.options:
         title += ": no option" if solution.choice is None else f": ({letter(solution.choice)})"
     said = "from the passages" if solution.decomposition is None else "from the steps, without documents"
-    notes = "".join(tag("p", escape(note), class_="gw-banner") for note in solution.notes)
+    notes = _banners(solution.notes)
     calls = [a for a in (solution.decomposition.asked if solution.decomposition else None, solution.final) if a]
     shown = visible(solution.final.reply)
     body = tag("h3", escape(f"{title}, {said}")) + notes + _said(shown or "(the model wrote nothing)") + _asked(calls)
@@ -141,16 +145,10 @@ def similarity_plot(solution: Solution, labelled: Sequence[float] = ()) -> None:
     words = f"{len(kept)} of {len(kept) + len(dropped)} retrieved passages reach T"
     t = "" if limit is None else _line(limit)
     show(_bars(((dropped, "gw-out"), (kept, "gw-in")), t) + _axis())
-    show(
-        tag(
-            "p",
-            escape(f"{words}. Filled: kept. Hatched: dropped. Cosine of passage and text searched."),
-            class_="gw-note",
-        )
-    )
+    note(f"{words}. Filled: kept. Hatched: dropped. Cosine of passage and text searched.")
     if labelled:
         show(_bars(((labelled, "gw-gold"),), t) + _axis())
-        show(tag("p", f"Cosine of question and gold passage over {len(labelled)} labelled pairs.", class_="gw-note"))
+        note(f"Cosine of question and gold passage over {len(labelled)} labelled pairs.")
 
 
 def _bars(series: Sequence[tuple[Sequence[float], str]], line: str) -> str:
@@ -191,10 +189,7 @@ def runs_table(
         "Seconds",
         "Model",
     )
-    rows = [_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True)]
-    head = tag("thead", tag("tr", "".join(tag("th", name, scope="col") for name in heads)))
-    table = tag("table", head + tag("tbody", "".join(rows)), class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    show(table(heads, (_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True))))
 
 
 def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: frozenset[str]) -> str:

@@ -96,6 +96,6 @@ def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> dic
     inside = [(max(0, start), max(0, end)) for start, end in spans]
     return {
         "number": number,
-        "title": visible(passage.title or passage.document),
+        "title": visible(passage.label),
         "tokens": pieces(passage.text, inside),
     }

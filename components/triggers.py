@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
+from components.passage_labels import MARKED
 from engine.attribute.flags import Flags, PassageFlag
 from engine.refine.values import Signals, Threshold, Trigger, Variant, Word
 from engine.text import counted
@@ -75,9 +76,7 @@ def _place(figure: float, ends: tuple[float, float]) -> float:
 def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
     """What fires and on what figures: (conditions in words, rule with the labels as they are now, stored condition)."""
     heads = ("Condition", "Rule", "Now", "Why", "Figures")
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
-    body = tag("tbody", "".join(_trigger_row(*row) for row in rows))
-    show(tag("div", tag("table", head + body, class_="gw-table"), class_="gw-scroll", tabindex="0"))
+    show(table(heads, (_trigger_row(*row) for row in rows)))
 
 
 def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
@@ -98,20 +97,16 @@ def flag_table(flags: Flags, case: Case) -> None:
         f" {flags.random_flag_rate:.0%} of the rankings flagged some passage. {flags.sentence}"
     )
     heads = ("Passage", "In the top three", "High in the ranking", "Marked", "Flag")
-    head = tag("thead", tag("tr", "".join(tag("th", h, scope="col") for h in heads)))
-    body = tag("tbody", "".join(_flag_row(flag, flags.tokens, case) for flag in flags.passages))
-    table = tag("table", tag("caption", escape(chance.strip())) + head + body, class_="gw-table")
-    show(tag("div", table, class_="gw-scroll", tabindex="0"))
+    show(table(heads, (_flag_row(flag, flags.tokens, case) for flag in flags.passages), chance.strip()))
 
 
 def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
     passage = case.passages[flag.number - 1]
-    label = {True: "relevant", False: "not relevant", None: "not marked"}[flag.relevant]
     cells = (
         f"{flag.times} of {counted(tokens, 'token')}",
         "high" if flag.high else "no",
-        label,
+        MARKED[flag.relevant],
         "flagged" if flag.flagged else "no",
     )
-    name = tag("th", escape(f"{flag.number} · {passage.title or passage.document}"), scope="row")
+    name = tag("th", escape(f"{flag.number} · {passage.label}"), scope="row")
     return tag("tr", name + "".join(tag("td", escape(cell), class_="gw-text") for cell in cells))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.html import escape, show, tag
+from components.html import escape, show, table, tag
 from engine.attribute.used_supports import Cell, UsedSupports
 from engine.types import Case
 
@@ -16,25 +16,14 @@ MARKS = {
 
 def used_supports_view(found: UsedSupports, case: Case) -> None:
     """Draw the matrix; what stands out is what one number alone would not show."""
-    heads = "".join(tag("th", escape(", ".join(map(str, numbers))), scope="col") for numbers in found.sources)
-    rows = "".join(_row(found, index, case) for index in range(len(found.spans)))
-    head = tag("thead", tag("tr", tag("th", "Sentence", scope="col") + heads))
-    caption = tag(
-        "caption",
-        escape(
-            f"Columns are passages. Above, used: drop in nats by {found.scorer}, counted where it exceeds the"
-            f" {found.floor_kind} floor. Below, supports: probability of entailment by {found.verifier}, counted above"
-            " one half."
-        ),
+    heads = ("Sentence", *(", ".join(map(str, numbers)) for numbers in found.sources))
+    rows = (_row(found, index, case) for index in range(len(found.spans)))
+    said = (
+        f"Columns are passages. Above, used: drop in nats by {found.scorer}, counted where it exceeds the"
+        f" {found.floor_kind} floor. Below, supports: probability of entailment by {found.verifier}, counted above"
+        " one half."
     )
-    show(
-        tag(
-            "div",
-            tag("table", caption + head + tag("tbody", rows), class_="gw-table"),
-            class_="gw-scroll",
-            tabindex="0",
-        )
-    )
+    show(table(heads, rows, said))
 
 
 def _row(found: UsedSupports, index: int, case: Case) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from typing import Literal
 
+from components.diff import changes
 from components.html import chips, escape, show, tag
 from components.steps import duration
 from components.style import stylesheet
+from engine.cases.words import word_diff
 from engine.refine.values import Refinement, Variant
 from engine.refine.variants import VARIANTS
 from engine.text import counted
 
-Edit = Literal["same", "removed", "added"]
 OUTCOMES = {
     "answered": "revised",
     "not triggered": "not triggered: A as it is",
@@ -30,23 +28,6 @@ OUTCOMES = {
 def variant_style() -> None:
     """The style sheet of what follows; once a page."""
     show(tag("style", stylesheet("variants.css")))
-
-
-def word_diff(first: str, second: str) -> list[tuple[Edit, str]]:
-    """How `second` comes from `first`, in words with the white space after them.
-
-    >>> word_diff("It is red.", "It was red.")
-    [('same', 'It '), ('removed', 'is '), ('added', 'was '), ('same', 'red.')]
-    """
-    old, new = re.findall(r"\S+\s*|^\s+", first), re.findall(r"\S+\s*|^\s+", second)
-    matcher = SequenceMatcher(a=[w.strip() for w in old], b=[w.strip() for w in new], autojunk=False)
-    found: list[tuple[Edit, str]] = []
-    for kind, a, b, c, d in matcher.get_opcodes():
-        if kind == "equal":
-            found.append(("same", "".join(new[c:d])))
-            continue
-        found += [(edit, "".join(part)) for edit, part in (("removed", old[a:b]), ("added", new[c:d])) if part]
-    return found
 
 
 def variant_cards(value: Refinement, names: Sequence[str], *, diff: bool) -> None:
@@ -87,14 +68,4 @@ def _text(variant: Variant, value: Refinement, diff: bool) -> str:
     baseline = value.baseline
     if not diff or baseline is None or variant.name == "A":
         return tag("div", escape(variant.answer.text), class_="gw-text", tabindex="0")
-    return tag("div", diff_markup(baseline.text, variant.answer.text), class_="gw-text", tabindex="0")
-
-
-def diff_markup(first: str, second: str) -> str:
-    """The diff as HTML: removed words struck out, added words underlined, both also readable without colour."""
-    names = {"removed": ("del", "gw-del"), "added": ("ins", "gw-ins")}
-    pieces = []
-    for edit, text in word_diff(first, second):
-        name, kind = names.get(edit, ("span", ""))
-        pieces.append(tag(name, escape(text), class_=kind) if kind else escape(text))
-    return "".join(pieces)
+    return tag("div", changes(word_diff(baseline.text, variant.answer.text)), class_="gw-text", tabindex="0")

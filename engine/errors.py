@@ -127,3 +127,12 @@ class Cancelled(GroundworkError):
     def __init__(self, message: str, partial: object = None) -> None:
         super().__init__(message)
         self.partial = partial
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what another library's error says, for a message of ours; its type where it says nothing.
+
+    >>> first_line(OSError("Not there.\\nSee the log.")), first_line(MemoryError())
+    ('Not there.', 'MemoryError')
+    """
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

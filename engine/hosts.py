@@ -20,7 +20,7 @@ class Host(Value, frozen=True):
 def hosts() -> tuple[Host, ...]:
     """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
     found = []
-    if os.environ.get("HF_HUB_OFFLINE", "").lower() not in ("1", "true", "yes", "on"):
+    if not is_offline():
         address = os.environ.get("HF_ENDPOINT") or HUB
         found.append(
             Host(address=_bare(address), when="a Hugging Face id is given for a model: its files are downloaded")
@@ -32,12 +32,19 @@ def hosts() -> tuple[Host, ...]:
     return tuple(found)
 
 
-def _bare(address: str) -> str:
-    """Scheme, host and port, without a user, a password or a query.
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
-    >>> _bare("https://user:secret@models.example:8443/v1?key=1")
-    'https://models.example:8443'
+
+def _bare(address: str) -> str:
+    """Scheme, host and port, without a user, a password or a query; nothing of what is no address.
+
+    >>> [_bare(a) for a in ("https://user:secret@models.example:8443/v1?key=1", "user:secret@models.example", "http://[")]
+    ['https://models.example:8443', 'no address', 'no address']
     """
-    parts = urlsplit(address)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}"
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a bracket that does not close
+        return "no address"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "no address"

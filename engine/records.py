@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -62,8 +62,16 @@ def read_jsonl(lines: Iterable[str]) -> Iterator[dict[str, Any] | RecordError]:
         if isinstance(data, RecordError):
             yield data
             continue
-        given = data.pop("_id", None)
-        yield {**data, "id": str(data.get("id", given if given is not None else number))}
+        yield {**{name: value for name, value in data.items() if name != "_id"}, "id": identity(data, number)}
+
+
+def identity(record: Mapping[str, Any], number: int) -> str:
+    """A record's `id`, else its `_id`, else the number of its place; null is none.
+
+    >>> identity({"id": None, "_id": 7}, 1), identity({"id": None}, 1)
+    ('7', '1')
+    """
+    return str(next((record[name] for name in ("id", "_id") if record.get(name) is not None), number))
 
 
 def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | RecordError]]:
@@ -75,7 +83,9 @@ def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] |
 
 def _object(number: int, line: str) -> dict[str, Any] | RecordError:
     if len(line) > LINE_LIMIT:
-        return RecordError(f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}.")
+        return RecordError(
+            f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}. Give shorter passages."
+        )
     try:
         data = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

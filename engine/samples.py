@@ -19,8 +19,13 @@ class Sample:
 
     @property
     def documents(self) -> list[Path]:
-        """What is ingested: the files of the documents folder, or one JSONL file."""
-        return sorted([*self.folder.glob("documents/*.md"), *self.folder.glob("documents.jsonl")])
+        """What is ingested."""
+        return documents_in(self.folder)
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """The documents of a sample corpus, in order: the files of its documents folder, or one JSONL file."""
+    return sorted([*folder.glob("documents/*.md"), *folder.glob("documents.jsonl")])
 
 
 FIRST_CASE = "sample-acetaminophen"

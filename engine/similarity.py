@@ -1,8 +1,8 @@
 """Similarity of two texts, and of two vectors: one formula a function.
 
 ROUGE and BLEU come from rouge-score and sacrebleu. rouge-score's own tokeniser drops every character outside a-z and
-0-9 and its summary splitting wants a download, so both are ours. All similarities lie in [0, 1]; texts are compared
-case-folded, without stemming.
+0-9 and its summary splitting wants a download, so both are ours. All similarities lie in [0, 1], the cosine of vectors
+in [-1, 1]; texts are compared without stemming and, but for BLEU, case-folded.
 """
 
 from __future__ import annotations

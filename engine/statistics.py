@@ -112,7 +112,7 @@ def _interval(mean: float, means: NDArray[np.float64], n: int) -> Interval:
 
 
 def binomial_test(successes: int, trials: int) -> float:
-    """Two-sided exact binomial p-value in [0, 1] against one half; 1 without trials."""
+    """Two-sided exact p-value in [0, 1] of so many successes under a fair coin; 1 without trials."""
     from scipy.stats import binomtest
 
     return float(binomtest(successes, trials).pvalue) if trials else 1.0

@@ -42,7 +42,6 @@ _LETTER_LABELS = _set(
     "vitamin point plan grade type class hepatitis appendix figure table step part section group box phase option "
     "experiment procedure exhibit form series model method compound product solution flask tube"
 )
-_CLOSERS = "\"'”’»)]}"
 _OPENERS = "\"'“‘«([{¿¡"
 _END = re.compile(r"[.!?…]+[\"'”’»)\]}]*(?=\s)|[。！？]+[」』”’）]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)
@@ -89,7 +88,7 @@ def _trim(text: str, start: int, end: int) -> Span | None:
 def _blocks(text: str) -> list[Span]:
     """Stretches between the line breaks that end a sentence whatever the punctuation."""
     breaks = [0]
-    lines = list(_lines(text))
+    lines = _lines(text)
     for (start, end), (after, after_end) in pairwise(lines):
         if not _wrapped(text[start:end], text[after:after_end]):
             breaks.append(after)

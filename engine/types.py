@@ -54,6 +54,11 @@ class Passage(Value, frozen=True):
     page: int | None = None
     relevant: bool | None = None
 
+    @property
+    def label(self) -> str:
+        """What a reader knows it by: the document's title, or the document's name where it has none."""
+        return self.title or self.document
+
 
 class Hit(Value, frozen=True):
     """A retrieved passage; `score` is the ranking's own, `parts` the scores that it was made from."""

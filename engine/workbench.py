@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
-from engine.answer.context import Context, Steps, check_question, find_context
+from engine.answer.context import Steps, check_question, find_context
 from engine.answer.write import OnText, Write, Written, prompting, quoting
 from engine.attribute.analyse import analyse
-from engine.attribute.attr_rag import Score, attr_rag, scored_by
-from engine.attribute.on_case import placebos_for
-from engine.attribute.regeneration import PLACEBOS, Answering
+from engine.attribute.attr_rag import Score, scored_by
+from engine.attribute.attr_rag_run import attr_rag_run
+from engine.attribute.regeneration import Answering
 from engine.cases.growing import Growing, OnCase
 from engine.cases.importers.imported import imported_case
 from engine.cases.store import CaseStore, new_case_id
 from engine.clock import now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
-from engine.errors import Cancelled, CorpusError, ServerError
+from engine.errors import Cancelled, CorpusError, InputError, ServerError
 from engine.home import EMBEDDED, home
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
@@ -117,7 +115,13 @@ class Workbench:
         on_text: OnText | None = None,
         on_case: OnCase | None = None,
     ) -> Case:
-        """Answer a question of a corpus; the case is saved, and handed to `on_case`, after every step."""
+        """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `on_case`, step by step.
+
+        Raises `InputError` for another method and a question that cannot be asked, `CorpusNotFound`, `CorpusMismatch`,
+        and what the model raises; a `ServerError` leaves the text so far in the case.
+        """
+        if method not in METHODS:
+            raise InputError(f"There is no way of answering called {method!r}. Choose of: {', '.join(METHODS)}.")
         watch = watch or Watch()
         case = Case(
             id=case_id or new_case_id(),
@@ -138,7 +142,7 @@ class Workbench:
         )
         grow.context(context)
         if method == "attr-rag":
-            return self._attr_rag(grow, collection, context, write, watch, on_text)
+            return self._attr_rag(grow, collection, write, watch, on_text)
         try:
             written = steps.run(
                 "answer",
@@ -154,14 +158,11 @@ class Workbench:
         self,
         grow: Growing,
         collection: Collection,
-        context: Context,
         write: Write,
         watch: Watch,
         on_text: OnText | None,
     ) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
-        snapshot = collection.snapshot()
-        at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
         last: list[Written] = []
 
         def kept(write: Write) -> Answering:
@@ -171,31 +172,21 @@ class Workbench:
 
             return written
 
-        all_passages = tuple(passage for chunk_set in context.sets for passage in chunk_set.passages)
-        seen = msgspec.structs.replace(grow.case, passages=all_passages)
-        seed = self.settings.occlusion.seed
-        placebos = placebos_for(seen, snapshot.passages, PLACEBOS, seed)
-        result = attr_rag(
-            grow.case.question,
-            context.sets,
+        run = attr_rag_run(
+            grow.case,
+            collection.snapshot().passages,
             kept(write),
-            ablate=lambda passages: kept(self.writer(grow.case.stamp.model, passages)),
+            lambda passages: kept(self.writer(grow.case.stamp.model, passages)),
             embedder=self.embedder,
-            lookup=lambda document, ordinal: at.get((document, ordinal)),
-            placebos=placebos,
-            score=self._own_drops(grow.case, watch),
             settings=self.settings.selection,
-            seed=seed,
+            seed=self.settings.occlusion.seed,
+            score=self._own_drops(grow.case, watch),
             watch=watch,
             on_step=grow.step,
         )
-        grow.change(passages=result.passages)
+        grow.change(passages=run.found.passages)
         case = grow.answer(last[0])
-        own = {"selection": self.settings.selection.to_dict(), "seed": seed, "placebos": [p.id for p in placebos]}
-        stamp = msgspec.structs.replace(case.stamp, settings={**case.stamp.settings, **own})
-        return grow.change(
-            analyses=(*case.analyses, Analysis(id="attr-rag", kind="attr-rag", stamp=stamp, result=result.to_dict()))
-        )
+        return grow.change(analyses=(*case.analyses, run.analysis(case.stamp)))
 
     # Attribution
 

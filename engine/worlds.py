@@ -17,6 +17,7 @@ import msgspec
 from engine.corpus.loaders import load
 from engine.errors import RecordError
 from engine.home import ASSETS
+from engine.samples import documents_in
 from engine.types import Document, Passage, Value, sha256
 from engine.value import decoded
 from engine.world_labels import Draft, DraftFacts, GoldSpan, PlantedError, Quote, WorldQuestion
@@ -27,13 +28,17 @@ _CITED = re.compile(r"\[cite_(\d+)\]")
 
 
 class World(Value, frozen=True):
-    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order."""
+    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order.
+
+    `more_drafts` were written later and are for measuring only.
+    """
 
     name: str
     documents: dict[str, Document]
     questions: tuple[WorldQuestion, ...]
     drafts: tuple[Draft, ...] = ()
     facts: tuple[DraftFacts, ...] = ()
+    more_drafts: tuple[Draft, ...] = ()
 
     def question(self, key: str) -> WorldQuestion:
         """The question of that id; raise `RecordError` if there is none."""
@@ -103,27 +108,23 @@ def load_world(name: str, folder: Path | None = None) -> World:
     place = folder or ASSETS / "corpora" / name.replace("-", "_")
     world = World(
         name=name,
-        documents={document.id: document for path in files(place) for document in load(path)},
+        documents={document.id: document for path in documents_in(place) for document in load(path)},
         questions=_records(place / "questions.jsonl", WorldQuestion),
         drafts=_records(place / "drafts.jsonl", Draft, optional=True),
         facts=_records(place / "facts.jsonl", DraftFacts, optional=True),
+        more_drafts=_records(place / "more_drafts.jsonl", Draft, optional=True),
     )
     check(world)
     return world
 
 
-def files(folder: Path) -> list[Path]:
-    """The files of a world that are ingested, in order."""
-    return sorted([*folder.glob("documents/*.md"), *folder.glob("documents.jsonl")])
-
-
 def check(world: World) -> None:
     """Raise `RecordError` for the first label of `world` that does not hold."""
     _check_unique(world, "question's id", [question.id for question in world.questions])
-    _check_unique(world, "draft's id", [draft.id for draft in world.drafts])
+    _check_unique(world, "draft's id", [draft.id for draft in (*world.drafts, *world.more_drafts)])
     for question in world.questions:
         _check_question(world, question)
-    for draft in world.drafts:
+    for draft in (*world.drafts, *world.more_drafts):
         _check_draft(world, draft)
     _check_facts(world)
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+ROOT = Path(__file__).resolve().parent.parent
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -71,3 +73,17 @@ def sample_home(prepared_home, tmp_path, monkeypatch):
     shutil.copytree(prepared_home, folder)
     monkeypatch.setenv("GROUNDWORK_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def app(sample_home):
+    """The whole app by AppTest, not yet run, on `sample_home`, with nothing cached by an earlier test."""
+    from streamlit.testing.v1 import AppTest
+
+    from components import cache
+
+    for name in ("workbench", "workers", "preparation", "further_preparation", "evaluators", "evaluation"):
+        getattr(cache, name).clear()
+    for run in (cache.preparation(), cache.further_preparation()):
+        run.future.result()
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)

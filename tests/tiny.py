@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from engine.types import Passage, Prompt, Segment
+from engine.types import Answer, Passage, Prompt, Segment
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
     from engine.models.huggingface import HuggingFaceModel
+    from engine.models.protocols import LanguageModel
 
 KINDS = ("llama", "llama_no_bos", "qwen2", "qwen3", "gemma", "gpt2", "lfm2", "mistral")
 WINDOW = 512
@@ -27,6 +28,8 @@ TEXT = (
     "Question: Who built the bridge? Answer: Hanna Lind built the bridge [cite_1].",
     "The passages do not say. The question is answered from the numbered passages only.",
 )
+
+ANSWER = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."
 
 TURNS = (
     "{{ bos_token }}{% for m in messages %}{{ '<|start|>' + m['role'] + '\\n' + m['content'] + '<|end|>\\n' }}"
@@ -154,3 +157,10 @@ def tiny_prompt(count: int = 4, *, system: bool = False) -> Prompt:
     if not system:
         return prompt
     return Prompt(segments=(Segment(kind="system", role="system", text="You cite passages."), *prompt.segments))
+
+
+def tiny_answer(model: LanguageModel, text: str = ANSWER) -> Answer:
+    """`text` in the model's tokens, with its citations."""
+    from engine.answer.citations import annotate
+
+    return annotate(model.encode_answer(text), 9)

@@ -6,7 +6,7 @@ const make = (name, className, text) => {
   return element;
 };
 const figure = (size) => (size < 100 ? size.toPrecision(3) : Math.round(size).toLocaleString("en-US"));
-const signed = (value) => (value >= 0 ? "+" : "−") + figure(Math.abs(value));
+const signed = (value) => (value >= 0 ? "+" : "-") + figure(Math.abs(value));
 
 export default function (component) {
   const { data, parentElement } = component;
@@ -49,11 +49,19 @@ export default function (component) {
   const answer = make("div", "answer");
   const tokens = data.answer.map((token) => {
     if (token.row === null) return make("span", "marker", token.text);
-    const button = make("button", "tok" + (token.differs ? " differs" : ""), token.text);
-    if (!token.text.trim()) button.setAttribute("aria-label", "white space");
-    if (token.differs) button.title = "The model itself would have chosen another token here.";
-    button.onclick = () => choose(token.row);
-    return button;
+    // No <button>: as a box of its own it would indent a line by its leading space, and break words between tokens.
+    const piece = make("span", "tok" + (token.differs ? " differs" : ""), token.text);
+    piece.setAttribute("role", "button");
+    piece.tabIndex = 0;
+    if (!token.text.trim()) piece.setAttribute("aria-label", "white space");
+    if (token.differs) piece.title = "The model itself would have chosen another token here.";
+    piece.onclick = () => choose(token.row);
+    piece.onkeydown = (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      choose(token.row);
+    };
+    return piece;
   });
   answer.append(...tokens);
 

@@ -157,7 +157,7 @@ def _match(one: Passage, other: Passage) -> tuple[int, int, str]:
 def _title(left: Case, right: Case, pair: tuple[int | None, int | None, str]) -> str:
     case, number = (left, pair[0]) if pair[0] is not None else (right, pair[1])
     passage = case.passages[(number or 1) - 1]
-    return passage.title or passage.document
+    return passage.label
 
 
 def _cited(case: Case, number: int | None) -> int:

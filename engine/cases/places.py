@@ -24,7 +24,7 @@ def places(case: Case) -> list[Place]:
     """The case, its answer, its passages, its analyses, and every stored verdict."""
     found = [Place(target="case", label="The case"), Place(target="answer", label="The answer")]
     found += [
-        Place(target=f"passage:{number}", label=f"Passage {number}: {passage.title or passage.document}")
+        Place(target=f"passage:{number}", label=f"Passage {number}: {passage.label}")
         for number, passage in enumerate(case.passages, start=1)
     ]
     found += [Place(target=f"analysis:{a.id}", label=f"Analysis: {a.id}") for a in case.analyses]

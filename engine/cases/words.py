@@ -9,7 +9,7 @@ from typing import Literal
 from engine.types import Value
 
 Change = Literal["same", "removed", "added"]
-_PIECE = re.compile(r"\s+|\w+|[^\w\s]")
+_PIECE = re.compile(r"\s+|\[\w+\]|\w+|[^\w\s]")  # white space, a citation marker, a word, a sign
 
 
 class Word(Value, frozen=True):
@@ -22,17 +22,24 @@ class Word(Value, frozen=True):
 def word_diff(left: str, right: str) -> tuple[Word, ...]:
     """The two texts word by word; the runs marked same and removed spell the left, same and added the right.
 
-    >>> [(w.text, w.change) for w in word_diff("Hot water.", "Cold water.")]
-    [('Hot', 'removed'), ('Cold', 'added'), (' water.', 'same')]
+    White space alone between two changes is part of them: only words and signs hold a text together.
+
+    >>> [(w.text, w.change) for w in word_diff("Hot tap water.", "Cold salt water.")]
+    [('Hot tap', 'removed'), ('Cold salt', 'added'), (' water.', 'same')]
     """
     a, b = _PIECE.findall(left), _PIECE.findall(right)
     found: list[Word] = []
+    removed = added = ""
     for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found.append(Word(text="".join(a[i:j]), change="same"))
-            continue
-        if j > i:
-            found.append(Word(text="".join(a[i:j]), change="removed"))
-        if m > k:
-            found.append(Word(text="".join(b[k:m]), change="added"))
-    return tuple(found)
+        old, new = "".join(a[i:j]), "".join(b[k:m])
+        if kind == "equal" and (old.strip() or left == right):
+            found += [*_changed(removed, added), Word(text=old, change="same")]
+            removed = added = ""
+        else:
+            removed, added = removed + old, added + new
+    return (*found, *_changed(removed, added))
+
+
+def _changed(removed: str, added: str) -> list[Word]:
+    runs: tuple[tuple[str, Change], ...] = ((removed, "removed"), (added, "added"))
+    return [Word(text=text, change=change) for text, change in runs if text]

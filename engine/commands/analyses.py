@@ -59,7 +59,7 @@ class Scored:
 
 
 def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, name: str, watch: Watch) -> Attribution:
-    """One method on one record; the rows of `COMMANDS`."""
+    """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
     prompt, answer, spans = scored.prompt, scored.answer, scored.spans
     counted = bench.settings.occlusion.count_citation_markers
     if name == "occlusion-regenerate":

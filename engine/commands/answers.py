@@ -55,7 +55,7 @@ def _readable(case: Case) -> str:
     """The answer with its sources, for a terminal; control characters of documents are left out."""
     cited = {citation.number for citation in case.answer.citations if citation.valid}
     sources = [
-        f"[{number}] {passage.title or passage.document} ({passage.document}, characters {passage.start}-{passage.end})"
+        f"[{number}] {passage.label} ({passage.document}, characters {passage.start}-{passage.end})"
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]
@@ -65,13 +65,12 @@ def _readable(case: Case) -> str:
 
 @click.command()
 @file_argument
-@set_option
-def audit(file: TextIO, assignments: tuple[str, ...]) -> None:
+def audit(file: TextIO) -> None:
     """Take answers from elsewhere into the library: question, passages, answer.
 
     Example: python -m engine audit answers.jsonl
     """
-    bench = workbench(assignments)
+    bench = workbench()
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
         return [{"id": record.id, "case": bench.audit(record).id}]

@@ -18,14 +18,13 @@ from engine.commands.shared import (
     set_option,
     workbench,
 )
-from engine.corpus.collection import list_corpora, remove
+from engine.corpus.collection import list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.jsonl import Fields
 from engine.corpus.health import health
 from engine.errors import GroundworkError, InputError
 from engine.models.reranker import load_reranker
 from engine.retrieve.rerank import rerank_hits
 from engine.retrieve.search import search as search_passages
-from engine.settings import Retrieval
 from engine.types import Hit, Value
 
 
@@ -65,12 +64,15 @@ def corpora(ctx: click.Context) -> None:
 
     Example: python -m engine corpora remove field-notes
     """
-    if ctx.invoked_subcommand is None:
-        for corpus in list_corpora():
-            found = health(corpus.name)
-            data = corpus.to_dict()
-            kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
-            emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+    if ctx.invoked_subcommand is not None:
+        return
+    kept = ("name", "documents", "passages", "embedder", "chunking", "changed")
+    for corpus in list_corpora():
+        found = health(corpus.name, progress())
+        data = corpus.to_dict()
+        emit({**{key: data[key] for key in kept}, "health": found.state, "notes": found.notes})
+    for name, problem in unreadable_corpora().items():
+        emit({**dict.fromkeys(kept), "name": name, "health": "damaged", "notes": [problem]})
 
 
 @corpora.command("remove")
@@ -109,22 +111,32 @@ def _hit(hit: Hit) -> dict[str, Any]:
 @click.option("--queries", type=click.File("r", encoding="utf-8"), help='JSONL of {"id", "text"}.')
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages a question.")
 @click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default="hybrid", show_default=True)
-@click.option("--rerank", "reranked", is_flag=True, help="Re-rank a pool of 50 and keep k.")
-def search(question: str | None, corpus: str, queries: TextIO | None, k: int, mode: Any, reranked: bool) -> None:
+@click.option("--rerank", "reranked", is_flag=True, help="Re-rank retrieval.rerank_pool of them and keep k.")
+@set_option
+def search(
+    question: str | None,
+    corpus: str,
+    queries: TextIO | None,
+    k: int,
+    mode: str,
+    reranked: bool,
+    assignments: tuple[str, ...],
+) -> None:
     """Find the passages of a collection that are closest to a question.
 
     Example: python -m engine search "Why is the filtrate hot?" --corpus bench-chemistry -k 5
     """
     if (question is None) == (queries is None):
         raise click.UsageError("Give one question, or --queries FILE.")
-    collection = workbench().collection(corpus)
-    retrieval = Retrieval(k=k, mode=mode)
-    pool = msgspec.structs.replace(retrieval, k=max(k, retrieval.rerank_pool)) if reranked else retrieval
+    bench = workbench([f"retrieval.k={k}", f"retrieval.mode={mode}", *assignments])
+    collection, retrieval = bench.collection(corpus), bench.settings.retrieval
+    wanted = max(retrieval.k, retrieval.rerank_pool) if reranked else retrieval.k
+    pool = msgspec.structs.replace(retrieval, k=wanted)
 
     def answer(query: Query) -> list[dict[str, Any]]:
         hits = search_passages(collection, query.text, pool)
         if reranked:
-            hits = rerank_hits(query.text, hits, load_reranker())[:k]
+            hits = rerank_hits(query.text, hits, load_reranker())[: retrieval.k]
         return [{"id": query.id, "hits": [_hit(hit) for hit in hits]}]
 
     if queries is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from engine.commands.shared import emit
-from engine.evaluate.config import found
+from engine.commands.shared import emit, speaker
+from engine.evaluate.config import config_text
 from engine.evaluate.evaluate import Where, report
 from engine.evaluate.evaluate import evaluate as run_evaluation
 from engine.evaluate.plan import Plan
@@ -31,9 +30,14 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where) -> 
 
     Example: python -m engine evaluate refinement --out runs/refinement --workers 2
     """
-    text = _text(config)
     result = run_evaluation(
-        text, out, resume=resume, workers=workers, on=on, control=Control(tell=_teller()), on_cost=_say_cost
+        config_text(config),
+        out,
+        resume=resume,
+        workers=workers,
+        on=on,
+        control=Control(tell=_teller()),
+        on_cost=_say_cost,
     )
     failed = result.failures
     emit(
@@ -55,15 +59,6 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where) -> 
         sys.exit(1)
 
 
-def _text(config: Path) -> str:
-    from engine.errors import InputError
-
-    try:
-        return found(config).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"The config {config} cannot be read ({error.strerror}). Give a TOML file.") from error
-
-
 def _say_cost(plan: Plan, cost: Estimate) -> None:
     """What the units left take at most, before the first one."""
     parts = {name.replace("_", " "): value for name, value in cost.to_dict().items() if value}
@@ -76,19 +71,12 @@ def _say_cost(plan: Plan, cost: Estimate) -> None:
 
 
 def _teller() -> Callable[[Progress], None]:
-    """Progress to standard error: in place on a terminal, a line a minute otherwise."""
-    spoke, said = time.monotonic(), ""
+    """Progress to standard error."""
+    say = speaker()
 
     def tell(progress: Progress) -> None:
-        nonlocal spoke, said
         left = "" if progress.remaining is None else f", about {progress.remaining:,.0f} s left"
-        line = f"{progress.done:,}/{progress.total:,} units, {progress.failed} failed{left}"
-        if sys.stderr.isatty() and line != said:
-            click.echo(f"\r\x1b[2K{line}", err=True, nl=False)
-        elif time.monotonic() - spoke >= 60:
-            spoke = time.monotonic()
-            click.echo(line, err=True)
-        said = line
+        say(f"{progress.done:,}/{progress.total:,} units, {progress.failed} failed{left}")
 
     return tell
 

@@ -47,8 +47,8 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option
-@click.option("--judge", default=None, metavar="MODEL", help="A language model whose verdicts stand beside.")
-@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="Entropy of facts and sub-questions under it.")
+@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline writes with it.")
+@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions by it.")
 @decomposer_option
 @set_option
 def facts(
@@ -68,6 +68,8 @@ def facts(
 
     Example: python -m engine facts answers.jsonl --corpus bank-investigation
     """
+    if scorer and method != ARE:
+        raise click.UsageError(f"--entropy measures the facts of {ARE}; {method} has none. Leave one of the two out.")
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
     bench = open_workbench((*wanted, *assignments))
     collection = bench.collection(corpus) if corpus else None

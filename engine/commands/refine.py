@@ -82,7 +82,7 @@ def refine(
         value = run_refinement(request, drafts.get(record.id), watch=progress())
         return [row_of(record.id, value, names)]
 
-    run_records(iter(lines), AuditRecord, work)  # type: ignore[arg-type]
+    run_records(lines, AuditRecord, work)
 
 
 def request_of(
@@ -188,11 +188,7 @@ def judge(file: TextIO, name: str) -> None:
         row = {"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model.name}
         return [{**row, "warning": warning} if warning else row]
 
-    try:
-        run_records(file, PairRecord, work)
-    finally:
-        if winners:
-            emit({"summary": tally(winners).to_dict()})
+    run_records(file, PairRecord, work, lambda: emit({"summary": tally(winners).to_dict()}) if winners else None)
 
 
 @click.command()
@@ -221,7 +217,7 @@ def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
     scores = vectors[1:] @ vectors[0]
     hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, scores, strict=True)]
     # Passages of a record have no document of their own: those of one title count as one source.
-    passages = tuple(replace(p, document=p.title or p.document) for p in passages)
+    passages = tuple(replace(p, document=p.label) for p in passages)
     grounded = s3(overlap_words(record.answer, passages)) if record.answer.strip() else None
     return advise_case(record.question, passages, hits, vectors[1:], grounded)
 

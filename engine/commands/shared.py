@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -65,12 +65,17 @@ def workbench(assignments: Iterable[str] = (), seed: int | None = None) -> Workb
 
 
 def progress() -> Watch:
-    """A watch that reports to standard error: a line a stage on a terminal, a line a minute otherwise."""
+    """A watch that reports to standard error."""
+    say = speaker()
+    return Watch(report=lambda stage, done, total: say(f"{stage} {done:,}/{total:,}" if total else stage))
+
+
+def speaker() -> Callable[[str], None]:
+    """Says lines on standard error: on a terminal each in the last one's place, otherwise one a minute."""
     said, spoke = "", time.monotonic()
 
-    def report(stage: str, done: int, total: int) -> None:
+    def say(line: str) -> None:
         nonlocal said, spoke
-        line = f"{stage} {done:,}/{total:,}" if total else stage
         if sys.stderr.isatty() and line != said:
             sys.stderr.write(f"\r\x1b[2K{line}")
             sys.stderr.flush()
@@ -79,7 +84,7 @@ def progress() -> Watch:
             click.echo(line, err=True)
         said = line
 
-    return Watch(report=report)
+    return say
 
 
 def error_record(identity: str, error: GroundworkError) -> Record:
@@ -88,17 +93,17 @@ def error_record(identity: str, error: GroundworkError) -> Record:
 
 
 def run_records(
-    file: TextIO,
+    lines: Iterable[str],
     kind: type[V],
     work: Callable[[V], Iterable[Record]],
     close: Callable[[], None] | None = None,
 ) -> None:
-    """Apply `work` to every record of a JSONL file; a bad one leaves an error in its place and the run goes on.
+    """Apply `work` to every record of a JSONL file's lines; a bad one leaves an error in its place and the run goes on.
 
     `close` writes the summary after the last record.
     """
     failed = False
-    for number, data in enumerate(read_jsonl(file), start=1):
+    for number, data in enumerate(read_jsonl(lines), start=1):
         identity = str(number) if isinstance(data, GroundworkError) else str(data["id"])
         try:
             if isinstance(data, GroundworkError):

@@ -18,7 +18,7 @@ from engine.commands.shared import (
     set_option,
 )
 from engine.commands.shared import workbench as open_workbench
-from engine.errors import RecordError
+from engine.errors import InputError, RecordError
 from engine.reason.methods import METHODS, method_of
 from engine.reason.on_case import means_for
 from engine.reason.options import Problem, letter
@@ -112,6 +112,8 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
     Example: python -m engine steps questions.jsonl --corpus science-primer --method raise,hyde
     """
     chosen = [method_of(name) for name in methods.split(",") if name.strip()]
+    if not chosen:
+        raise InputError(f"No method is named. Choose of: {ALL}.")
     bench = open_workbench(assignments, seed)
     collection, writer = bench.collection(corpus), writer_of(model)
     watch = progress()

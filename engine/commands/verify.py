@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Sequence
+from typing import TextIO
 
 import click
 
-from engine.commands.shared import emit, file_argument, progress, run_records
+from engine.commands.shared import Record, emit, file_argument, progress, run_records
 from engine.errors import RecordError
-from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer
-from engine.models.verifier import EMBEDDED, load_entailment
+from engine.models.verifier import EMBEDDED, entails_by, load_entailment
+from engine.progress import Watch
 from engine.types import Value
 from engine.verify.decompose import decompose
 from engine.verify.decomposer_scores import d_correct, n_c
 from engine.verify.edit import asked_edit, smallest_edit
 from engine.verify.tools import RULES, language_model
+from engine.verify.values import Edit, Ruling
 from engine.verify.verdict import ask_verdict, judge
 
 verifier_option = click.option(
@@ -49,10 +50,32 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
     gold: tuple[str, ...] = ()
 
 
-def deciders(verifier: str) -> tuple[Writer, None] | tuple[None, Entailment]:
-    """The language model that `lm:MODEL` names, or else the entailment model."""
+def rules_by(verifier: str, watch: Watch) -> Callable[[str, str], tuple[Ruling, Record]]:
+    """(claim, evidence) to the ruling of that verifier; beside a language model's its reasoning and raw reply."""
     writer = language_model(verifier)
-    return (writer, None) if writer is not None else (None, load_entailment(verifier))
+    if writer is None:
+        entailment = load_entailment(verifier)
+        return lambda claim, evidence: (judge([(claim, evidence)], entailment, watch)[0], {})
+
+    def asked(claim: str, evidence: str) -> tuple[Ruling, Record]:
+        ruling, exchange = ask_verdict(claim, evidence, claim, writer, watch)
+        return ruling, {"reasoning": ruling.reasoning, "raw": exchange.reply}
+
+    return asked
+
+
+def edits_by(verifier: str, watch: Watch) -> Callable[[str, str], Edit | None]:
+    """(claim, evidence) to the edit that this verifier judges or, as a language model, writes; None where none is."""
+    writer = language_model(verifier)
+    if writer is None:
+        entailment = load_entailment(verifier)
+        return lambda claim, evidence: smallest_edit(claim, evidence, entailment, watch=watch)
+
+    def asked(claim: str, evidence: str) -> Edit | None:
+        ruling, _ = ask_verdict(claim, evidence, claim, writer, watch)
+        return asked_edit(claim, evidence, writer, watch)[0] if ruling.verdict == "editing_required" else None
+
+    return asked
 
 
 @click.command()
@@ -63,15 +86,10 @@ def check(file: TextIO, verifier: str) -> None:
 
     Example: python -m engine check claims.jsonl
     """
-    (writer, entailment), watch = deciders(verifier), progress()
+    ruled = rules_by(verifier, progress())
 
-    def work(record: ClaimRecord) -> list[dict[str, Any]]:
-        pair = (record.checked().claim, record.evidence)
-        if writer is not None:
-            ruling, exchange = ask_verdict(*pair, pair[0], writer, watch)
-            extra = {"reasoning": ruling.reasoning, "raw": exchange.reply}
-        elif entailment is not None:
-            ruling, extra = judge([pair], entailment, watch)[0], {}
+    def work(record: ClaimRecord) -> list[Record]:
+        ruling, extra = ruled(record.checked().claim, record.evidence)
         line = {"id": record.id, "verdict": ruling.verdict, "scores": ruling.scores, "verifier": ruling.by}
         return [{**line, "note": ruling.note, **extra}]
 
@@ -93,7 +111,7 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
     watch = progress()
     scored: list[tuple[list[str], tuple[str, ...]]] = []
 
-    def work(record: TextRecord) -> list[dict[str, Any]]:
+    def work(record: TextRecord) -> list[Record]:
         found = decompose(record.text, writer, watch)
         clauses = [
             {"start": c.start, "end": c.end, "text": c.text, "facts": [fact.text for fact in c.facts]}
@@ -106,11 +124,10 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
     run_records(file, TextRecord, work, lambda: emit(_scores(scored)) if scored else None)
 
 
-def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]]) -> dict[str, Any]:
+def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]]) -> Record:
     """n_c and the mean d_correct of (facts, gold facts) pairs, as a summary."""
     verifier = load_entailment(EMBEDDED)
-    entails = lambda pairs: [float(score) for score in verifier.entailment(pairs)]  # noqa: E731
-    correct = [d_correct(mine, gold, entails) for mine, gold in scored]
+    correct = [d_correct(mine, gold, entails_by(verifier)) for mine, gold in scored]
     counted = n_c([mine for mine, _ in scored], [gold for _, gold in scored])
     return {
         "summary": {"n_c": counted, "d_correct": sum(correct) / len(correct), "n": len(scored), "by": verifier.name}
@@ -125,15 +142,10 @@ def edit(file: TextIO, verifier: str) -> None:
 
     Example: python -m engine edit claims.jsonl
     """
-    (writer, entailment), watch = deciders(verifier), progress()
+    edited = edits_by(verifier, progress())
 
-    def work(record: ClaimRecord) -> list[dict[str, Any]]:
-        pair = (record.checked().claim, record.evidence)
-        if writer is not None:
-            ruling = ask_verdict(*pair, pair[0], writer, watch)[0]
-            found = asked_edit(*pair, writer, watch)[0] if ruling.verdict == "editing_required" else None
-        elif entailment is not None:
-            found = smallest_edit(*pair, entailment, watch=watch)
+    def work(record: ClaimRecord) -> list[Record]:
+        found = edited(record.checked().claim, record.evidence)
         changed = [[c.start, c.end, c.old, c.new] for c in found.changes] if found else []
         line = {"id": record.id, "edited": found.after if found else record.claim, "changed": changed}
         return [{**line, "why": found.why if found else "", "made_by": found.made_by if found else ""}]

@@ -71,12 +71,14 @@ def delete_served(address: str, folder: Path) -> None:
 
 
 def _server_client(address: str) -> ClientAPI:
-    """A client of the server, with a time-out (its own default is to wait for ever)."""
+    """A client of the server, with a time-out (its own default is to wait for ever); `ValueError` for no address."""
     import chromadb
 
     parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it is no address: write http://HOST:PORT")
     client = chromadb.HttpClient(
-        host=parts.hostname or "127.0.0.1", port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
+        host=parts.hostname, port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
     )
     session = getattr(getattr(client, "_server", None), "_session", None)
     if session is not None:

@@ -24,6 +24,7 @@ from engine.corpus.chunking import passages
 from engine.corpus.formats.jsonl import Fields
 from engine.corpus.names import agree, check_name, corpora_folder
 from engine.corpus.names import list_corpora as list_corpora
+from engine.corpus.names import unreadable_corpora as unreadable_corpora
 from engine.corpus.pending import drop_pending, embed_resumably
 from engine.corpus.sources import read_files
 from engine.corpus.store import Manifest, Snapshot
@@ -49,12 +50,21 @@ class IngestReport(Value, frozen=True):
 
 
 def remove(name: str) -> None:
-    """Delete a collection with everything in it; raise `CorpusNotFound` or `CorpusLocked`."""
-    collection = Collection.open(name)
+    """Delete a collection with everything in it, a damaged one too; raise `CorpusNotFound` or `CorpusLocked`."""
+    folder = corpora_folder() / check_name(name)
+    if not (folder / store.MANIFEST).exists():
+        raise _not_found(name)
+    collection = Collection(name, folder, None)
     with collection.writing():
         index.forget(collection.folder)
         (collection.folder / store.MANIFEST).unlink()
     shutil.rmtree(collection.folder, ignore_errors=True)
+
+
+def _not_found(name: str) -> CorpusNotFound:
+    """The error for a name that no collection has, with those there are."""
+    known = ", ".join(m.name for m in list_corpora()) or "none yet"
+    return CorpusNotFound(f"There is no collection {name!r}. There are: {known}.")
 
 
 def embedding_text(passage: Passage) -> str:
@@ -80,8 +90,7 @@ class Collection:
         folder = corpora_folder() / check_name(name)
         manifest = store.read_manifest(folder)
         if manifest is None:
-            known = ", ".join(m.name for m in list_corpora()) or "none yet"
-            raise CorpusNotFound(f"There is no collection {name!r}. There are: {known}.")
+            raise _not_found(name)
         agree(manifest, embedder, chunking)
         return cls(name, folder, embedder, manifest.chunking)
 

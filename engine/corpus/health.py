@@ -24,10 +24,10 @@ class Health(Value, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def health(name: str, watch: Watch | None = None, with_index: bool = False) -> Health:
+def health(name: str, watch: Watch | None = None) -> Health:
     """Check a collection and mend what can be mended; raise `CorpusNotFound` if there is none of that name.
 
-    The index is checked where one exists or `with_index` asks for it.
+    The index is checked where one exists.
     """
     collection = Collection.open(name)
     manifest = collection.manifest
@@ -37,15 +37,15 @@ def health(name: str, watch: Watch | None = None, with_index: bool = False) -> H
             state="damaged",
             notes=("The stored documents are damaged. Remove the collection and ingest its files again.",),
         )
-    notes: list[str] = []
+    mended: list[str] = []
     try:
         if wrong:
-            notes.append(_mend(collection, manifest, wrong, watch or Watch()))
+            mended.append(_mend(collection, manifest, wrong, watch or Watch()))
         snapshot = collection.snapshot()
-        notes.extend(_inconsistencies(snapshot))
     except CorpusError as error:
-        return Health(state="damaged", notes=(*notes, str(error)))
-    return _with_index(collection, snapshot, notes, watch, with_index)
+        return Health(state="damaged", notes=(*mended, str(error)))
+    found = _inconsistencies(snapshot)
+    return _with_index(collection, snapshot, [*mended, *found], bool(found), watch)
 
 
 def _mend(collection: Collection, manifest: Manifest, wrong: list[str], watch: Watch) -> str:
@@ -68,11 +68,10 @@ def _inconsistencies(snapshot: Snapshot) -> list[str]:
 
 
 def _with_index(
-    collection: Collection, snapshot: Snapshot, notes: list[str], watch: Watch | None, wanted: bool
+    collection: Collection, snapshot: Snapshot, notes: list[str], damaged: bool, watch: Watch | None
 ) -> Health:
-    """The verdict with what the index check says."""
-    damaged = bool(notes) and not notes[0].endswith("made again from the stored documents.")
-    if snapshot.passages and (wanted or index.exists(collection.folder)):
+    """The verdict on what was noted, with what the index check says; `damaged`: some of it could not be mended."""
+    if snapshot.passages and index.exists(collection.folder):
         was_open = index.is_open(collection.folder)
         try:
             notes.extend(filter(None, [index.open_index(collection.folder, snapshot, watch).repaired]))

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from engine.corpus import chroma
 from engine.corpus.store import Snapshot, storage
 from engine.errors import Cancelled, CorpusLocked, ServerError, StorageError
+from engine.files import replace_file
 from engine.models.protocols import Floats
 from engine.progress import Watch
 from engine.value import decoded
@@ -80,9 +81,9 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
     known = _OPEN.get(folder)
     if known is not None and known.held == held:
         return known
-    if not build and not os.environ.get(SERVER) and _state(folder).get("held") != held:
-        raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
     server = os.environ.get(SERVER, "")
+    if not build and not server and _state(folder).get("held") != held:
+        raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
     opened = (_on_server if server else _embedded)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened
@@ -233,7 +234,5 @@ def _current_place(folder: Path) -> Path | None:
 
 def _write_state(folder: Path, place: Path, held: str) -> None:
     """Say, last of all, which folder holds what."""
-    new = folder / f"{_STATE}.new"
     with storage("the search index"):
-        new.write_bytes(msgspec.json.encode({"folder": place.name, "held": held}))
-        new.replace(folder / _STATE)
+        replace_file(folder / _STATE, msgspec.json.encode({"folder": place.name, "held": held}))

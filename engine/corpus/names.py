@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from engine.corpus import store
@@ -30,17 +31,26 @@ def check_name(name: str) -> str:
 
 
 def list_corpora() -> list[Manifest]:
-    """The manifests of all collections, by name; a damaged one is left out here and said by `health`."""
-    if not corpora_folder().is_dir():
-        return []
-    found: list[Manifest] = []
-    for folder in sorted(corpora_folder().iterdir()):
+    """The manifests of all collections, by name; one whose manifest cannot be read stands in `unreadable_corpora`."""
+    return [manifest for _, manifest in _found() if isinstance(manifest, Manifest)]
+
+
+def unreadable_corpora() -> dict[str, str]:
+    """What is wrong with each collection whose manifest cannot be read, and the way out, by name; `remove` takes it."""
+    return {name: str(error) for name, error in _found() if isinstance(error, CorpusError)}
+
+
+def _found() -> Iterator[tuple[str, Manifest | CorpusError]]:
+    """Every collection's name with its manifest, or with why there is none to be had."""
+    folder = corpora_folder()
+    for place in sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else ():
         try:
-            manifest = store.read_manifest(folder)
-        except CorpusError:
-            continue
-        found.extend([manifest] if manifest else [])
-    return found
+            manifest = store.read_manifest(place)
+        except CorpusError as error:
+            yield place.name, error
+        else:
+            if manifest is not None:
+                yield manifest.name, manifest
 
 
 def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | None) -> None:

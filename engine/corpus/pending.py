@@ -8,8 +8,8 @@ a vector belongs to a text and an embedder, not to a passage. A finished ingest 
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
-import os
 import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.corpus.store import storage
+from engine.files import replace_file
 from engine.models.protocols import Embedder, Floats
 from engine.progress import Watch
 
@@ -72,14 +73,11 @@ def _write_piece(folder: Path, keys: Sequence[str], vectors: Floats) -> None:
     """Keep one piece, whole or not at all."""
     place = folder / "pending"
     name = hashlib.sha256("".join(keys).encode()).hexdigest()[:24]
+    piece = io.BytesIO()
+    np.savez(piece, keys=np.array(keys), vectors=vectors)
     with storage("vectors already embedded"):
         place.mkdir(exist_ok=True)
-        new = place / f"{name}.new"
-        with new.open("wb") as file:
-            np.savez(file, keys=np.array(keys), vectors=vectors)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(place / f"{name}.npz")
+        replace_file(place / f"{name}.npz", piece.getvalue())
 
 
 def _read_pending(folder: Path, dimensions: int) -> dict[str, Floats]:

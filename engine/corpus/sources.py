@@ -1,7 +1,7 @@
 """What a user hands over, file by file: single files, folders, zip and tar archives.
 
-Nothing is unpacked to the disk. A name that points out of its archive or folder, a link, a member that unpacks to too
-much, an archive in an archive: each is skipped with its reason and the rest goes on.
+Nothing is unpacked to the disk. A name that points out of its archive, a member that unpacks to too much, an archive in
+an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 
 from engine.errors import CorpusError, StorageError
+from engine.files import replace_file
 from engine.models.protocols import Floats
 from engine.settings import Chunking
 from engine.types import Document, Passage, Value
@@ -143,13 +144,7 @@ def write_generation(folder: Path, snapshot: Snapshot) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replace the manifest atomically."""
-    new = folder / f"{MANIFEST}.new"
-    with new.open("wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(folder / MANIFEST)
-    _sync_folder(folder)
+    replace_file(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 
 
 def drop_old_generations(folder: Path, current: int, keep: int = 1) -> None:
@@ -225,14 +220,3 @@ def _digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force a folder's entries to the disk where the system offers that."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -29,6 +29,7 @@ from engine.types import Value
 from engine.value import converted
 
 CONFIGS = Path(__file__).with_name("configs")
+NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch")  # fields of a config
 
 
 class Limit(Value, frozen=True):
@@ -93,16 +94,21 @@ class Config(Value, frozen=True):
         try:
             return converted(data, Settings)
         except msgspec.ValidationError as error:
-            raise InputError(f"A value under [settings] is of the wrong kind: {error}.") from error
+            raise InputError(f"A value under [settings] is of the wrong kind or out of its range: {error}.") from error
 
 
 def read_config(path: Path) -> Config:
     """The config of a TOML file, or of a preset that is named; raise `InputError` saying what does not fit."""
+    return parse_config(config_text(path), path.name)
+
+
+def config_text(path: Path) -> str:
+    """The text of a TOML file, or of a preset that is named; raise `InputError` where it cannot be read."""
     try:
-        text = found(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"The config {path} cannot be read ({error.strerror}). Give a TOML file.") from error
-    return parse_config(text, path.name)
+        return found(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"The config {path} cannot be read ({reason}). Give a TOML file.") from error
 
 
 def parse_config(text: str, name: str = "the config") -> Config:
@@ -138,7 +144,7 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
     return tuple(
         f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
         for name in {**ours, **theirs}
-        if ours.get(name) != theirs.get(name) and not name.startswith(("budget", "concurrency", "batch"))
+        if ours.get(name) != theirs.get(name) and name.partition(".")[0] not in NO_RESULT_HANGS_ON
     )
 
 

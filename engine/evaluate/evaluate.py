@@ -10,7 +10,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from engine.errors import InputError
-from engine.evaluate.config import CONFIGS, Config, departures, parse_config, read_config
+from engine.evaluate.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.evaluate.journal import Journal, write_whole
 from engine.evaluate.plan import Plan, estimate, plan, prepare
 from engine.evaluate.pools import Pool, Threads
@@ -123,8 +123,9 @@ def _pool(run: Run, workers: int, on: Where, tools: Tools | None) -> Pool:
 def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     """Write what the run is of, or see that it is the same one."""
     path = folder / "run.json"
-    neutral = Config(study="", data="")  # what no result hangs on may be changed before a run goes on
-    same = msgspec.structs.replace(planned.config, budget=neutral.budget, batch=neutral.batch)
+    neutral = Config(study="", data="")  # these may be changed before a run goes on
+    changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
+    same = msgspec.structs.replace(planned.config, **changes)
     config = sha256(msgspec.json.encode(same).decode())
     if path.exists():
         known = decoded(path.read_bytes(), Manifest)

@@ -14,6 +14,7 @@ import msgspec
 
 from engine.errors import InputError, StorageError
 from engine.evaluate.values import Row
+from engine.files import replace_file
 from engine.value import decoded
 
 
@@ -61,14 +62,9 @@ class Journal:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in place whole: a reader finds the old one or the new one; raise `StorageError`."""
-    draft = path.with_name(f"{path.name}.part")
+    """Put a file of a run's folder in place whole (`replace_file`); raise `StorageError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        replace_file(path, data)
     except OSError as error:
         raise StorageError(f"{path} cannot be written ({error.strerror}). Make room and resume.") from error

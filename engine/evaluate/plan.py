@@ -16,10 +16,9 @@ from engine.evaluate.studies import study_of
 from engine.evaluate.study import Study
 from engine.evaluate.tools import Tools
 from engine.evaluate.values import Estimate, Unit
-from engine.home import ASSETS
 from engine.progress import Watch
+from engine.samples import SAMPLES
 from engine.types import sha256
-from engine.worlds import WORLDS, files
 
 T = TypeVar("T")
 SAMPLED = 3  # examples whose cost is worked out; the others are taken to cost their mean
@@ -105,9 +104,10 @@ def prepare(planned: Plan, watch: Watch) -> None:
     if "a corpus" not in planned.study.needs:
         return
     there = {corpus.name for corpus in list_corpora() if corpus.documents}
-    for name in dict.fromkeys(example.corpus for example in planned.examples.values()):
-        if name in WORLDS and name not in there:
-            Collection.create(name).ingest(files(ASSETS / "corpora" / name.replace("-", "_")), watch)
+    wanted = {example.corpus for example in planned.examples.values()}
+    for sample in SAMPLES:
+        if sample.name in wanted - there:
+            Collection.create(sample.name).ingest(sample.documents, watch)
 
 
 def estimate(planned: Plan, tools: Tools, units: Sequence[Unit]) -> Estimate:

@@ -76,7 +76,7 @@ class Tools:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The cross-encoder."""
+        """The re-ranker of chunk sets: the best sentence's similarity."""
         return load_reranker()
 
     @cached_property

@@ -85,7 +85,7 @@ def _opens_sentence(text: str, start: int) -> bool:
 
 
 def _value(raw: str, after: str) -> float | None:
-    if raw[0].isdigit():
+    if raw[0].isdecimal():  # a superscript is a digit to Python, and no number to float
         return float(raw.replace(",", "")) * _SCALES.get(after, 1.0)
     value = NUMBER_WORDS.get(raw.lower())
     return None if value is None else value * _SCALES.get(after, 1.0)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import threading
 import zlib
 from collections.abc import Sequence
@@ -21,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelNotFound
+from engine.errors import ModelNotFound, first_line
+from engine.hosts import is_offline
 from engine.models.lock import LOADING
 from engine.models.protocols import Embedder, Floats
 from engine.progress import Watch
@@ -153,14 +153,12 @@ def fast_bfloat16() -> bool:
 
 def _not_loaded(name: str, error: Exception) -> str:
     """What happened and what to do, for a model that did not load."""
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     way_out = (
         "Downloads are switched off (HF_HUB_OFFLINE): give a folder, or switch them on."
-        if offline
+        if is_offline()
         else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
     )
-    return f"The embedder {name} cannot be loaded ({reason}). {way_out}"
+    return f"The embedder {name} cannot be loaded ({first_line(error)}). {way_out}"
 
 
 def packaged_weights() -> Path:

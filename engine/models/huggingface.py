@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from engine.models.batched import GPU_ROWS, Asked, Tokens, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
 from engine.models.fit import check_each_fits, check_fits
-from engine.models.hooks import count_forwards
 from engine.models.loading import load_parts, revision_of
-from engine.models.memory import memory_estimate
 from engine.models.offsets import close_gaps, spans_of_ids, stable_text
 from engine.models.prefix_reuse import score_from_prefix, worth_reusing
 from engine.models.protocols import Can, TokenPrompt
@@ -31,8 +29,6 @@ from engine.models.segments import prefixless
 from engine.progress import Watch
 from engine.settings import Decoding
 from engine.types import Answer, Prompt, Token, sha256
-
-__all__ = ["HuggingFaceModel", "count_forwards", "memory_estimate"]
 
 
 class HuggingFaceModel:

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from engine.errors import ModelError, ModelNotFound
+from engine.errors import ModelError, ModelNotFound, first_line
+from engine.hosts import is_offline
 from engine.models.lock import LOADING
 from engine.models.memory import BYTES, MemoryEstimate, free_memory, memory_estimate
 
@@ -23,7 +24,7 @@ INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}
 def load_parts(
     name: str | Path, *, dtype: str = "auto", device: str = "auto", safetensors_only: bool = True
 ) -> tuple[Any, Any]:
-    """(module, tokenizer) ready for scoring: on its device, in eval mode, parameters without gradients.
+    """(module, tokenizer), the module on its device.
 
     Raises `ModelNotFound` where files are missing or of another kind, `ModelError` where they cannot be used.
     """
@@ -40,8 +41,7 @@ def load_parts(
             module = _load_module(source, dtype, device, safetensors_only, offline)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _explain(source, error, offline) from error
-    module.requires_grad_(False)
-    return module.eval(), tokenizer
+    return module, tokenizer
 
 
 def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, offline: bool) -> Any:
@@ -88,11 +88,6 @@ def check_memory(source: str, config: Any, dtype: str, device: str) -> None:
         )
 
 
-def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-
-
 def pick_device(device: str) -> str:
     """ "auto" is CUDA, then MPS, then the CPU; anything else is taken as it is and checked."""
     if device == "auto":
@@ -136,15 +131,14 @@ def quantization(dtype: str) -> Any:
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
     """What went wrong in loading, with the way out."""
     folder = Path(source)
-    if folder.is_dir() and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
+    if os.path.isdir(source) and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
         return ModelNotFound(
             f"{source} holds pickled weights only, which can run code when opened. Convert them to safetensors."
         )
     if "trust_remote_code" in str(error):
         return ModelError(f"{source} wants to run code of its own, which is never done. Choose another model.")
     out = "Unset HF_HUB_OFFLINE to download it, or give a folder." if offline else "Check the name or give a folder."
-    detail = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-    return ModelNotFound(f"The model {source} cannot be loaded ({detail}). {out}")
+    return ModelNotFound(f"The model {source} cannot be loaded ({first_line(error)[:200]}). {out}")
 
 
 def revision_of(module: Any) -> str:

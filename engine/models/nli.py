@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import CannotDo, ModelError, ModelNotFound
+from engine.errors import CannotDo, ModelError, ModelNotFound, first_line
 from engine.models.lock import LOADING
 from engine.models.protocols import Entailment, Floats
+from engine.models.verdicts import CLASSES
 from engine.models.windowed import Classify, WindowedVerifier
 
 _NAMES = {
@@ -24,7 +25,6 @@ _NAMES = {
     "editing_required": r"contradict|refut|false|disagree|^no$",
     "irrelevant": r"neutral|not.?enough|nei|unrelated|irrelevant|unverif|no[nt].?entail|unsupport|inconsistent",
 }
-_CLASSES = ("supportive", "editing_required", "irrelevant")
 
 
 def label_order(id2label: Mapping[int, str]) -> list[int]:
@@ -48,9 +48,9 @@ def label_order(id2label: Mapping[int, str]) -> list[int]:
 def _class_of(label: str) -> int | None:
     """The class that a label's name means; the negated forms first, since they contain the plain ones."""
     name = label.strip().lower().replace("_", " ")
-    for wanted in ("irrelevant", "editing_required", "supportive"):
+    for wanted in reversed(CLASSES):
         if re.search(_NAMES[wanted], name):
-            return _CLASSES.index(wanted)
+            return CLASSES.index(wanted)
     return None
 
 
@@ -126,9 +126,8 @@ def load_nli(name: str) -> Entailment:
             model = kind.from_pretrained(name, trust_remote_code=False, use_safetensors=True).eval()
             tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelNotFound(
-            f"The verifier {name} cannot be loaded ({reason}). "
+            f"The verifier {name} cannot be loaded ({first_line(error)}). "
             "Give a folder or hub id of an NLI model with safetensors, or use embedded."
         ) from error
     classify = true_classifier(model, tokenizer) if writes else sequence_classifier(model, tokenizer)

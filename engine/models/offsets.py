@@ -7,21 +7,22 @@ smallest span of characters that covers its bytes; neighbouring tokens may then 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 Span = tuple[int, int]
 Decode = Callable[[Sequence[int]], str]
 
 
-def common_prefix(left: str, right: str) -> int:
-    """Length of the longest common prefix.
+def common_length(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """How many characters, or ids, the two have in common from the start.
 
-    >>> common_prefix("abc", "abd")
-    2
+    >>> common_length("abc", "abd"), common_length((1, 2, 3), (1, 2, 3, 4))
+    (2, 3)
     """
-    shorter = min(len(left), len(right))
-    if left[:shorter] == right[:shorter]:
+    shorter = min(len(first), len(second))
+    if first[:shorter] == second[:shorter]:
         return shorter
-    return next(i for i in range(shorter) if left[i] != right[i])
+    return next((i for i in range(shorter) if first[i] != second[i]), shorter)
 
 
 def spans_of_ids(ids: Sequence[int], text: str, decode: Decode) -> tuple[Span, ...]:
@@ -34,7 +35,7 @@ def spans_of_ids(ids: Sequence[int], text: str, decode: Decode) -> tuple[Span, .
     done = 0
     for count in range(1, len(ids) + 1):
         so_far = decode(ids[:count])
-        whole = common_prefix(so_far, text)
+        whole = common_length(so_far, text)
         end = min(whole + (whole < len(so_far)), len(text))
         spans.append((done, max(done, end)))
         done = max(done, whole)

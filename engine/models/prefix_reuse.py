@@ -19,24 +19,13 @@ from numpy.typing import NDArray
 from engine.errors import Cancelled
 from engine.models.hooks import cancellable
 from engine.models.memory import is_out_of_memory
+from engine.models.offsets import common_length
 from engine.models.scoring import takes_logits_to_keep
 from engine.progress import Watch
 
 Floats = NDArray[np.float64]
 LEAST_TOKENS = 256  # under this length batching a few rows beats reading them one by one
 LEAST_SAVING = 0.2  # share of all tokens that must not be read again
-
-
-def common_length(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many ids the two have in common from the start.
-
-    >>> common_length((1, 2, 3), (1, 2, 4, 5))
-    2
-    """
-    for i, (a, b) in enumerate(zip(first, second, strict=False)):
-        if a != b:
-            return i
-    return min(len(first), len(second))
 
 
 def shared(rows: Sequence[Sequence[int]]) -> list[int]:

@@ -1,4 +1,4 @@
-"""What the engine asks of a model: four small protocols, each with what varies and nothing else.
+"""What the engine asks of a model: small protocols, each with what varies and nothing else.
 
 A model says what it can do in `can`; a caller that needs more raises `CannotDo` with the way out through
 `require`. All log-probabilities are natural logarithms (nats).
@@ -19,7 +19,7 @@ from engine.settings import Decoding
 from engine.types import Answer, Prompt
 
 Floats = NDArray[np.float32]
-Verdicts = Literal["supportive", "editing_required", "irrelevant"]
+VerdictClass = Literal["supportive", "editing_required", "irrelevant"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Reranker(Protocol):
 class Judged:
     """A verdict of evidence on a claim with the three class probabilities (sum 1)."""
 
-    verdict: Verdicts
+    verdict: VerdictClass
     scores: dict[str, float]
 
 

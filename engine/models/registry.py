@@ -38,7 +38,7 @@ class ModelCard(Value, frozen=True):
     note: str = ""
 
 
-def load_writer(name: str, dtype: str = "auto", device: str = "auto", threads: int | None = None) -> Writer:
+def load_writer(name: str, dtype: str = "auto", device: str = "auto") -> Writer:
     """The model of that name, loaded or taken from those that are.
 
     Raises `ModelNotFound` with the names that would work, `ModelError` where the files cannot be used.
@@ -53,7 +53,7 @@ def load_writer(name: str, dtype: str = "auto", device: str = "auto", threads: i
         with _lock:
             if key in _loaded:
                 return _loaded[key]
-        model = _load(*key, threads)
+        model = _load(*key)
         _keep(key, model)
     return model
 
@@ -72,7 +72,7 @@ def _keep(key: tuple[Any, ...], model: Writer) -> None:
             _loaded.popitem(last=False)
 
 
-def _load(name: str, dtype: str, device: str, threads: int | None) -> Writer:
+def _load(name: str, dtype: str, device: str) -> Writer:
     if name.startswith(SERVED):
         from engine.models.server import ServerModel
 
@@ -90,7 +90,7 @@ def _load(name: str, dtype: str, device: str, threads: int | None) -> Writer:
     from engine.models.huggingface import HuggingFaceModel
 
     source = LANGUAGE_MODEL if name == EMBEDDED else local_folder(name) or name
-    return HuggingFaceModel.load(source, dtype, device, threads, called=name)
+    return HuggingFaceModel.load(source, dtype, device, called=name)
 
 
 def holds_weights(folder: Path) -> bool:
@@ -100,8 +100,11 @@ def holds_weights(folder: Path) -> bool:
 
 def local_folder(name: str) -> Path | None:
     """The folder that `name` means: a path, or a folder of the data folder's `models`."""
-    candidates = (Path(name).expanduser(), home() / "models" / name)
-    return next((folder for folder in candidates if (folder / "config.json").is_file()), None)
+    try:
+        candidates = (Path(name).expanduser(), home() / "models" / name)
+        return next((folder for folder in candidates if (folder / "config.json").is_file()), None)
+    except (OSError, RuntimeError):  # too long for the disk, or the home of nobody
+        return None
 
 
 def available_models() -> tuple[ModelCard, ...]:
@@ -110,6 +113,11 @@ def available_models() -> tuple[ModelCard, ...]:
         name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; has no probabilities."
     )
     return (reader, _embedded_card(), *_folder_cards(), *_cached_cards(), *_server_cards())
+
+
+def writers() -> list[str]:
+    """Names of the models at hand that write words of their own: all of them but the quoting reader."""
+    return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
 
 
 def _embedded_card() -> ModelCard:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelNotFound
+from engine.errors import ModelNotFound, first_line
 from engine.lexical import covered, stems, word_weights
 from engine.models.lock import LOADING
 from engine.models.protocols import Embedder, Floats, Reranker
@@ -89,8 +89,7 @@ def load_reranker(name: str = DEFAULT, embedder: Embedder | None = None) -> Rera
             model = CrossEncoder(name, trust_remote_code=False, model_kwargs=safe)
         return CrossEncoderReranker(model, name)
     except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelNotFound(
-            f"The re-ranker {name} cannot be loaded ({reason}). "
+            f"The re-ranker {name} cannot be loaded ({first_line(error)}). "
             f"Give a sentence-transformers cross-encoder id or folder, or use {DEFAULT}."
         ) from error

@@ -6,13 +6,13 @@ A record belongs to name, revision and dtype, the three that a stamp carries: ot
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from engine.errors import StorageError
+from engine.files import replace_file
 from engine.home import home
 from engine.models.protocols import Writer
 from engine.models.self_test import Check, self_test
@@ -34,11 +34,9 @@ def checks_of(model: Writer) -> tuple[Check, ...]:
 def remember(model: Writer, checks: tuple[Check, ...]) -> None:
     """Keep a test, in place of an older one of the same model; `StorageError` where it cannot be written."""
     path = _path(*identity(model))
-    draft = path.with_suffix(f".{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps([check.to_dict() for check in checks], indent=1), encoding="utf-8")
-        draft.replace(path)
+        replace_file(path, json.dumps([check.to_dict() for check in checks], indent=1).encode())
     except OSError as error:
         raise StorageError(f"The self-test cannot be kept in {path.parent} ({error.strerror}). Free space.") from error
 

@@ -163,9 +163,14 @@ class ServerModel:
 
 def checked_address(address: str) -> str:
     """A base URL without a trailing slash; refused where it carries a password, since it is kept in cases."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ModelNotFound(f"{address!r} is no address of a server. Write it like http://127.0.0.1:8000/v1.")
+    wrong = ModelNotFound(f"{address!r} is no address of a server. Write it like http://127.0.0.1:8000/v1.")
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError as error:  # a port that is no number, a bracket that does not close
+        raise wrong from error
+    if not usable:
+        raise wrong
     if parts.username or parts.password or parts.query:
         raise ModelNotFound("The address of a server must not hold a key. Put the key into OPENAI_API_KEY.")
     return address.rstrip("/")

@@ -7,18 +7,17 @@ irrelevant. Every probability is a verifier's opinion: `verdict_note` gives the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
 
-from engine.models.protocols import Floats, Judged, Verdicts
+from engine.models.protocols import Floats, Judged, VerdictClass
 from engine.text import sentences
 from engine.types import Value
 
-CLASSES: tuple[Verdicts, ...] = get_args(Verdicts)
+CLASSES: tuple[VerdictClass, ...] = get_args(VerdictClass)
 UNSURE = 0.6  # a top probability under it is shown as "unsure"; METHODS section 0
 WINDOW_WORDS = 80
 _LONG_SENTENCE = 110  # words over which a sentence is cut: about what the network reads
@@ -35,7 +34,7 @@ class Threshold(Value, frozen=True):
 class Precision(Value, frozen=True):
     """Of `called` pairs of the set `measured_on` that were called `verdict`, the share that is."""
 
-    verdict: Verdicts
+    verdict: VerdictClass
     measured_on: str
     share: float
     called: int
@@ -90,7 +89,7 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip([start, *cuts], [*cuts, end], strict=True) if text[a:b].strip()]
 
 
-def decide(supportive: float, editing: float, count: int, thresholds: Sequence[Threshold] = EVEN) -> Verdicts:
+def decide(supportive: float, editing: float, count: int, thresholds: Sequence[Threshold] = EVEN) -> VerdictClass:
     """The verdict for the two maxima over `count` windows; where both reach, the one further above its threshold.
 
     >>> decide(0.7, 0.2, 1), decide(0.4, 0.3, 1)
@@ -98,7 +97,7 @@ def decide(supportive: float, editing: float, count: int, thresholds: Sequence[T
     """
     limit = next((t for t in thresholds if count <= t.windows), thresholds[-1])
     ratios = {"supportive": supportive / limit.supportive, "editing_required": editing / limit.editing_required}
-    best: Verdicts = "supportive" if ratios["supportive"] >= ratios["editing_required"] else "editing_required"
+    best: VerdictClass = "supportive" if ratios["supportive"] >= ratios["editing_required"] else "editing_required"
     return best if ratios[best] >= 1.0 else "irrelevant"
 
 
@@ -136,7 +135,7 @@ def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()
     >>> verdict_note(Judged("supportive", {"supportive": 0.5, "editing_required": 0.2, "irrelevant": 0.3}), "V")
     'supportive by V, not measured; unsure'
     """
-    known = [p for p in precisions if p.verdict == judged.verdict and not math.isnan(p.share)]
+    known = [p for p in precisions if p.verdict == judged.verdict]
     called = judged.verdict.replace("_", " ")
     measured = "; ".join(f"{p.share:.0%} ({p.measured_on}, n = {p.called})" for p in known)
     right = f"right on {measured} of what it calls {called}" if known else "not measured"

@@ -20,6 +20,7 @@ import numpy as np
 from engine.errors import ModelNotFound
 from engine.home import ASSETS
 from engine.home import EMBEDDED as EMBEDDED
+from engine.metrics import Entails
 from engine.models.alignment import clean
 from engine.models.embedder import fast_bfloat16
 from engine.models.protocols import Entailment, Floats, Judged
@@ -97,6 +98,11 @@ def load_embedded(folder: Path = FOLDER) -> EmbeddedVerifier:
             "or train it again: python -m engine.train.verifier --data DIR --minutes 90."
         ) from error
     return EmbeddedVerifier(network, tokenizer, calibration)
+
+
+def entails_by(verifier: Entailment) -> Entails:
+    """The verifier as the formulas ask it: (claim, evidence) pairs to probabilities in [0, 1]."""
+    return lambda pairs: [float(score) for score in verifier.entailment(pairs)]
 
 
 @cache

@@ -8,7 +8,6 @@ would lose 94% of its gold passages. A calibration on labelled pairs of a corpus
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import numpy as np
 from engine.corpus.collection import Collection, embedding_text
 from engine.corpus.store import Snapshot, storage
 from engine.errors import RecordError
+from engine.files import replace_file
 from engine.home import home
 from engine.models.protocols import Embedder
 from engine.progress import Watch
@@ -145,9 +145,7 @@ def keep(threshold: Threshold) -> None:
     """Make it the embedder's T from now on; the file is replaced whole."""
     known = {**calibrations(), threshold.embedder: threshold}
     with storage("the thresholds"):
-        draft = _file().with_suffix(".part")
-        draft.write_bytes(msgspec.json.encode(known))
-        os.replace(draft, _file())
+        replace_file(_file(), msgspec.json.encode(known))
 
 
 def _file() -> Path:

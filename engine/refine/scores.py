@@ -40,6 +40,21 @@ class Scores(Value, frozen=True):
     missing: dict[str, str] = {}
 
 
+MEASURES: tuple[tuple[str, str, bool | None], ...] = (
+    ("citation_precision", "Citation precision", True),
+    ("citation_recall", "Citation recall (ALCE)", True),
+    ("alce_precision", "Citation precision (ALCE)", True),
+    ("distractor_share", "Citations of passages marked not relevant", False),
+    ("rfcp", "RFCP: entailed and relevant", True),
+    ("s3", "S3 of this answer", True),
+    ("unsupported", "Content words in no passage", False),
+    ("words", "Words", None),
+    ("citations", "Citations", None),
+)
+"""What page and report show of a case: field, name, and whether more is better (None: neither). STR-EM is not among
+them: it takes gold answers, which data sets have and cases do not."""
+
+
 def remembered(entails: Entails) -> Entails:
     """`entails` that judges no pair twice: the citation scores ask for the same pairs."""
     known: dict[tuple[str, str], float] = {}

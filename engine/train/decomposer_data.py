@@ -48,13 +48,22 @@ def read_triples(path: Path) -> list[tuple[str, str, str]]:
     """The triples of a JSONL file; raise `InputError` naming the first line that is none."""
     found = []
     with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(filter(str.strip, file), start=1):
-            data = json.loads(line)
-            parts = [data.get(k) for k in ("subject", "relation", "object")] if isinstance(data, dict) else data
-            if not isinstance(parts, list) or len(parts) != 3 or not all(isinstance(part, str) for part in parts):
-                raise InputError(f'Line {number} of {path} is no triple. Write ["subject", "relation", "object"].')
-            found.append((parts[0], parts[1], parts[2]))
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                parts = _parts(line)
+                if not isinstance(parts, list) or len(parts) != 3 or not all(isinstance(part, str) for part in parts):
+                    raise InputError(f'Line {number} of {path} is no triple. Write ["subject", "relation", "object"].')
+                found.append((parts[0], parts[1], parts[2]))
     return found
+
+
+def _parts(line: str) -> Any:
+    """What a line holds in the place of a triple; None where it is no JSON."""
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return None
+    return [data.get(name) for name in ("subject", "relation", "object")] if isinstance(data, dict) else data
 
 
 def sample(triples: Sequence[Triple], rng: random.Random) -> Row:

@@ -45,4 +45,5 @@ def distractor_job(level: Level, rng: random.Random) -> list[Piece]:
     return answering_sample(replace(example, asked=(taken,)), part="real")
 
 
+# Twice: of all the jobs it is drawn twice as often as one that stands once.
 DISTRACTOR_JOBS: tuple[Job, ...] = (distractor_job, distractor_job)

@@ -151,4 +151,5 @@ def expand_job(level: Level, rng: random.Random) -> list[Piece]:
     return job_sample(fill("expand", fact=stated.statement), phrases)
 
 
+# What stands twice is drawn twice as often.
 FACT_JOBS: tuple[Job, ...] = (clauses_job, facts_job, verdict_job, verdict_job, edit_job, edit_job, expand_job)

@@ -3,9 +3,9 @@
     python -m engine.train.language_model --minutes 90 --data DIR          # from nothing
     python -m engine.train.language_model --minutes 90 --from FOLDER       # goes on with a fresh optimiser
 
-Optimisers: Muon for the matrices, AdamW for the rest. Curriculum:
-one more step (jobs.LEVELS) whenever the moving answer loss falls under `threshold`. Left out: warm restarts of the
-optimiser state, several devices.
+Optimisers: Muon for the matrices, AdamW for the rest. Curriculum: one more step (jobs.LEVELS) whenever the moving
+losses of answers and of citations are under their thresholds. Left out: warm restarts of the optimiser state, several
+devices.
 """
 
 from __future__ import annotations

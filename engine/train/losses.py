@@ -21,10 +21,9 @@ HEAD_LAYERS = ((2, False), (4, False), (4, True), (6, True))  # layer's output, 
 
 
 def training_heads(model: Lfm2ForCausalLM) -> torch.nn.ModuleList:
-    """Linear heads that name a token's source passage from a layer's output; used in training and thrown away.
+    """Linear heads that name a token's source passage from a layer's output.
 
-    Citing takes two hops: a passage's tokens must know its number before an answer's tokens can fetch it. Without a
-    target for the first hop, 7 million tokens left citations at chance.
+    Without a target for the first hop, 7 million tokens left citations at chance.
     """
     return torch.nn.ModuleList([torch.nn.Linear(model.config.hidden_size, SOURCES) for _ in range(len(HEAD_LAYERS))])
 

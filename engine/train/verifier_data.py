@@ -16,11 +16,11 @@ from typing import Any
 
 from engine.errors import FileError
 from engine.models.alignment import clean, stem
+from engine.models.verdicts import CLASSES
 from engine.text import sentences
 from engine.train import verifier_edits as edits
 from engine.train.verifier_questions import claims_from_questions
 
-LABELS = ("supportive", "editing_required", "irrelevant")
 SUPPORTIVE, EDITING, IRRELEVANT = range(3)
 Pair = tuple[str, str, int]
 
@@ -54,7 +54,7 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _label(record: dict[str, Any]) -> int:
-    return LABELS.index(record["label"])
+    return CLASSES.index(record["label"])
 
 
 def held_out_page(page: str) -> bool:

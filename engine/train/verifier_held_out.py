@@ -71,7 +71,7 @@ class HeldOut:
 
 
 def held_out_sets(folder: Path) -> list[HeldOut]:
-    """The four held-out sets, each in two halves that share no page (VitaminC, FoolMeTwice) or claim (the others)."""
+    """The four held-out sets, each in two halves that share no page (VitaminC) or no claim (the others)."""
     pages = [r["page"] for r in read(folder, "vitaminc/dev.jsonl")]
     sets = [
         ("VitaminC dev", vitaminc(folder, "dev"), pages),

@@ -82,11 +82,12 @@ class Example:
 
 @dataclass(frozen=True)
 class Difficulty:
-    """How hard the worlds are; every field grows during training.
+    """How hard the worlds are.
 
     `syllables`: of a name; `sentences`: most of a passage; `alike`: share of passages that speak of another
     subject by the same relations; `gaps`: share of prompts whose citation numbers are not 1..n; `highest`: the
-    largest citation number.
+    largest citation number; `pronouns`: share of a passage's later facts that say "It"; `filler`: chance of a sentence
+    that says nothing, after each fact; `unanswerable`: share of questions that the passages do not answer.
     """
 
     syllables: int = 2

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from engine.text import sentences
 from engine.verify.gaps import missing
+from engine.verify.rivals import in_other_order
 from engine.verify.shared_words import stems
 from engine.verify.values import Evidence
 
@@ -88,6 +89,11 @@ def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
     return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
 
 
+def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
+    """The lacking numbers whose digits stand here in another order."""
+    return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
+
+
 def _anchor(
     fact: str,
     place: int,
@@ -104,7 +110,9 @@ def _anchor(
 
     def share(span: tuple[int, int], of: dict[str, float], whole: float) -> float:
         here = stems(one.text[slice(*span)]) | title
-        return sum(weight for word, weight in of.items() if word in here) / whole if whole else 0.0
+        held = sum(weight for word, weight in of.items() if word in here)
+        known = sum(weights[word] for word in _miscopied(gone, here))  # counts like a word that is there
+        return (held + known) / (whole + (1 - GONE) * known) if whole else 0.0
 
     spans = sentences(one.text) or [(0, len(one.text))]
     best = max(spans, key=lambda span: share(span, asked, total))

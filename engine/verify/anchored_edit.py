@@ -21,7 +21,7 @@ from engine.verify.differences import Replacement, apply, replacements
 from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.verify.event_order import against, restated
 from engine.verify.gaps import missing
-from engine.verify.grounds import LEAST, grounds, in_other_order
+from engine.verify.grounds import LEAST, grounds, miscopied
 from engine.verify.pinned import pinned
 from engine.verify.quantities import dates, quantities
 from engine.verify.shared_words import stems
@@ -158,7 +158,7 @@ def _worth(judged: Judged) -> float:
 
 
 def _known(fact: str, change: Replacement, sentence: str, others: Others) -> bool:
-    return pinned(fact, change, sentence) or in_other_order(fact, change, others)
+    return pinned(fact, change, sentence) or miscopied(fact, change, others)
 
 
 def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:

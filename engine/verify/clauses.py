@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from engine.answer.citations import cited_sentences
-from engine.verify.tagging import Token, finite, tokens
+from engine.verify.tagging import tokens
+from engine.verify.token import Token, finite
 
 Span = tuple[int, int]
 MARKER = re.compile(r"\[\s*(?:cite_)?\d{1,4}(?:\s*(?:[,;]\s*)?(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE)

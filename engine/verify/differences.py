@@ -17,6 +17,7 @@ from engine.text import STOP_WORDS, sentences
 from engine.verify.names import NEGATIONS, names
 from engine.verify.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities
 from engine.verify.rivals import rival
+from engine.verify.roles import governor, may_stand, modifies
 from engine.word_pairs import ANTONYMS
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
@@ -141,15 +142,21 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     theirs = [
         name
         for at, _, name in names(evidence)
-        if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
+        if name not in CURRENCIES
+        and not (anchored and modifies(evidence, at))
+        and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
     new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
+    roles = {name: governor(evidence, at) for at, _, name in reversed(names(evidence))}
     for start, end, name in mine:
+        role = governor(claim, start)
         if name not in lacking or name in CURRENCIES or (anchored and any(c.isdigit() for c in name)):
             continue
         partly = {w.lower() for w in name.split()} & set(held.split())
         weight = 0.35 if partly or start == 0 else 0.6
         for place, other in enumerate(new[:10]):
+            if anchored and not may_stand(role, roles.get(other, "")):
+                continue
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
 

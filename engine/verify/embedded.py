@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from engine.verify.phrases import Tokens, behind_subordinator, denied, phrase_start, subject_of, trimmed
-from engine.verify.tagging import finite, put_in
+from engine.verify.phrases import Tokens, behind_subordinator, denied, phrase_start, subject_of, trimmed, was
+from engine.verify.token import finite, put_in
 from engine.verify.word_lists import BE
 
 
@@ -44,7 +44,7 @@ def _without_participles(fact: Tokens) -> list[Tokens]:
             base = fact[:verb] if _is_identity(fact[:i]) else head
             if not base or any(t.tag in ("rel", "sub", "and", ",") for t in fact[verb:i]):
                 continue
-            link = fact[verb] if fact[verb].low in BE else put_in("was", "aux")
+            link = fact[verb] if fact[verb].low in BE else was(base)
             return [fact[:i], [*base, put_in(link.text, "aux"), *fact[i:]]]
     return [fact]
 

@@ -5,6 +5,7 @@ What follows from it for a verdict stands in `guards.py`.
 
 from __future__ import annotations
 
+import math
 import re
 
 from engine.models.alignment import NUMBER_WORDS, stem
@@ -51,7 +52,10 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
 
 
 def _bears(mine: Quantity, other: Quantity) -> bool:
-    return mine.denied == other.denied and holds(mine, other)
+    """Does the number bear the fact's out: of the same kind, or as large and of a kind that one of them leaves open."""
+    as_large = math.isclose(mine.value, other.value, rel_tol=1e-4)
+    same = mine.unit == other.unit or (as_large and "" in (mine.unit, other.unit))
+    return same and mine.denied == other.denied and holds(mine, other)
 
 
 def _wrong_dates(fact: str, evidence: str) -> set[int]:

@@ -8,20 +8,18 @@ method: ARE leaves this to a large language model (A.4).
 
 from __future__ import annotations
 
-import re
-
 from engine.verify.anchor import Anchor, Others
 from engine.verify.differences import Replacement, apply
 from engine.verify.gaps import missing
 from engine.verify.names import names
 from engine.verify.pinned import held, pinned
 from engine.verify.quantities import CURRENCIES, months, quantities
+from engine.verify.rivals import in_other_order
 from engine.verify.values import Evidence
 
 LEAST = 0.5  # worth of the anchor from which what is pinned is put in
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 FULL = 3  # numbers, months and names from which a sentence that holds so many of a fact's speaks of it
-LONG = 4  # digits from which a number is known again in another order
 COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 
 
@@ -36,18 +34,17 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
         return "the sentence has what was put in beside what stands beside it in the fact"
     if left or change.kind not in COUNTED:
         return ""
-    if in_other_order(fact, change, others):
+    if miscopied(fact, change, others):
         return "no passage has the number, and the sentence has its digits in another order"
     if full(fact, change, f"{evidence.title}\n{sentence}") or (anchor.worth >= NEARLY and better):
         return f"one sentence holds {anchor.share:.0%} of its words and all numbers and names"
     return ""
 
 
-def in_other_order(fact: str, change: Replacement, others: Others) -> bool:
+def miscopied(fact: str, change: Replacement, others: Others) -> bool:
     """Is a long number that stands in no passage replaced by one of the same digits in another order."""
     old = fact[change.start : change.end]
-    digits, new = (sorted(re.findall(r"\d", text)) for text in (old, change.new))
-    return change.kind == "number" and old in others.nowhere and len(digits) >= LONG and digits == new
+    return change.kind == "number" and old in others.nowhere and in_other_order(old, change.new)
 
 
 def full(fact: str, change: Replacement, sentence: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.verify.phrases import Tokens, phrase_start, trimmed
-from engine.verify.tagging import finite
+from engine.verify.token import finite
 
 
 def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
@@ -42,18 +42,26 @@ def independent(body: Tokens) -> list[Tokens]:
     """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
     cuts = [0]
     for i, token in enumerate(body):
+        verb = any(finite(t) for t in body[cuts[-1] : i])
         if token.text == ";" or (token.text == ":" and _subject_and_verb(body[i + 1 :])):
             cuts.append(i)
         elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
             comma = i > 0 and body[i - 1].tag == ","
-            if (_starts_clause(body, i + 1, comma) or (comma and _contrasts(body, i))) and any(
-                finite(t) for t in body[cuts[-1] : i]
-            ):
+            if verb and (_starts_clause(body, i + 1, comma) or (comma and _contrasts(body, i))):
                 cuts.append(i)
-        elif token.tag == "," and _pronoun_clause(body, i + 1) and any(finite(t) for t in body[cuts[-1] : i]):
+        elif token.tag == "," and verb and _parts_of(body, i + 1):
+            cuts.append(i)
+        elif token.tag == "," and verb and _pronoun_clause(body, i + 1):
             cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
     parts = [body[a:b] for a, b in zip(cuts, [*cuts[1:], len(body)], strict=True)]
+    parts = [part[3:] if _parts_of(part, 1) else part for part in parts]
     return [clean for part in parts if (clean := trimmed(part))]
+
+
+def _parts_of(body: Tokens, i: int) -> bool:
+    """Does "of which Cork took five" start at `i`: parts of what was counted, with subject and verb of their own."""
+    head = body[i : i + 2]
+    return [t.low for t in head] in (["of", "which"], ["of", "whom"]) and _subject_and_verb(body[i + 2 :])
 
 
 def _opens_dependent(part: Tokens) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.verify.phrases import Tokens, denied, joins
-from engine.verify.tagging import finite
+from engine.verify.token import finite
 
 
 def distributed(fact: Tokens) -> list[Tokens]:
@@ -59,6 +59,9 @@ def _items(fact: Tokens, at: int) -> list[tuple[int, int]]:
             start, end = _phrase_with_of(fact, start - 1), _item_end(fact, end + 1)  # "A with x and B with y"
         elif 0 < start < before and fact[start].tag == "num" and fact[start - 1].tag == "pron":
             start -= _ends_in_number(fact[at + 1 : end])  # "leaving him 22 and Ann 34 per cent"
+        elif any(t.low == "of" for t in fact[at + 2 : end]) and kind == "noun":
+            whole = _phrase_with_of(fact, start)  # "a turnover of about EUR 9 a year and cash of EUR 2"
+            start = whole if any(t.low == "of" for t in fact[whole:start]) else start
         spans = [(start, before), (at + 1, end)]
     return spans if all(a < b for a, b in spans) else []
 
@@ -71,7 +74,7 @@ def _ends_in_number(item: Tokens) -> bool:
 def _phrase_with_of(fact: Tokens, end: int) -> int:
     """Where the noun phrase that ends at `end` starts, "of" phrases among it."""
     start = end
-    while start > 0 and (fact[start - 1].tag in ("noun", "num", "det") or fact[start - 1].low in ("of", "'s")):
+    while start > 0 and (fact[start - 1].tag in ("noun", "num", "det") or fact[start - 1].low in ("of", "about", "'s")):
         start -= 1
     return start
 

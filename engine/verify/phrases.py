@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.verify.tagging import Token, finite, put_in
+from engine.verify.token import Token, finite, put_in
 
 Tokens = list[Token]
 
@@ -77,6 +77,13 @@ def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
     while end < len(rest) and rest[end].tag in ("part", "adv") and rest[verb].tag == "aux":
         end += 1
     return rest[:verb], [*rest[verb:end], *head, *rest[end:]]
+
+
+def was(head: Tokens) -> Token:
+    """ "was" or "were", by the noun that the phrase is about."""
+    end = next((i for i, token in enumerate(head) if i and token.tag == "prep"), len(head))
+    noun = head[end - 1]
+    return put_in("were" if noun.low.endswith("s") and not noun.low.endswith("ss") and not noun.named else "was", "aux")
 
 
 def head_of(main: Tokens) -> Tokens:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from engine.verify.tagging import finite, tokens
+from engine.verify.tagging import tokens
+from engine.verify.token import finite
 
 _PRONOUN = re.compile(r"^(He|She|It|They|he|she|it|they|This|this)(?=\s+\w)")
 _POSSESSIVE = re.compile(r"^(His|Her|Its|Their|his|her|its|their)(?=\s+\w)")

@@ -31,6 +31,9 @@ _MONTH_DAY = re.compile(rf"\b(?P<month>{'|'.join(MONTHS)}) (?:the )?(?P<day>\d{{
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
 _SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
+_NO_COUNT = re.compile(
+    r"one (?:of|another|and the same|go|who|that|which)\b|(?<=\b[Nn]o )one\b|one['’]s", re.IGNORECASE
+)
 _DENIED = re.compile(
     r"(?:[,;–—-]\s+(?:and )?not|\brather than|\binstead of)\s+(?!only\b|more\b|less\b|fewer\b)"
     r"(?:[\w$€£]+\s+){0,4}[$€£]?$",
@@ -100,7 +103,8 @@ def quantities(text: str) -> list[Quantity]:
 
 @lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
 def _read(text: str) -> tuple[Quantity, ...]:
-    found = [*_NUMBER.finditer(text), *_SPELLED.finditer(text)]
+    spelled = [match for match in _SPELLED.finditer(text) if not _NO_COUNT.match(text, match.start())]
+    found = [*_NUMBER.finditer(text), *spelled]
     return tuple(_quantity(text, match) for match in sorted(found, key=lambda m: m.start()))
 
 

@@ -11,6 +11,7 @@ import re
 from engine.verify.quantities import Quantity
 
 _MISCOPIED = 1.5  # what it says for a number that the other is it with digits swapped or one digit changed
+LONG = 4  # digits from which a number is known again in another order
 _SPELLED_TO = 12  # numbers up to it are written in words or digits
 
 
@@ -41,8 +42,18 @@ def _miscopied(text: str, other: str) -> bool:
     mine, theirs = (re.sub(r"\D", "", one) for one in (text, other))
     if len(mine) != len(theirs) or mine == theirs:
         return False
-    swapped = sorted(mine) == sorted(theirs)
-    return swapped or (len(mine) > 2 and sum(a != b for a, b in zip(mine, theirs, strict=True)) == 1)
+    one = len(mine) > 2 and sum(a != b for a, b in zip(mine, theirs, strict=True)) == 1
+    return one or sorted(mine) == sorted(theirs)
+
+
+def in_other_order(text: str, other: str) -> bool:
+    """Are the digits those of the other number in another order, `LONG` or more of them.
+
+    >>> in_other_order("EUR 604,000", "640,000"), in_other_order("640", "604")
+    (True, False)
+    """
+    mine, theirs = (re.sub(r"\D", "", one) for one in (text, other))
+    return mine != theirs and len(mine) >= LONG and sorted(mine) == sorted(theirs)
 
 
 def _shape(text: str) -> str:

@@ -22,8 +22,10 @@ from engine.verify.phrases import (
     joins,
     relative,
     subject_of,
+    was,
 )
-from engine.verify.tagging import Token, finite, put_in, tokens
+from engine.verify.tagging import tokens
+from engine.verify.token import Token, finite, put_in
 
 Copied = tuple[int, int, int]
 
@@ -43,12 +45,17 @@ def split(text: str) -> list[str]:
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
     """The facts, each with what of it is copied: (place in the fact, place in `text`, length) a token."""
     found: dict[str, list[Copied]] = {}
+    verbless = set()
     for fact in facts(tokens(text)):
         words, pieces = _written(fact)
+        if not any(finite(token) for token in fact):
+            verbless.add(words)
         if any(character.isalnum() for character in words):
             found.setdefault(words, pieces)
     if len(found) > 1:
         found = {words: pieces for words, pieces in found.items() if " " in words} or found
+    bare = [words for words in verbless if any(other.startswith(f"{words} ") for other in found)]  # only a subject
+    found = {words: pieces for words, pieces in found.items() if words not in bare}
     return list(found.items())[:_MOST]
 
 
@@ -106,7 +113,7 @@ def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
     result: list[Tokens] = []
     lead = opening if opening and opening[0].tag != "adv" else []
     if lead and lead[0].tag in ("ing", "part") and subject:
-        result.append([*subject, *lead])
+        result.append([*subject, *([was(subject)] if lead[0].tag == "part" else []), *lead])
         lead = []
     for number, fact in enumerate(predicates(main, subject)):
         result.extend([*([] if number or later else lead), *one] for later, one in enumerate(taken_apart(fact)))

@@ -8,9 +8,8 @@ outside the lists). English only; in other languages no verb is found and a clau
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
 
+from engine.verify.token import Tag, Token, finite, joined
 from engine.verify.word_lists import (
     ADVERBS,
     CONJUNCTIONS,
@@ -27,36 +26,6 @@ from engine.verify.word_lists import (
     RELATIVES,
     SUBORDINATORS,
 )
-
-Tag = Literal[
-    "det", "prep", "pron", "aux", "verb", "ing", "part", "to", "and", "sub", "rel", "adv", "num", "noun", ",", "."
-]
-
-
-@dataclass(frozen=True)
-class Token:
-    """A word or mark with its span in the sentence's text; a word that a rule put in has the span (-1, -1)."""
-
-    text: str
-    start: int
-    end: int
-    tag: Tag
-
-    @property
-    def low(self) -> str:
-        """Lower case."""
-        return self.text.lower()
-
-    @property
-    def named(self) -> bool:
-        """Starts with a capital."""
-        return self.text[0].isupper()
-
-
-def put_in(text: str, tag: Tag) -> Token:
-    """A word that does not stand in the sentence."""
-    return Token(text, -1, -1, tag)
-
 
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){2,}|\d{1,2}:\d\d(?!\d)|\d[\d.,]*\d(?:%|st|nd|rd|th|s)?|\w+(?:[-‐‑'’/&.](?=\w)\w+)*|[^\w\s]",
@@ -76,29 +45,7 @@ def tokens(text: str) -> list[Token]:
     for index, match in enumerate(matches):
         after = matches[index + 1].group().lower() if index + 1 < len(matches) else ""
         found.append(Token(match.group(), match.start(), match.end(), _tag(match.group(), found, after)))
-    return _with_a_verb(_joined(found))
-
-
-def _joined(found: list[Token]) -> list[Token]:
-    """ "as well as" as one conjunction, "per cent" as one word, "(Ireland)" as a word of the name before it."""
-    for i in range(len(found) - 1):
-        if _closes_name(found[i : i + 4]):
-            one = Token(f"({found[i + 2].text})", found[i + 1].start, found[i + 3].end, "noun")
-            return [*found[: i + 1], one, *_joined(found[i + 4 :])]
-        if found[i].low == "per" and found[i + 1].low == "cent":
-            one = Token("per cent", found[i].start, found[i + 1].end, "noun")
-            return [*found[:i], one, *_joined(found[i + 2 :])]
-        if [t.low for t in found[i : i + 3]] == ["as", "well", "as"]:
-            one = Token("as well as", found[i].start, found[i + 2].end, "and")
-            return [*found[:i], one, *_joined(found[i + 3 :])]
-    return found
-
-
-def _closes_name(part: list[Token]) -> bool:
-    """Is the part a word of a name and another in brackets, no abbreviation: "Holdings (Ireland)"."""
-    if [t.text for t in part[1::2]] != ["(", ")"] or not (part[0].named and part[0].tag == "noun"):
-        return False
-    return part[2].text.istitle() and part[1].start > part[0].end and part[3].start == part[2].end
+    return _with_a_verb(joined(found))
 
 
 def _with_a_verb(found: list[Token]) -> list[Token]:
@@ -171,7 +118,8 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     participle = low in IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
     if past or participle:
         return _past(low, last, before, after, past, participle)
-    if last is None or (last.tag in ("det", "prep", "num", "and") and not _verb_before(before)):
+    dated = last is not None and bool(re.fullmatch(r"\d{4}", last.text))  # "the sums of May 2024 come to"
+    if last is None or (last.tag in ("det", "prep", "num", "and") and not dated and not _verb_before(before)):
         return "noun"
     if last.low.endswith(("'s", "’s")):
         return "noun"
@@ -182,7 +130,12 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     plain = low in REGULAR or low in IRREGULAR_PLURAL
     if plain and last.tag in ("pron", "to", "aux", "adv", "rel"):
         return "verb" if last.tag != "aux" else "part"
-    if plain and last.tag in ("noun", "num") and (last.low.endswith("s") or last.named) and not _verb_before(before):
+    if (
+        plain
+        and last.tag in ("noun", "num")
+        and (last.low.endswith("s") or last.named or dated)
+        and not _verb_before(before)
+    ):
         return "verb"
     return "noun"
 
@@ -246,8 +199,3 @@ def _stem(low: str) -> str:
     if low.endswith("es") and low[:-2] in REGULAR:
         return low[:-2]
     return low[:-1]
-
-
-def finite(token: Token) -> bool:
-    """Is the token a finite verb or auxiliary."""
-    return token.tag in ("aux", "verb")

@@ -61,13 +61,23 @@ IRREGULAR_PAST = _set(
     "became began broke brought built bought came chose cut drew drove ate fell felt fought found flew forgot "
     "gave got grew heard held hit kept knew laid led left lent lost made meant met paid put ran read rose said "
     "saw sang sank sat sold sent set shot showed shut slept spoke spent spread stood stole struck swore taught "
-    "told thought threw took understood went won wore wrote underwent overcame withdrew gone"
+    "told thought threw took understood went won wore wrote underwent overcame withdrew gone arose awoke bore "
+    "bled blew bred burnt caught clung crept dealt dug dreamt drank fed fled flung forbade foresaw foretold "
+    "forgave forsook froze hung hid knelt leapt learnt lit mistook oversaw overheard overrode overran overthrew "
+    "overtook partook proved quit rebuilt redid remade repaid resold retold rewrote rode rang sought shook shone "
+    "shrank slid slung sped spelt spun sprang stuck stung stank strode strove swept swam swung tore trod "
+    "undertook undid upheld woke wove wept withheld withstood wrung misled outran"
 )
 IRREGULAR_PARTICIPLES = _set(
     "become begun broken brought built bought chosen drawn driven eaten fallen felt fought found flown given "
     "gotten grown heard held kept known laid led left lost made meant met paid put ridden risen said seen sung "
     "sold sent set shot shown spoken spent stood stolen struck taught told thought thrown taken understood won "
-    "worn written born drafted built sung split overseen"
+    "worn written born drafted built sung split overseen arisen awoken bitten bled blown borne bred burnt caught "
+    "clung crept dealt done drunk dug fed fled flung forbidden foreseen foretold forgiven forgotten forsaken "
+    "frozen hidden hung knelt learnt lent mistaken misled overcome overheard overridden overtaken overthrown "
+    "proven rebuilt redone remade repaid resold retold rewritten rung sat sewn shaken shone shrunk slain "
+    "slept slid sought sown spelt sprung spun stuck stung sunk swept swollen sworn swum swung torn trodden "
+    "undergone undertaken undone upheld withdrawn withheld withstood woken woven wrung"
 )
 IRREGULAR_PRESENT = _set(
     "becomes begins breaks brings builds buys comes chooses cuts draws drives eats falls feels fights finds flies "

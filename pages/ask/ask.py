@@ -6,13 +6,13 @@ from components import state
 from components.cache import document_lengths, workbench, workers
 from components.evidence import evidence
 from components.frame import open_case
-from components.heading import heading
+from components.heading import heading, question_line
 from components.html import escape, plain, show, tag
 from components.provenance import provenance
 from components.runs import Run, start
 from components.steps import draw_steps
 from engine.corpus.collection import list_corpora
-from engine.models.registry import available_models
+from engine.models.registry import writers
 from engine.samples import SAMPLES
 from engine.types import Case
 
@@ -74,11 +74,6 @@ def finish(run: Run[Case]) -> None:
         st.rerun()  # the case picker, drawn before, shows the new case
 
 
-def writers() -> list[str]:
-    """The models at hand that write; any other can be typed in."""
-    return ["auto", *(card.name for card in available_models() if card.can_generate)]
-
-
 def ask_form(case: Case | None) -> None:
     """Question, corpus and method; one run at a time for a session. The open case's corpus comes first."""
     corpora = sorted((c.name for c in list_corpora()), key=lambda name: case is None or name != case.corpus)
@@ -95,8 +90,8 @@ def ask_form(case: Case | None) -> None:
             "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
         )
         model = writer.selectbox(
-            "Answered by",
-            writers(),
+            "Written by",
+            ["auto", "reader", *writers()],
             key="ask_model",
             accept_new_options=True,
             persist_state="session",
@@ -129,7 +124,7 @@ if run is not None and run.running:
     watch_run()
 elif case is not None:
     st.divider()
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     draw_steps((), case.steps)
     evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
     provenance(case)

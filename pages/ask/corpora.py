@@ -14,13 +14,12 @@ from components.html import cell, plain
 from components.polling import wait_for
 from components.runs import Run, start
 from components.steps import duration
-from engine.corpus.collection import Collection, IngestReport, list_corpora, remove
+from components.upload import too_large
+from engine.corpus.collection import Collection, IngestReport, list_corpora, remove, unreadable_corpora
 from engine.corpus.loaders import MEDIA_TYPES
 from engine.errors import GroundworkError
 from engine.settings import Chunking
 from engine.text import counted
-
-LIMIT = 200 * 2**20  # bytes of one uploaded file; the route checks neither size nor kind, so it is checked here
 
 
 def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestReport:
@@ -29,8 +28,8 @@ def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestRe
         paths, refused = [], []
         for upload in uploads:
             file_name = Path(upload.name.replace("\\", "/")).name or "upload"
-            if upload.size > LIMIT:
-                refused.append((file_name, f"It has {upload.size / 2**20:,.0f} MB; the limit is {LIMIT / 2**20:.0f}."))
+            if why := too_large(upload.size):
+                refused.append((file_name, why))
                 continue
             path = Path(folder) / file_name
             path.write_bytes(upload.getvalue())
@@ -45,9 +44,7 @@ def watch_ingest() -> None:
     run = state.run_of("ingest")
     if run is None or not run.running:
         st.rerun()
-    share = min(1.0, run.done / run.total) if run.total else 0.0
-    stage = plain(run.stage)
-    st.progress(share, text=f"{stage or 'starting'} {run.done:,} of {run.total:,}" if run.total else stage)
+    st.progress(run.share, text=plain(run.place("starting")))
     if st.button("Cancel", key="cancel_ingest", disabled=run.cancelling):
         run.stop()
         st.rerun(scope="fragment")
@@ -75,7 +72,9 @@ def add_documents() -> None:
     with st.expander("Add documents", expanded=not list_corpora()), st.form("add", border=False):
         name = st.text_input("Corpus", placeholder="A new name, or one that exists", key="add_name")
         uploads = st.file_uploader(
-            f"Files ({', '.join(sorted(MEDIA_TYPES))})", accept_multiple_files=True, key="add_files"
+            f"Files ({', '.join(sorted(MEDIA_TYPES))}), also in .zip and .tar archives",
+            accept_multiple_files=True,
+            key="add_files",
         )
         if st.form_submit_button("Add", type="primary"):
             if not name.strip() or not uploads:
@@ -88,6 +87,14 @@ def add_documents() -> None:
         watch_ingest()
     elif run is not None:
         draw_report(run)
+
+
+def unreadable() -> None:
+    """Each corpus whose manifest cannot be read, with what is wrong and the button that removes it."""
+    for name, problem in unreadable_corpora().items():
+        st.error(plain(problem))
+        if st.button(f"Remove {plain(name)}", key=f"remove_{name}"):
+            confirm_removal(name)
 
 
 def overview() -> str | None:
@@ -185,8 +192,7 @@ def watch_samples() -> None:
     run = further_preparation()
     if not run.running:
         st.rerun()
-    place = f"{run.stage} {run.done:,} of {run.total:,}" if run.total else "loading the embedder"
-    st.caption(f"The sample corpora are being read: {place}.")
+    st.caption(f"The sample corpora are being read: {run.place('loading the embedder')}.")
 
 
 heading(
@@ -197,6 +203,7 @@ heading(
 if further_preparation().running:
     watch_samples()
 add_documents()
+unreadable()
 chosen = overview()
 if chosen is not None:
     look_into(chosen)

@@ -12,8 +12,8 @@ from components.cache import workbench
 from components.faithfulness import faithfulness_view
 from components.flags import flags_view
 from components.frame import open_case
-from components.heading import heading
-from components.html import escape, plain, show, tag
+from components.heading import heading, question_line
+from components.html import plain
 from components.occlusion import occlusion_view
 from components.token_map import token_map
 from components.used_supports import used_supports_view
@@ -129,7 +129,7 @@ if stored is not None and not stored.passages:
     st.info("This case has no passages, so there is nothing to attribute its answer to. Open another case.")
 elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     answer_view(case.answer)
     scorer = st.text_input(
         "Scored by",

@@ -11,9 +11,9 @@ from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
 from components.facts import facts_tree, measures_view
 from components.frame import open_case
-from components.heading import heading
-from components.html import chips, escape, plain, show, tag
-from components.polling import wait_for
+from components.heading import heading, question_line
+from components.html import banner, chips, note, plain, show
+from components.polling import say_problem, wait_for
 from components.runs import Run, start
 from components.used_supports import used_supports_view
 from engine.attribute.used_supports import UsedSupports
@@ -31,10 +31,13 @@ from engine.verify.values import AreRecord
 
 def own_draft() -> None:
     """A form that makes a case of a pasted answer."""
+    names = [corpus.name for corpus in list_corpora()]
+    if not names:
+        st.info("There are no documents yet. Add some on the Corpora page.")
+        return
     with st.form("own_draft", border=False):
         question = st.text_input("Question that the draft answers", key="draft_question")
         draft = st.text_area("Draft to check", key="draft_text", height=140)
-        names = [corpus.name for corpus in list_corpora()]
         corpus = st.selectbox("Corpus to check it against", names, key="draft_corpus")
         if not st.form_submit_button("Make a case of it", type="primary"):
             return
@@ -88,17 +91,17 @@ def controls(case: Case) -> Asked | None:
         " about 40 verdicts a second on a free core."
         f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
     )
-    if running is not None and running.problem:
-        (st.info if running.was_cancelled else st.error)(plain(running.problem))
+    if running is not None:
+        say_problem(running)
     return asked
 
 
 def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
-        show(tag("p", "The check was stopped; this is what was finished.", class_="gw-banner"))
-    for note in record.notes:
-        show(tag("p", escape(note), class_="gw-note"))
+        banner("The check was stopped; this is what was finished.")
+    for line in record.notes:
+        note(line)
     found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
     show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
     if record.facts:
@@ -128,7 +131,7 @@ with st.expander("Check a draft of your own"):
     own_draft()
 case = open_case()
 if case is not None:
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     record = record_of(case)
     if record is None:
         answer_view(case.answer)

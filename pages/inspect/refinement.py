@@ -8,11 +8,11 @@ from components import state
 from components.advice import advice_view, quartile_view, task_table
 from components.cache import workbench, workers
 from components.frame import open_case
-from components.heading import heading
-from components.html import escape, plain, show, tag, visible
+from components.heading import heading, question_line
+from components.html import banner, plain, visible
 from components.judging import judge_tab
-from components.passage_labels import passage_labels
-from components.polling import result_of, wait_for
+from components.passage_labels import MARKED, passage_labels
+from components.polling import result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
@@ -36,8 +36,8 @@ def side_by_side(report: Report, names: Iterable[str]) -> None:
     value = report.refinement
     names = [name for name in names if name in value.order]
     diff = st.toggle("Mark the words that differ from A", value=True, key="refine_diff")
-    for note in filter(None, (value.signals.banner, *value.notes)):
-        show(tag("p", escape(note), class_="gw-banner"))
+    for line in filter(None, (value.signals.banner, *value.notes)):
+        banner(line)
     variant_cards(value, names, diff=diff)
     with st.expander("Exact prompts and raw replies"):
         written = [n for n in value.order if n in value.variants and value.variants[n].turns]
@@ -52,7 +52,7 @@ def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Setti
     """Signals on their scales, A's words, and each rule with the labels as they are now."""
     value = report.refinement
     if value.signals.banner:
-        show(tag("p", escape(value.signals.banner), class_="gw-banner"))
+        banner(value.signals.banner)
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
@@ -89,26 +89,26 @@ def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Setti
 
 def passages_tab(case: Case, review: Review) -> None:
     """Mark passages; the rules and scores of the other tabs follow at once."""
-    author = reviewer("Your name")
-    if not author.strip():
+    author = reviewer()
+    if not author:
         st.caption("Give your name to mark passages: the case's history keeps who marked what.")
 
     def mark(number: int, chosen: str) -> None:
         try:
-            for draft in drafts(case, number, chosen, author.strip()):
+            for draft in drafts(case, number, chosen, author):
                 workbench().cases.add_mark(case.id, draft)
         except GroundworkError as error:
             st.error(plain(str(error)))
             return
         st.rerun()
 
-    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author.strip())
+    passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
 
 
 def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
     """The marks that a choice makes: a label, or the withdrawal of every label that stands."""
     target = f"passage:{number}"
-    if chosen == "not marked":
+    if chosen == MARKED[None]:
         return withdrawals(workbench().cases.history(case.id), "relevance", target, author)
     return (Draft(kind="relevance", author=author, target=target, value=chosen),)
 
@@ -211,7 +211,7 @@ elif stored is not None:
     variant_style()
     review = review_of(workbench().cases.history(stored.id))
     case = with_labels(stored, review)
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     names, gate, chosen = controls(case)
     report_id = analysis_id(chosen.model, chosen.use_answer)
     report = reports_of(case).get(report_id)
@@ -225,7 +225,6 @@ elif stored is not None:
             begin(case, names, gate, chosen)
             st.rerun()
         right.caption(cost_before(names, report, gate))
-        if run is not None and run.problem:
-            draw = st.info if run.was_cancelled else st.error
-            draw(plain(run.problem))
+        if run is not None:
+            say_problem(run)
         tabs(case, review, report, names, gate, settings_for(chosen.temperature))

@@ -7,9 +7,9 @@ from components import state
 from components.cache import workbench, workers
 from components.case_import import import_cases
 from components.frame import open_case
-from components.heading import heading
-from components.html import cell, escape, plain, show, tag
-from components.library import bin_list, case_table, note, query_controls
+from components.heading import heading, question_line
+from components.html import cell, note, plain
+from components.library import bin_list, case_table, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
 from components.reviewer import reviewer
@@ -189,7 +189,7 @@ import_cases()
 case = open_case()
 if case is not None:
     st.divider()
-    show(tag("h2", escape(case.question), class_="gw-question"))
+    question_line(case)
     tags_of(case)
     for_review, for_report, for_replay = st.tabs(["Review", "Report and export", "Replay"])
     with for_review:

@@ -11,10 +11,10 @@ from components.polling import result_of, wait_for
 from components.runs import Run, start
 from components.state import open_case_id
 from engine.cases.compare import compare_cases
+from engine.cases.report.refinement import title_of
 from engine.cases.review import review_of
 from engine.cases.variants import conditions, scored, side
 from engine.errors import GroundworkError
-from engine.refine.variants import VARIANTS
 from engine.types import Case
 
 LISTED = 1_000  # cases offered by the two pickers
@@ -53,7 +53,7 @@ def _side(name: str, names: dict[str, str], default: str) -> str:
     found = chosen
     if len(options) > 1:
         index = options.index(condition) if condition in options and chosen == case_id else 0
-        picked = st.selectbox(f"{label} answer", options, index, format_func=_titled, key=f"{name}_answer_{chosen}")
+        picked = st.selectbox(f"{label} answer", options, index, format_func=title_of, key=f"{name}_answer_{chosen}")
         found = chosen if picked in (None, OWN) else f"{chosen}:{picked}"
     if st.query_params.get(name) != found:
         st.query_params[name] = found
@@ -65,10 +65,6 @@ def _written(case_id: str) -> tuple[str, ...]:
         return conditions(workbench().cases.load(case_id))
     except GroundworkError:
         return ()  # said where the two are loaded
-
-
-def _titled(name: str) -> str:
-    return f"{name}, {VARIANTS[name].title}" if name in VARIANTS else name
 
 
 def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:

@@ -74,6 +74,8 @@ def test_a_model() -> None:
         )
         asked = middle.form_submit_button("Test", width="stretch")
         said = right.form_submit_button("Estimate memory", width="stretch")
+    if (asked or said) and not name.strip():
+        st.warning("Name a model first.")
     if said and name.strip():
         estimate_of(name.strip())
     if asked and name.strip():

@@ -58,7 +58,7 @@ def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, s
     assert sums.all_inner_texts() != whole
     piece = page.locator(".card .text span").first
     piece.hover()
-    expect(piece).to_have_attribute("title", re.compile(r"^[+−][\d.e-]+ nats"))
+    expect(piece).to_have_attribute("title", re.compile(r"^[+-][\d.e-]+ nats"))
     page.get_by_text("Sentences", exact=True).click()
     page.get_by_role("button", name="Leave each sentence out").click()
     expect(page.locator(".card .text span")).to_have_count(2)
@@ -68,7 +68,7 @@ def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, s
 def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
     open_tab(page, app, scored, "Tokens")
     page.get_by_role("button", name="Map the tokens").click()
-    words = page.locator(".answer button.tok:visible")
+    words = page.locator(".answer .tok:visible")
     expect(words.first).to_be_visible()
     before = page.locator(".card .sum:visible").first.inner_text()
     frames = []
@@ -76,6 +76,9 @@ def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
     words.nth(1).click()
     expect(page.locator(".gw[data-row]:visible")).not_to_have_attribute("data-row", "0")
     assert page.locator(".card .sum:visible").first.inner_text() != before
+    clicked = page.locator(".gw[data-row]:visible").get_attribute("data-row")
+    words.nth(2).press("Enter")
+    expect(page.locator(".gw[data-row]:visible")).not_to_have_attribute("data-row", clicked)
     assert frames == []
     expect(page.get_by_text("By chance a passage is high")).to_be_visible()
     expect(page.get_by_text("negative result")).to_be_visible()

@@ -128,7 +128,7 @@ def test_a_hostile_reply_is_streamed_and_kept_as_text(app, hostile, watched, loo
     watched.goto(f"{app.url}/?case={hostile[1]}")
     settled(watched)
     watched.get_by_role("textbox", name="Question").fill("What do the notes say of the freezing point?")
-    box = watched.get_by_role("combobox", name="Answered by")
+    box = watched.get_by_role("combobox", name="Written by")
     box.fill(served.model)
     box.press("Enter")
     watched.get_by_role("button", name="Ask", exact=True).click()

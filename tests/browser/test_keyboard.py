@@ -58,7 +58,7 @@ def test_tab_comes_to_every_page_the_case_picker_and_the_question_and_shows_wher
     reached = [(tag, name) for tag, name, _ in stops]
     assert [name for tag, name in reached if tag == "A" and name in PAGES] == list(PAGES)
     fields = [(tag, name) for tag, name in reached if tag in ("INPUT", "TEXTAREA")]
-    assert [name for _, name in fields] == ["Open case", "Question", "Corpus", "Method", "Answered by"]
+    assert [name for _, name in fields] == ["Open case", "Question", "Corpus", "Method", "Written by"]
     assert reached.index(("BUTTON", "Ask")) > reached.index(("TEXTAREA", "Question"))
     assert any(name.startswith("Open passage") for _, name in reached)
     assert [name for _, name, seen in stops if not seen] == []

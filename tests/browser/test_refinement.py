@@ -141,7 +141,7 @@ def test_marking_a_passage_changes_the_trigger_of_v2c(app, page, look, refined):
     rule = page.get_by_role("row", name=re.compile("^v2a, v2b, v2c"))
     expect(rule).to_contain_text("concentration")
     page.get_by_role("tab", name="Passages").click()
-    name = page.get_by_role("textbox", name="Your name")
+    name = page.get_by_role("textbox", name="Reviewer")
     name.fill("Ada")
     name.press("Enter")
     choice = page.get_by_test_id("stButtonGroup").filter(has_text="not relevant").nth(refined - 1)

@@ -15,6 +15,7 @@ from engine.clock import now
 from engine.reason.gold import PRIMER, primer
 from engine.reason.on_case import new_case, solutions_of
 from engine.reason.options import Problem
+from tests.trust.replies import events
 
 QUESTION = primer().questions[0]
 PLAN = "\n".join(f"{i}. {s.question} | {s.question}" for i, s in enumerate(QUESTION.steps, start=1))
@@ -56,8 +57,8 @@ class Served:
                 served.asked.append(asked)
                 if asked.startswith("Answer the question as"):
                     served.permits.acquire(timeout=60)
-                events = [_chunk(reply(asked), None), _chunk("", "stop"), "[DONE]"]
-                self._send("text/event-stream", "".join(f"data: {event}\n\n" for event in events).encode())
+                said = "".join(f"data: {event}\n\n" for event in events(reply(asked)))
+                self._send("text/event-stream", said.encode())
 
             def _send(self, kind, data):
                 self.send_response(200)
@@ -76,13 +77,6 @@ class Served:
             pass
         if count:
             self.permits.release(count)
-
-
-def _chunk(text: str, reason: str | None) -> str:
-    delta = {"role": "assistant", "content": text}
-    return json.dumps(
-        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +102,7 @@ def case(app):
 def open_page(app, page, case, model):
     page.goto(f"{app.url}/steps?case={case.id}")
     expect(page.get_by_role("heading", name=case.question, exact=True)).to_be_visible()
-    field = page.get_by_role("combobox", name="Worked out by")
+    field = page.get_by_role("combobox", name="Written by")
     field.click()
     field.fill(model)
     field.press("Enter")

@@ -32,7 +32,7 @@ def ask(page, app, model):
     page.goto(app.url)
     expect(page.locator(".answer")).to_be_visible()
     page.get_by_label("Question", exact=True).fill("What does the carbon take away?")
-    box = page.get_by_role("combobox", name="Answered by")
+    box = page.get_by_role("combobox", name="Written by")
     box.click()
     page.get_by_role("option", name=model, exact=True).click()
     page.get_by_role("button", name="Ask", exact=True).click()

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+
+from engine.types import Passage
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
 FIRST_USE = """
@@ -59,3 +62,9 @@ def test_typed_data_comes_in_through_one_door():
         path.relative_to(ENGINE).as_posix() for path in ENGINE.rglob("*.py") if typed.search(path.read_text("utf-8"))
     }
     assert found == {"value.py"}
+
+
+def test_a_passages_label_is_read_from_it_and_not_stored():
+    titled = Passage(id="a", document="iron.txt", title="Iron", ordinal=0, start=0, end=4, text="Iron")
+    assert (titled.label, replace(titled, title="").label) == ("Iron", "iron.txt")
+    assert "label" not in titled.to_dict()

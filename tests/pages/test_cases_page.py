@@ -139,3 +139,8 @@ def test_a_link_names_both_sides_also_where_cases_share_a_question():
     app = app.run()
     assert not app.exception
     assert {box.label: box.value for box in app.selectbox} == {"Left": "two", "Right": refined.id, "Right answer": "C2"}
+
+
+def test_an_import_without_a_file_says_so(app):
+    next(b for b in reversed(app.button) if b.label == "Import").click().run()
+    assert [w.value for w in app.warning] == ["Choose a file first."]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.evaluation_results import frame
-from components.evaluation_run import duration, live, said
+from components.evaluation_run import live, roughly, said
 from components.figures import drawn
 from engine.evaluate.as_toml import as_toml
 from engine.evaluate.compare_runs import compare_runs
@@ -20,15 +19,6 @@ from engine.evaluate.values import Axis, Column, Figure, Measure, Series, Table
 
 PAGE = "pages/review/evaluate.py"
 SECONDS = CONFIGS / "seconds.toml"
-
-
-@pytest.fixture
-def app(sample_home):
-    for name in ("workbench", "workers", "preparation", "further_preparation", "evaluators", "evaluation"):
-        getattr(components.cache, name).clear()
-    components.cache.preparation().future.result()
-    components.cache.further_preparation().future.result()
-    return AppTest.from_file("../../app.py", default_timeout=120)
 
 
 def texts(app):
@@ -93,7 +83,7 @@ def test_progress_is_told_in_words():
     progress = Progress(done=3, failed=1, total=12, remaining=125.0)
     assert said(progress) == "3 of 12 units, 1 failed, about 2 min left"
     assert said(msgspec.structs.replace(progress, paused=True)).endswith("paused")
-    assert duration(7200) == "2.0 h"
+    assert roughly(7200) == "2.0 h"
 
 
 def test_a_measure_sorts_as_a_number_and_keeps_its_interval():

@@ -10,19 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 import components.runs
+from engine.cases.bundled import EXAMPLE, take_in
+from engine.errors import Cancelled, CaseNotFound
+from engine.home import home
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py"))
-
-
-@pytest.fixture
-def app(sample_home):
-    for name in ("workbench", "workers", "preparation", "further_preparation"):
-        getattr(components.cache, name).clear()
-    components.cache.preparation().future.result()
-    components.cache.further_preparation().future.result()
-    return AppTest.from_file("../../app.py", default_timeout=60)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -31,6 +25,17 @@ def test_a_page_shows_something_real_and_no_exception(app, page):
     app.switch_page(page).run()
     assert not app.exception
     assert app.title
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "corpora" not in page and "evaluate" not in page])
+def test_a_page_draws_the_case_that_has_every_analysis(page):
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(ROOT / page), default_timeout=60)
+    app.query_params["case"] = EXAMPLE
+    app.run()
+    assert not app.exception
+    assert not app.error
 
 
 def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
@@ -43,6 +48,17 @@ def test_a_rerun_that_changes_only_the_view_embeds_nothing(app, monkeypatch):
     app.switch_page("pages/ask/corpora.py").run()
     app.switch_page("pages/ask/ask.py").run()
     assert calls == []
+
+
+def test_a_corpus_with_a_damaged_manifest_is_shown_with_the_button_that_removes_it(app):
+    broken = home() / "corpora" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "manifest.json").write_text("{")
+    app.run()
+    app.switch_page("pages/ask/corpora.py").run()
+    assert not app.exception
+    assert any("damaged manifest" in error.value for error in app.error)
+    assert any(button.label == "Remove broken" for button in app.button)
 
 
 def test_a_link_opens_its_case_also_when_another_case_asked_the_same(app):
@@ -72,3 +88,29 @@ def test_a_self_test_is_told_in_full_and_a_servers_words_are_text(app):
     drawn = next(e.proto.body for e in app.get("html") if "answers" in e.proto.body)
     assert "ServerError: &lt;b&gt;no&lt;/b&gt; " + "x" * 300 in drawn
     assert "failed" in drawn and "0.25" in drawn
+
+
+def draw_ended(error):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from components import state
+    from components.polling import wait_for
+    from components.runs import start
+
+    def work(run):
+        raise error
+
+    with ThreadPoolExecutor(1) as threads:
+        state.keep_run("work", start(threads, work))
+    wait_for("work", "Working")
+
+
+@pytest.mark.parametrize(("error", "kind"), [(Cancelled("Stopped."), "info"), (CaseNotFound("It is gone."), "error")])
+def test_work_that_was_stopped_is_no_error(error, kind):
+    app = AppTest.from_function(draw_ended, kwargs={"error": error}, default_timeout=60).run()
+    assert not app.exception
+    assert [(e.type, e.value) for e in (*app.info, *app.error)] == [(kind, str(error))]
+
+
+def test_progress_is_a_share_also_where_more_was_done_than_expected():
+    assert [components.runs.Run(done=d, total=t).share for d, t in ((0, 0), (1, 4), (5, 4))] == [0.0, 0.25, 1.0]

@@ -38,7 +38,8 @@ class Provider:
         self.logouts = 0
         self._codes: dict[str, dict[str, str]] = {}
         self._keys = KeySet([RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})])
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server.provider = self
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -120,58 +121,61 @@ def check(holds: bool, otherwise: str) -> None:
         raise Refused(otherwise)
 
 
-def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *args):
-            """Say nothing."""
+class _Handler(BaseHTTPRequestHandler):
+    """What the wire brings to the provider, and what goes back."""
 
-        def do_GET(self):
-            self._answer(self._get)
+    def log_message(self, *args):
+        """Say nothing."""
 
-        def do_POST(self):
-            self._answer(self._post)
+    @property
+    def provider(self) -> Provider:
+        return self.server.provider
 
-        def _answer(self, reply):
-            url = urlsplit(self.path)
-            try:
-                reply(url.path, dict(parse_qsl(url.query)))
-            except Refused as error:
-                provider.refused.append(str(error))
-                self._send(400, "text/plain", str(error))
+    def do_GET(self):
+        self._answer(self._get)
 
-        def _get(self, path, query):
-            if path == "/.well-known/openid-configuration":
-                self._send(200, "application/json", json.dumps(provider.configuration()))
-            elif path == "/keys":
-                self._send(200, "application/json", json.dumps(provider.keys()))
-            elif path == "/authorize":
-                provider.asked(query)
-                self._send(200, "text/html", FORM.format(provider.person["name"]))
-            elif path == "/logout":
-                self._redirect(provider.log_out(query))
-            else:
-                self._send(404, "text/plain", "")
+    def do_POST(self):
+        self._answer(self._post)
 
-        def _post(self, path, query):
-            form = dict(parse_qsl(self.rfile.read(int(self.headers.get("content-length", 0))).decode()))
-            if path == "/authorize":
-                self._redirect(provider.code(query))
-            else:
-                tokens = provider.tokens(form, self.headers.get("authorization", ""))
-                self._send(200, "application/json", json.dumps(tokens))
+    def _answer(self, reply):
+        url = urlsplit(self.path)
+        try:
+            reply(url.path, dict(parse_qsl(url.query)))
+        except Refused as error:
+            self.provider.refused.append(str(error))
+            self._send(400, "text/plain", str(error))
 
-        def _redirect(self, address):
-            self.send_response(302)
-            self.send_header("location", address)
-            self.send_header("content-length", "0")
-            self.end_headers()
+    def _get(self, path, query):
+        if path == "/.well-known/openid-configuration":
+            self._send(200, "application/json", json.dumps(self.provider.configuration()))
+        elif path == "/keys":
+            self._send(200, "application/json", json.dumps(self.provider.keys()))
+        elif path == "/authorize":
+            self.provider.asked(query)
+            self._send(200, "text/html", FORM.format(self.provider.person["name"]))
+        elif path == "/logout":
+            self._redirect(self.provider.log_out(query))
+        else:
+            self._send(404, "text/plain", "")
 
-        def _send(self, status, kind, text):
-            data = text.encode()
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def _post(self, path, query):
+        form = dict(parse_qsl(self.rfile.read(int(self.headers.get("content-length", 0))).decode()))
+        if path == "/authorize":
+            self._redirect(self.provider.code(query))
+        else:
+            tokens = self.provider.tokens(form, self.headers.get("authorization", ""))
+            self._send(200, "application/json", json.dumps(tokens))
 
-    return Handler
+    def _redirect(self, address):
+        self.send_response(302)
+        self.send_header("location", address)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def _send(self, status, kind, text):
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)

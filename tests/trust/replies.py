@@ -26,7 +26,7 @@ class Replies:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()
-                for number, event in enumerate(_events(text)):
+                for number, event in enumerate(events(text)):
                     if number == breaks:
                         return self.connection.close()
                     self.wfile.write(f"data: {event}\n\n".encode())
@@ -51,7 +51,8 @@ class Replies:
         self.server.server_close()
 
 
-def _events(text: str) -> list[str]:
+def events(text: str) -> list[str]:
+    """The events of a streamed completion that says `text`."""
     pieces = [text[i : i + 40] for i in range(0, len(text), 40)]
     return [*(_chunk(piece, None) for piece in pieces), _chunk("", "stop"), "[DONE]"]
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.answer.write import Write, prompting, quoting
 from engine.attribute.attr_rag import AttrRag, attr_rag, scored_by
-from engine.attribute.gap_fill import Lookup
+from engine.attribute.attr_rag_run import lookup_in
 from engine.attribute.on_case import placebos_for
 from engine.attribute.regeneration import PLACEBOS, Answering
 from engine.cases.replay.attribution import PLACEBOS_GONE, differs, placebos, settings_of
@@ -70,7 +70,7 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
         _answering(writer(())),
         ablate=lambda passages: _answering(writer(passages)),
         embedder=embedder,
-        lookup=_lookup(snapshot),
+        lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
         placebos=found,
         score=scored_by(tools.writer(scorer), stamp.model, settings_of(stamp).prompting) if scorer else None,  # type: ignore[arg-type]
         settings=Selection.from_dict(stamp.settings.get("selection", {})),
@@ -96,13 +96,6 @@ def _snapshot(case: Case, tools: Tools) -> Snapshot | None:
         return tools.collection(case.corpus).snapshot() if case.corpus else None
     except GroundworkError:
         return None
-
-
-def _lookup(snapshot: Snapshot | None) -> Lookup | None:
-    if snapshot is None:
-        return None
-    at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
-    return lambda document, ordinal: at.get((document, ordinal))
 
 
 def _placebos(case: Case, analysis: Analysis, tools: Tools, snapshot: Snapshot | None) -> tuple[Sequence[Passage], str]:

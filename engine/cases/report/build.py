@@ -130,7 +130,7 @@ def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
         quoted = [(start, end) for _, quote, start, end in case.answer.quotes if quote == number]
         sections.append(
             Section(
-                f"{number}. {passage.title or passage.document}",
+                f"{number}. {passage.label}",
                 (plain("; ".join(said), "note"), Text(marked_runs(passage.text, quoted), "passage")),
                 id=f"passage-{number}",
                 level=3,
@@ -170,7 +170,7 @@ def _hits(case: Case) -> Table:
     for rank, hit in enumerate(case.hits, start=1):
         number = given.get(hit.passage.id)
         where = Cell(f"passage {number}", link=f"passage-{number}") if number else Cell("not given")
-        title = Cell(hit.passage.title or hit.passage.document, note=place(hit.passage))
+        title = Cell(hit.passage.label, note=place(hit.passage))
         scores = [Cell(f"{hit.parts[name]:.3f}" if name in hit.parts else "") for name in parts]
         rows.append((Cell(str(rank)), title, where, Cell(f"{hit.score:.3f}"), *scores))
     columns = ("Rank", "Passage", "Given to the writer", "Score", *parts)

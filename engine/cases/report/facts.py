@@ -19,12 +19,13 @@ from engine.verify.facts import Exchange
 from engine.verify.values import MEANING, AreRecord, Evidence, FactRecord, Iteration, Measures, Report
 
 MEASURES = (
-    ("Attr_r: mean over clauses of the best evidence's probability to bear the clause out", "attr_r"),
-    ("Attr_p: share of clauses that their own evidence bears out whole", "attr_p"),
-    ("Pres: share of the characters that editing left as they were", "pres"),
-    ("F1_RP: harmonic mean of Attr_r and Pres", "f1_rp"),
-    ("F1_PP: harmonic mean of Attr_p and Pres", "f1_pp"),
+    ("Attr_r", "attr_r", "mean over clauses of the best evidence's probability to bear the clause out"),
+    ("Attr_p", "attr_p", "share of clauses that their own evidence bears out whole"),
+    ("Pres", "pres", "share of the characters that editing left as they were"),
+    ("F1_RP", "f1_rp", "harmonic mean of Attr_r and Pres"),
+    ("F1_PP", "f1_pp", "harmonic mean of Attr_p and Pres"),
 )
+"""Name, field and meaning of what the attribution report measures."""
 
 
 def facts_section(case: Case, analysis: Analysis, review: Review) -> list[Block]:
@@ -57,7 +58,7 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
     return (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
         ("What came of them", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
-        ("Taken apart by", record.decomposer),
+        ("Decomposed by", record.decomposer),
         ("Verdicts by", record.verifier),
         ("Edits by", record.editor),
         ("Evidence from", sources[record.evidence_from]),
@@ -178,7 +179,7 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
     table = Table(
         f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1",
         ("Measure", "Before editing", "After editing"),
-        tuple(_measure_row(name, key, before, after) for name, key in MEASURES),
+        tuple(_measure_row(f"{name}: {what}", key, before, after) for name, key, what in MEASURES),
         numeric=frozenset({1, 2}),
     )
     rows = tuple(

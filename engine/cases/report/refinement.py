@@ -11,23 +11,12 @@ from engine.cases.report.text import answer_runs, short
 from engine.cases.words import word_diff
 from engine.metrics import ENTAILED
 from engine.refine.report import Report, report_facts, report_scores
-from engine.refine.scores import Scores, deployed_cost
+from engine.refine.scores import MEASURES, Scores, deployed_cost
 from engine.refine.values import Refinement
 from engine.refine.variants import VARIANTS
 from engine.types import Analysis, Case, Passage
 
 LONGEST = 120_000  # characters of prompts that are printed; the case file has the rest
-MEASURES = (
-    ("Citation precision", "citation_precision"),
-    ("Citation recall (ALCE)", "citation_recall"),
-    ("Citation precision (ALCE)", "alce_precision"),
-    ("Citations of passages marked not relevant", "distractor_share"),
-    ("RFCP: entailed and relevant", "rfcp"),
-    ("S3 of this answer", "s3"),
-    ("Content words in no passage", "unsupported"),
-    ("Words", "words"),
-    ("Citations", "citations"),
-)
 
 
 def refinement_section(case: Case, analysis: Analysis) -> list[Block]:
@@ -102,7 +91,7 @@ def title_of(name: str) -> str:
 
 def _scores(report: Report, scores: Mapping[str, Scores]) -> list[Block]:
     names = list(scores)
-    rows = [cells(title, *(_figure(getattr(scores[n], field)) for n in names)) for title, field in MEASURES]
+    rows = [cells(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
     value = report.refinement
     costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
     for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
@@ -110,7 +99,7 @@ def _scores(report: Report, scores: Mapping[str, Scores]) -> list[Block]:
     by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier was asked"
     caption = f"{by}. Cost is what a condition takes on its own, A and triggers included. Empty: not defined here."
     table = Table(caption, ("Score", *names), tuple(rows), numeric=frozenset(range(1, len(names) + 1)))
-    missing = dict.fromkeys(f"{why}" for s in scores.values() for why in s.missing.values())
+    missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
     return [table, *([plain(" ".join(missing), "note")] if missing else [])]
 
 

@@ -70,5 +70,5 @@ def _table(found: AttrRag) -> Table:
 def _name(chunk_set: ChunkSet) -> str:
     if not chunk_set.passages:
         return "(empty)"
-    first = chunk_set.passages[0]
-    return f"{first.title or first.document}, chunks {', '.join(str(p.ordinal + 1) for p in chunk_set.passages)}"
+    first, ordinals = chunk_set.passages[0], [str(p.ordinal + 1) for p in chunk_set.passages]
+    return f"{first.label}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"

@@ -82,7 +82,7 @@ def _hits(step: ReasonStep) -> Table:
     rows = tuple(
         (
             Cell(str(rank)),
-            Cell(hit.passage.title or hit.passage.document, note=place(hit.passage)),
+            Cell(hit.passage.label, note=place(hit.passage)),
             Cell(f"{similarity(hit):.3f}"),
             Cell("kept" if hit.passage.id in kept else "dropped", faint=hit.passage.id not in kept),
         )

@@ -37,7 +37,7 @@ def name_of(case: Case, number: int) -> str:
     if not 1 <= number <= len(case.passages):
         return str(number)
     passage = case.passages[number - 1]
-    title = passage.title or passage.document
+    title = passage.label
     return f"{number} {title if len(title) <= 60 else title[:57] + '...'}"
 
 
@@ -66,7 +66,7 @@ def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> Run:
     if not valid or not 1 <= number <= len(passages):
         return Run(f"[{number}]", "invalid", note="no such passage was given")
     passage = passages[number - 1]
-    return Run(f"[{number}]", "cite", link=f"passage-{number}", note=passage.title or passage.document)
+    return Run(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
 
 
 def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[Run, ...]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.corpus.formats.limits import DAMAGED, check_zip
+from engine.corpus.formats.plain import Page
 from engine.errors import FileError
 from engine.types import Section
 
@@ -20,17 +21,10 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Page:
-    """The text so far; a builder local to one call."""
+class _Page(Page):
+    """The text so far, and the number of the list item that it ends with; 0 for none."""
 
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
-    sections: list[Section] = field(default_factory=list)
     number: int = 0
-
-    def add(self, text: str) -> None:
-        self.parts.append(text)
-        self.length += len(text)
 
 
 def extract(data: bytes, name: str) -> tuple[str, tuple[Section, ...], str]:

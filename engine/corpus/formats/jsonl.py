@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -23,16 +23,16 @@ class Fields(Frozen, frozen=True):
 def documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
     """The documents of JSONL `text`; raise `FileError` naming the first line that does not fit."""
     names = fields or Fields()
-    found = [_document(record, line, name, names) for line, record in _records(text, name)]
+    found = [_document(record, line, name, names) for line, record in records(text.split("\n"), name)]
     if not found:
         raise FileError(f"{name} holds no record. Give one JSON object a line.")
-    _refuse_repeats(found, name)
+    refuse_repeats(found, name)
     return found
 
 
-def _records(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number from 1, record) of every line that is not blank."""
-    for line, content in enumerate(text.split("\n"), start=1):
+def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, record) of every line that is not blank; raise `FileError` naming the first that is none."""
+    for line, content in enumerate(lines, start=1):
         if not content.strip():
             continue
         try:
@@ -40,7 +40,7 @@ def _records(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
         except (msgspec.DecodeError, RecursionError) as error:
             raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
         if not isinstance(record, dict):
-            raise FileError(f'{name}, line {line}, is not a JSON object. Give {{"_id", "title", "text"}} on each line.')
+            raise FileError(f"{name}, line {line}, is not a JSON object. Give one with id, title and text a line.")
         yield line, record
 
 
@@ -49,12 +49,13 @@ def _document(record: dict[str, Any], line: int, name: str, fields: Fields) -> D
     text = record.get(fields.text)
     if not isinstance(text, str) or not text.strip():
         raise FileError(f"{name}, line {line}, has no text in the field {fields.text!r}. Name the field that holds it.")
-    key = record.get(fields.id, record.get("id", f"{name}#{line}") if fields.id == "_id" else f"{name}#{line}")
+    named = ("_id", "id") if fields.id == "_id" else (fields.id,)
+    key = next((record[field] for field in named if record.get(field) is not None), f"{name}#{line}")
     title = record.get(fields.title) or ""
     return Document(id=str(key), title=str(title), text=text, source=name, media_type="application/jsonl")
 
 
-def _refuse_repeats(found: list[Document], name: str) -> None:
+def refuse_repeats(found: list[Document], name: str) -> None:
     """Raise `FileError` if two records of one file carry the same id."""
     seen: set[str] = set()
     for document in found:

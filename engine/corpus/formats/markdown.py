@@ -7,30 +7,17 @@ cells. HTML inside is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from engine.corpus.formats.plain import Page
 from engine.types import Section
-
-
-@dataclass
-class _Page:
-    """The text so far; a builder local to one call."""
-
-    parts: list[str] = field(default_factory=list)
-    length: int = 0
-    sections: list[Section] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        self.parts.append(text)
-        self.length += len(text)
 
 
 def render(source: str) -> tuple[str, tuple[Section, ...]]:
     """Plain text of Markdown `source` and its sections, offsets into that text."""
-    page = _Page()
+    page = Page()
     markers: list[Iterator[str]] = []
     lead = ""
     tokens = MarkdownIt("commonmark").enable("table").parse(source)
@@ -72,7 +59,7 @@ def _bullets() -> Iterator[str]:
         yield "- "
 
 
-def _line(page: _Page, opening: Token, text: str, in_list: bool) -> None:
+def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     """Add one inline's text with the break that its block asks for, and its section if it is a heading."""
     if opening.type == "heading_open" and text.strip():
         page.sections.append(Section(start=page.length, level=int(opening.tag[1:]), title=text.strip()))

@@ -1,11 +1,13 @@
-"""Plain text: bytes in any common encoding to text with line breaks as \\n."""
+"""Plain text: bytes in any common encoding to text with line breaks as \\n, and text put together from its parts."""
 
 from __future__ import annotations
 
 import codecs
 import re
+from dataclasses import dataclass, field
 
 from engine.errors import FileError
+from engine.types import Section
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -19,13 +21,31 @@ _SAMPLE = 65_536
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
 
+@dataclass
+class Page:
+    """The text and the sections of a document so far; a builder local to one call."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    sections: list[Section] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Put text at the end."""
+        self.parts.append(text)
+        self.length += len(text)
+
+
 def decode(data: bytes, name: str) -> str:
     """Text of `data`: by its byte-order mark, as UTF-8, else by charset-normalizer's best guess.
 
     Raises `FileError` for bytes that are no text. Line breaks become \\n, so that offsets are the same for
     a file saved on any system.
     """
-    text = _by_mark(data) or _utf8(data) or _guessed(data, name)
+    text = _by_mark(data)
+    if text is None:
+        text = _utf8(data)
+    if text is None:
+        text = _guessed(data, name)
     if _CONTROL.search(text[:_SAMPLE]) and _share_of_control(text[:_SAMPLE]) > 0.02:
         raise FileError(f"{name} is not text, or in no known encoding. Save it as UTF-8 text and try again.")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""CSV and TSV: one document a row, its id the file's name and the row's number.
+"""CSV and TSV: one document a row, its id the cell of the id column, else the file's name and the row's number.
 
 With a column named as the text field (default "text") a row's text is that cell; else every filled cell as
 "column: value", one line each.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 
-from engine.corpus.formats.jsonl import Fields
+from engine.corpus.formats.jsonl import Fields, refuse_repeats
 from engine.errors import FileError
 from engine.types import Document
 
@@ -18,7 +18,7 @@ _SAMPLE = 20_000
 
 
 def documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
-    """The rows of a table with a header line; raise `FileError` where there is no header or no row."""
+    """The rows of a table with a header line; raise `FileError` without header or row, or for an id twice."""
     names = fields or Fields()
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
@@ -33,6 +33,7 @@ def documents(text: str, name: str, fields: Fields | None = None) -> list[Docume
     found = [row for row in rows if row is not None]
     if not found:
         raise FileError(f"{name} has no row with text under its header line. Save it as CSV with a header line.")
+    refuse_repeats(found, name)
     return found
 
 

@@ -8,12 +8,14 @@ an ingest has paid for are kept when it is stopped (corpus/pending.py), so that 
 from __future__ import annotations
 
 import csv
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from engine.corpus.formats.jsonl import records
 from engine.errors import FileError
 from engine.progress import Watch
 from engine.types import Document
@@ -50,7 +52,10 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            rows = _table(file, path.name) if path.suffix.lower() == ".tsv" else _records(file, path.name)
+            if file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
+            listed = path.suffix.lower() != ".tsv"
+            rows = (row for _, row in records(file, path.name)) if listed else _table(file, path.name)
             for number, row in enumerate(rows, start=1):
                 if number % _EVERY == 1:
                     watch.step("read", file.tell(), size)
@@ -65,26 +70,11 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
 def _table(file: Any, name: str) -> Iterator[dict[str, Any]]:
     """The rows of a TSV by column."""
     csv.field_size_limit(_LONGEST)
-    lines = (line.decode("utf-8-sig" if first == 0 else "utf-8") for first, line in enumerate(file))
-    reader = csv.DictReader(lines, dialect=csv.excel_tab)
+    reader = csv.DictReader((line.decode() for line in file), dialect=csv.excel_tab)
     try:
         yield from reader
     except (csv.Error, UnicodeDecodeError) as error:
         raise FileError(f"{name} cannot be read as a table after row {reader.line_num} ({error}).") from error
-
-
-def _records(file: Any, name: str) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL, blank lines left out."""
-    for line, content in enumerate(file, start=1):
-        if not content.strip():
-            continue
-        try:
-            record = msgspec.json.decode(content)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
-        if not isinstance(record, dict):
-            raise FileError(f'{name}, line {line}, is not a JSON object. Give {{"id", "text", "title"}} on each line.')
-        yield record
 
 
 def _document(row: dict[str, Any], number: int, name: str) -> Document:

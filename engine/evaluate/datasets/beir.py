@@ -39,9 +39,14 @@ def judgements(path: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for place, _, row in records(path):
         query, document, score = (row.get(name) for name in ("query-id", "corpus-id", "score"))
+        wrong = RecordError(f"{place}: a judgement has query-id, corpus-id and score, apart by tabs.")
         if query is None or document is None or score is None:
-            raise RecordError(f"{place}: a judgement has query-id, corpus-id and score, apart by tabs.")
-        if float(score) > 0:
+            raise wrong
+        try:
+            relevant = float(score) > 0
+        except ValueError as error:
+            raise wrong from error
+        if relevant:
             found[query].append(document)
     return found
 

@@ -14,7 +14,7 @@ import msgspec
 from engine.cases.importers.imported import Labels
 from engine.errors import FileError, GroundworkError, RecordError
 from engine.evaluate.example import Example
-from engine.records import AuditRecord, GivenPassage, numbered_jsonl
+from engine.records import AuditRecord, GivenPassage, identity, numbered_jsonl
 from engine.types import Case, Passage
 
 Record = dict[str, Any]
@@ -34,9 +34,13 @@ class Source:
         """
         for place, number, record in records(path or self.path):
             try:
-                yield convert({**record, "id": str(record.get("id", record.get("_id", number)))})
+                yield convert({**record, "id": identity(record, number)})
             except GroundworkError as error:
                 raise RecordError(f"{place}: {error}") from error
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise RecordError(
+                    f"{place}: A field is of another kind than this layout has ({error}). Mend it, or name the layout."
+                ) from error
 
 
 @dataclass(frozen=True)
@@ -138,19 +142,44 @@ def words(record: Record, name: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in listed if isinstance(item, str) and item.strip())
 
 
-def index_of(answer: Any, options: Sequence[str]) -> int:
+def choices(
+    record: Record, name: str, answer: Any, *, lettered: bool = False, filler: str = ""
+) -> tuple[tuple[str, ...], int]:
+    """The options of a field without those that say nothing (empty ones, the `filler`), and the right one's index.
+
+    `answer` counts the list as it is written, empty places too (`index_of`); raise `RecordError` where it names one.
+
+    >>> choices({"options": ["x", "", "y"]}, "options", "C", lettered=True)
+    (('x', 'y'), 1)
+    """
+    value = record.get(name)
+    listed = [item.strip() if isinstance(item, str) else "" for item in value] if isinstance(value, list) else []
+    kept = [place for place, option in enumerate(listed) if option and option.casefold() != filler.casefold()]
+    right = index_of(answer, listed, lettered=lettered)
+    if right not in kept:
+        raise RecordError(f"The right answer {answer!r} names an option that says nothing ({listed[right]!r}).")
+    return tuple(listed[place] for place in kept), kept.index(right)
+
+
+def index_of(answer: Any, options: Sequence[str], *, lettered: bool = False) -> int:
     """The option that a letter, a number from 0 or the option's own text names; raise `RecordError` for none of them.
+
+    An option may itself be a letter (blood groups, grades): its text comes before the letter that it stands under,
+    except in a `lettered` set, which always answers by letter.
 
     >>> index_of("B", ("x", "y")), index_of(0, ("x", "y")), index_of("y", ("x", "y"))
     (1, 0, 1)
+    >>> index_of("A", ("O", "A")), index_of("A", ("O", "A"), lettered=True)
+    (1, 0)
     """
     if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(options):
         return answer
     if isinstance(answer, str):
         said = answer.strip()
-        if said in options:
+        is_letter = len(said) == 1 and said.upper() in ascii_uppercase[: len(options)]
+        if said in options and not (lettered and is_letter):
             return options.index(said)
-        if len(said) == 1 and said.upper() in ascii_uppercase[: len(options)]:
+        if is_letter:
             return ascii_uppercase.index(said.upper())
     raise RecordError(f"The right answer {answer!r} is none of the {len(options)} options.")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.errors import FileError
-from engine.evaluate.datasets.files import Layout, Record, Source, index_of, text, words
+from engine.evaluate.datasets.files import Layout, Record, Source, choices, text
 from engine.evaluate.example import Example
 
 COLUMNS = ("0", "1", "2", "3", "4", "5")
@@ -17,8 +17,8 @@ COLUMNS = ("0", "1", "2", "3", "4", "5")
 def example(record: Record, subject: str) -> Example:
     """The example of one question; `subject` is the file's."""
     table = "0" in record
-    options = tuple(text(record, name) for name in COLUMNS[1:5]) if table else words(record, "choices")
-    correct = index_of(record.get("5") if table else record.get("answer"), options)
+    listed = {"choices": [text(record, name) for name in COLUMNS[1:5]]} if table else record
+    options, correct = choices(listed, "choices", record.get("5" if table else "answer"), lettered=True)
     domain = str(record.get("subject") or subject)
     return Example(
         id=f"{domain}-{record['id']}",

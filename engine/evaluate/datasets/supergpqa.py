@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.evaluate.datasets.files import Layout, Record, Source, has, index_of, text, words
+from engine.evaluate.datasets.files import Layout, Record, Source, choices, has, text
 from engine.evaluate.example import Example
 
 
 def example(record: Record) -> Example:
     """The example of one question."""
-    options = words(record, "options")
-    correct = index_of(record.get("answer_letter", record.get("answer")), options)
+    answer = record.get("answer_letter", record.get("answer"))
+    options, correct = choices(record, "options", answer, lettered="answer_letter" in record)
     return Example(
         id=str(record.get("uuid") or record["id"]),
         question=text(record, "question"),

@@ -17,7 +17,8 @@ Pairs = Sequence[tuple[str, str]]
 
 def judge_tables(rows: Sequence[Row], pairs: Pairs) -> list[Table]:
     """All runs (Table 2), then v2c on the runs that its own trigger flags (Tables 10 and 11)."""
-    flagged = [row for row in rows if fired(rows, "v2c").get(row.unit)]
+    marks = fired(rows, "v2c")
+    flagged = [row for row in rows if marks.get(row.unit)]
     tables = [_table("judge", "Pairs of conditions by the judge", rows, pairs, "grounded refinement, Table 2")]
     second = [names for names in pairs if names[0].startswith("v2")]
     if second:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from engine.answer.citations import without_markers
 from engine.answer.context import find_context
 from engine.answer.write import Write, Written
-from engine.attribute.attr_rag import answers_needed, attr_rag
-from engine.attribute.on_case import placebos_for
+from engine.attribute.attr_rag import answers_needed
+from engine.attribute.attr_rag_run import attr_rag_run
 from engine.attribute.rag_baselines import DEPTHS, METHODS, against_reference, rag_baselines
 from engine.attribute.regeneration import PLACEBOS, Answering
 from engine.evaluate.config import Config
@@ -30,7 +30,7 @@ from engine.judge import judge_criteria
 from engine.progress import Watch
 from engine.refine.costs import metered
 from engine.retrieve.search import search
-from engine.types import Analysis, Answer, Case, Passage, Stamp
+from engine.types import Answer, Case, Passage, Stamp
 
 OURS = "attr-rag"
 BASELINES = {f"{method}-{depth}": (method, depth) for method in METHODS for depth in DEPTHS}
@@ -66,28 +66,21 @@ def _baseline(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple
 def _ours(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
     settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
     context = find_context(example.question, collection, tools.reranker, settings.retrieval)
-    snapshot = collection.snapshot()
-    at = {(passage.document, passage.ordinal): passage for passage in snapshot.passages}
     last: list[Written] = []
-    everything = tuple(passage for chunk_set in context.sets for passage in chunk_set.passages)
-    blank = Written(answer=Answer(text=""), stamp=Stamp(model=""))
-    placebos = placebos_for(case_of(example, everything, blank), snapshot.passages, PLACEBOS, unit.seed)
-    found = attr_rag(
-        example.question,
-        context.sets,
+    unanswered = case_of(example, (), Written(answer=Answer(text=""), stamp=Stamp(model="")))
+    made = attr_rag_run(
+        replace(unanswered, chunk_sets=context.sets),
+        collection.snapshot().passages,
         _keeping(tools.write(unit.seed), last, watch),
-        ablate=lambda passages: _keeping(tools.write(unit.seed, passages), last, watch),
+        lambda passages: _keeping(tools.write(unit.seed, passages), last, watch),
         embedder=tools.embedder,
-        lookup=lambda document, ordinal: at.get((document, ordinal)),
-        placebos=placebos,
         settings=settings.selection,
         seed=unit.seed,
         watch=watch,
     )
-    case = replace(case_of(example, found.passages, last[-1], hits=context.hits), chunk_sets=context.sets)
-    chosen = {"selection": settings.selection.to_dict(), "seed": unit.seed, "placebos": [p.id for p in placebos]}
-    stamp = replace(case.stamp, settings={**case.stamp.settings, **chosen})
-    case = replace(case, analyses=(Analysis(id="attr-rag", kind="attr-rag", stamp=stamp, result=found.to_dict()),))
+    found = made.found
+    case = case_of(example, found.passages, last[-1], hits=context.hits)
+    case = replace(case, chunk_sets=context.sets, analyses=(made.analysis(case.stamp),))
     more = {"sets": len(found.sets), "kept": len(found.selection.chosen), "filled": len(found.filled)}
     return case, {**more, "answers": len(last), "written": sum(len(w.answer.tokens) for w in last)}
 

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.answer.citations import without_markers
+from engine.errors import InputError
 from engine.evaluate.config import Config
 from engine.evaluate.example import Example
 from engine.evaluate.studies._cases import case_of, gold_in, tokens_of
@@ -64,8 +65,17 @@ def _retrieved(tools: Tools, unit: Unit, example: Example) -> list[Hit]:
     return search(tools.collection(example.corpus), example.question, replace(tools.settings(unit.seed).retrieval, k=k))
 
 
+def shown_depth(config: Config) -> int:
+    """The depth at which (a) is drawn; raise `InputError` for one that is not run."""
+    depth = config.options.get("depth", DEPTH)
+    if depth not in NAMES:
+        raise InputError(f"options.depth is {depth!r}. Choose of: {', '.join(map(str, DEPTHS))}.")
+    return int(depth)
+
+
 def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
     """One answer from k passages."""
+    shown_depth(tools.config)  # a depth that cannot be drawn is said before the run, not after it
     if not tools.config.options.get("answers", True):
         return Estimate()
     read = tokens_of(example.question, *(hit.passage.text for hit in _retrieved(tools, unit, example)))
@@ -74,7 +84,7 @@ def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The three parts of the figure, each with its table."""
-    depth, least = int(config.options.get("depth", DEPTH)), int(config.options.get("long", LONG))
+    depth, least = shown_depth(config), int(config.options.get("long", LONG))
     long = [row for row in rows if row.state == "failed" or (row.values["needed"] or least) >= least]
     by_depth = {k: of_method(long, name) for k, name in NAMES.items() if of_method(long, name)}
     answered = any(row.values.get("rouge_l") is not None for row in rows)

@@ -14,12 +14,12 @@ from engine.evaluate.config import Config
 from engine.evaluate.example import Example
 from engine.evaluate.studies._are import given_answer
 from engine.evaluate.studies._cases import case_of, tokens_of
-from engine.evaluate.studies._drawing import notes, questions_in
+from engine.evaluate.studies._drawing import line, notes, questions_in
 from engine.evaluate.study import Study
 from engine.evaluate.summary import measure, of_method
 from engine.evaluate.tools import Tools
-from engine.evaluate.values import Axis, Column, Estimate, Figure, Found, Results, Row, Series, Table, Unit
-from engine.metrics import Entails
+from engine.evaluate.values import Axis, Column, Estimate, Figure, Found, Results, Row, Table, Unit
+from engine.models.verifier import entails_by
 from engine.progress import Watch
 from engine.refine.costs import metered
 from engine.types import Analysis, Case, Stamp, inputs_hash
@@ -47,7 +47,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     values: dict[str, float | None] = {}
     for level, predicted, wanted in zip(("clauses", "facts"), mine, gold, strict=True):
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
-        values[f"{level}_d_correct"] = d_correct(predicted, wanted, _entails(tools)) if wanted else None
+        values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails_by(tools.verifier)) if wanted else None
     missing = {} if gold[1] else {"facts_n_c": "The gold has clauses and no facts."}
     case = _case(tools, unit, example, found, watch)
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
@@ -60,11 +60,6 @@ def _case(tools: Tools, unit: Unit, example: Example, found: Decomposition, watc
     stamp = Stamp(model=found.made_by, inputs=inputs, versions=package_versions(), created=now())
     analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found.to_dict())
     return case_of(example, passages, written, analyses=(analysis,))
-
-
-def _entails(tools: Tools) -> Entails:
-    """The verifier as `d_correct` asks it."""
-    return lambda pairs: [float(score) for score in tools.verifier.entailment(pairs)]
 
 
 def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
@@ -90,17 +85,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         shows="ARE, Fig. 4 (one decomposer a row)",
         notes=notes(rows, f"Entailment by {config.verifier}."),
     )
-    bars = tuple(
-        Series(
-            name=label[name],
-            x=tuple(column.name for column in VALUES.values()),
-            y=tuple(m.value for m in measures),
-            low=tuple(m.low for m in measures),
-            high=tuple(m.high for m in measures),
-            n=tuple(m.n for m in measures),
-        )
-        for name, measures in found.items()
-    )
+    titles = [column.name for column in VALUES.values()]
+    bars = tuple(line(label[name], dict(zip(titles, m, strict=True))) for name, m in found.items())
     figure = Figure(
         name="fig_4",
         title="Decomposition against gold",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from engine.attribute.analyse import ANALYSES
 from engine.errors import AttributionError, Cancelled, InputError
 from engine.home import home
-from engine.progress import Watch
 from engine.records import AuditRecord
 from engine.workbench import Workbench
+from tests.stopping import stop_at
 from tests.tiny import tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds forty litres.", "Ostrel lies north.")
@@ -40,21 +38,14 @@ def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
 
 def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):
     case_id = audited(bench)
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if stage == "backward passes" and done == 5:
-            cancel.set()
-
     with pytest.raises(Cancelled):
-        bench.attribute(case_id, "token map", "scorer", Watch(report=report, cancel=cancel))
+        bench.attribute(case_id, "token map", "scorer", stop_at(5, "backward passes"))
     (partial,) = bench.cases.load(case_id).analyses
     assert any("have rows of their own" in note for note in partial.result["notes"])
     (whole,) = bench.attribute(case_id, "token map", "scorer").analyses
     assert len(whole.result["rows"]) > len(partial.result["rows"])
-    cancel.clear()
     with pytest.raises(Cancelled):
-        bench.attribute(case_id, "token map", "scorer", Watch(report=report, cancel=cancel))
+        bench.attribute(case_id, "token map", "scorer", stop_at(5, "backward passes"))
     (still,) = bench.cases.load(case_id).analyses
     assert len(still.result["rows"]) == len(whole.result["rows"])
 

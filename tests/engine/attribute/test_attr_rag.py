@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from msgspec.structs import replace
 
@@ -15,10 +13,10 @@ from engine.attribute.regeneration import alphas, regenerate
 from engine.attribute.scorer import answer_for, banner
 from engine.errors import AttributionError, Cancelled
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.progress import Watch
 from engine.retrieve.rerank import rerank
 from engine.settings import Decoding, Prompting, Selection
 from engine.types import Answer, ChunkSet, Hit, Passage
+from tests.stopping import stop_at
 
 
 class LetterEmbedder:
@@ -100,14 +98,8 @@ def test_the_floor_is_what_an_unrelated_passage_changes():
 
 
 def test_a_stopped_run_keeps_what_was_written():
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if done == 3:
-            cancel.set()
-
     with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, quote_wanted("alpha"), None, watch=Watch(report=report, cancel=cancel))
+        regenerate("q", SOURCES, quote_wanted("alpha"), None, watch=stop_at(3))
     partial = stopped.value.partial
     assert len(partial.ablated) == 2
     assert len(partial.alphas["jaccard"]) == 2
@@ -123,17 +115,11 @@ def test_a_stopped_run_keeps_what_was_written():
     ],
 )
 def test_a_run_stopped_among_the_floors_answers_says_what_the_floor_stands_on(written, note):
-    cancel = threading.Event()
-    answers = []
-
     def write(question, passages):
-        answers.append(passages)
-        if len(answers) == written:
-            cancel.set()
         return Answer(text="alpha says alpha." + " ships too" * any("ships" in p.text for p in passages))
 
     with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, write, None, placebos=PLACEBOS, watch=Watch(cancel=cancel))
+        regenerate("q", SOURCES, write, None, placebos=PLACEBOS, watch=stop_at(written))
     partial = stopped.value.partial
     assert partial.notes == (note,)
     assert len(partial.ablated) == len(SOURCES) == 4 and len(partial.repeats) == written - 5

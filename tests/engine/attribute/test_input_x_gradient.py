@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 import torch
 
-from engine.answer.citations import annotate
 from engine.attribute.aggregate import passage_attribution, passage_maps, passage_sums
 from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.removal import passage_positions
@@ -16,21 +13,15 @@ from engine.errors import AttributionError, Cancelled, CannotDo, PromptTooLong
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
-from engine.progress import Watch
-from tests.tiny import KINDS, passages, tiny_model, tiny_prompt
-
-TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."
-
-
-def an_answer(model, text=TEXT):
-    return annotate(model.encode_answer(text), 9)
+from tests.stopping import stop_at
+from tests.tiny import ANSWER, KINDS, passages, tiny_answer, tiny_model, tiny_prompt
 
 
 @pytest.mark.parametrize("target", ["logit", "log_probability"])
 def test_tokens_add_up_to_sentences_and_sentences_to_the_answer(target):
     model, prompt = tiny_model("qwen3"), tiny_prompt(4)
-    answer = an_answer(model)
-    spans = [(0, len(TEXT)), *answer.sentences]
+    answer = tiny_answer(model)
+    spans = [(0, len(ANSWER)), *answer.sentences]
     everything = range(len(answer.tokens))
     result = input_x_gradient(model, prompt, answer, spans=spans, tokens=everything, target=target)
     by_span, by_token = np.array(result.by_span), np.array(result.by_token)
@@ -44,7 +35,7 @@ def test_tokens_add_up_to_sentences_and_sentences_to_the_answer(target):
 @pytest.mark.parametrize("kind", KINDS)
 def test_agrees_with_finite_differences_in_double_precision(kind):
     float_model, prompt = tiny_model(kind), tiny_prompt(2)
-    answer = an_answer(float_model, "Hanna Lind.")
+    answer = tiny_answer(float_model, "Hanna Lind.")
     result = input_x_gradient(float_model, prompt, answer, target="log_probability")
     module = double(kind)
     ids = [*float_model.encode(prompt).ids, *(t.id for t in answer.tokens)]
@@ -82,7 +73,7 @@ def finite_difference(module, embeddings, position, ids, count, step=0.01):
 
 def test_targets_are_the_logits_of_a_plain_forward_and_the_argmax_is_shown():
     model, prompt = tiny_model("llama"), tiny_prompt(3)
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     result = input_x_gradient(model, prompt, answer)
     ids = [*model.encode(prompt).ids, *(t.id for t in answer.tokens)]
     with torch.no_grad():
@@ -96,14 +87,14 @@ def test_targets_are_the_logits_of_a_plain_forward_and_the_argmax_is_shown():
 def test_the_whole_answer_is_one_forward_and_leaves_no_gradient_in_the_model():
     model = tiny_model("llama")
     with count_forwards(model) as count:
-        result = input_x_gradient(model, tiny_prompt(3), an_answer(model))
+        result = input_x_gradient(model, tiny_prompt(3), tiny_answer(model))
     assert (count.forwards, result.forwards, result.backwards) == (1, 1, 1)
     assert all(p.grad is None and not p.requires_grad for p in model.module.parameters())
 
 
 def test_citation_markers_are_left_out_unless_asked_for():
     model, prompt = tiny_model("gpt2"), tiny_prompt(2)
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     without = np.array(input_x_gradient(model, prompt, answer).by_span[0])
     with_them = np.array(input_x_gradient(model, prompt, answer, count_citation_markers=True).by_span[0])
     assert np.abs(with_them - without).max() > 1e-3 * np.abs(without).max()
@@ -114,15 +105,15 @@ def test_works_in_bfloat16_and_stays_near_float32():
     module = type(model.module)(model.module.config).to(torch.bfloat16)
     module.load_state_dict(model.module.state_dict())
     half = HuggingFaceModel("half", module, model.tokenizer)
-    coarse = np.array(input_x_gradient(half, tiny_prompt(3), an_answer(model)).by_span[0])
-    fine = np.array(input_x_gradient(model, tiny_prompt(3), an_answer(model)).by_span[0])
+    coarse = np.array(input_x_gradient(half, tiny_prompt(3), tiny_answer(model)).by_span[0])
+    fine = np.array(input_x_gradient(model, tiny_prompt(3), tiny_answer(model)).by_span[0])
     assert np.corrcoef(coarse, fine)[0, 1] > 0.98
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_sentences_and_tokens_of_a_passage_have_one_sum(kind):
     model, prompt = tiny_model(kind), tiny_prompt(5)
-    result = input_x_gradient(model, prompt, an_answer(model))
+    result = input_x_gradient(model, prompt, tiny_answer(model))
     coded = model.encode(prompt)
     sums = passage_sums(result.by_span, coded, [(n,) for n in prompt.numbers])[0]
     maps = passage_maps(model, prompt, coded, result.by_span[0])
@@ -137,7 +128,7 @@ def test_words_sentences_and_tokens_of_a_passage_have_one_sum(kind):
 
 def test_passages_and_the_rest_add_up_to_all_inputs():
     model, prompt = tiny_model("lfm2"), tiny_prompt(4)
-    result = input_x_gradient(model, prompt, an_answer(model), tokens=(0, 3))
+    result = input_x_gradient(model, prompt, tiny_answer(model), tokens=(0, 3))
     attribution = passage_attribution(result, model.encode(prompt))
     assert attribution.sources == ((1,), (2,), (3,), (4,))
     assert np.array(attribution.per_token).shape == (2, 4)
@@ -154,16 +145,10 @@ def test_passage_positions_are_exactly_the_passages_tokens():
 
 
 def test_a_stopped_run_keeps_the_rows_that_were_done():
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if done == 3:
-            cancel.set()
-
     model, prompt = tiny_model("llama"), tiny_prompt(2)
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     with pytest.raises(Cancelled) as stopped:
-        input_x_gradient(model, prompt, answer, tokens=(0, 1, 2, 3), watch=Watch(report=report, cancel=cancel))
+        input_x_gradient(model, prompt, answer, tokens=(0, 1, 2, 3), watch=stop_at(3))
     partial = stopped.value.partial
     whole = input_x_gradient(model, prompt, answer, tokens=(0, 1, 2, 3))
     assert (len(partial.by_span), partial.tokens, partial.backwards) == (1, (0, 1), 3)
@@ -174,11 +159,11 @@ def test_refusals():
     model = tiny_model("llama")
     scorer = ScriptedScorer(reads({1}))
     with pytest.raises(CannotDo):
-        input_x_gradient(scorer, tiny_prompt(1), an_answer(scorer))
+        input_x_gradient(scorer, tiny_prompt(1), tiny_answer(scorer))
     with pytest.raises(AttributionError, match="content tokens"):
-        input_x_gradient(model, tiny_prompt(1), an_answer(model, "[cite_1]"))
+        input_x_gradient(model, tiny_prompt(1), tiny_answer(model, "[cite_1]"))
     with pytest.raises(PromptTooLong):
-        input_x_gradient(model, tiny_prompt(40), an_answer(model))
+        input_x_gradient(model, tiny_prompt(40), tiny_answer(model))
 
 
 def test_logits_that_are_not_finite_are_refused():
@@ -189,4 +174,4 @@ def test_logits_that_are_not_finite_are_refused():
         module.model.norm.weight.fill_(float("inf"))
     broken = HuggingFaceModel("broken", module, model.tokenizer)
     with pytest.raises(AttributionError, match="finite"):
-        input_x_gradient(broken, tiny_prompt(2), an_answer(model))
+        input_x_gradient(broken, tiny_prompt(2), tiny_answer(model))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine.answer.citations import annotate
 from engine.answer.prompt import passage_body
 from engine.attribute.agreement import agreement
 from engine.attribute.attention import value_weighted_attention
@@ -24,19 +23,13 @@ from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
 from engine.settings import Gradient
 from engine.types import Attribution
-from tests.tiny import KINDS, passages, tiny_config, tiny_model, tiny_prompt
-
-TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."
-
-
-def an_answer(model, text=TEXT):
-    return annotate(model.encode_answer(text), 9)
+from tests.tiny import ANSWER, KINDS, passages, tiny_answer, tiny_config, tiny_model, tiny_prompt
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_value_weighted_attention_is_a_plain_forward_with_all_weights(kind):
     model, prompt = tiny_model(kind), tiny_prompt(1)
-    answer = an_answer(model, "Hanna Lind.")
+    answer = tiny_answer(model, "Hanna Lind.")
     implementation = model.module.config._attn_implementation
     ours = np.array(value_weighted_attention(model, prompt, answer).by_span[0])
     assert model.module.config._attn_implementation == implementation
@@ -77,8 +70,8 @@ def whole_attention(module, row):
 @pytest.mark.parametrize("method", built_in(Gradient()), ids=lambda m: m.name)
 def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
-    answer = an_answer(model)
-    result = method.attribute(model, prompt, answer, [(0, len(TEXT)), *answer.sentences], None)
+    answer = tiny_answer(model)
+    result = method.attribute(model, prompt, answer, [(0, len(ANSWER)), *answer.sentences], None)
     assert result.sources == ((1,), (2,), (3,))
     assert np.array(result.scores).shape == (3, 3)
     assert result.unit == method.unit
@@ -97,7 +90,7 @@ def test_a_third_party_method_is_one_more_row():
     try:
         assert methods()[-1].name == "longest"
         model = tiny_model("llama")
-        found = method("longest").attribute(model, tiny_prompt(2), an_answer(model), [(0, 5)], None)
+        found = method("longest").attribute(model, tiny_prompt(2), tiny_answer(model), [(0, 5)], None)
         assert len(found.scores[0]) == 2
         with pytest.raises(InputError, match="already"):
             register(Method("longest", longest, "characters"))
@@ -123,7 +116,7 @@ def test_agreement_of_every_pair():
 
 
 class WordVerifier:
-    """Entails where every content word of the claim stands in the evidence."""
+    """Entails where the first word of the claim stands in the evidence."""
 
     name = "words"
 
@@ -134,7 +127,7 @@ class WordVerifier:
 def test_used_and_supporting_are_told_apart():
     model = ScriptedScorer(reads({2, 3}))
     prompt = tiny_prompt(3)
-    answer = an_answer(model, "Hanna built it. Crystals form.")
+    answer = tiny_answer(model, "Hanna built it. Crystals form.")
     result = occlusion(model, prompt, answer, spans=answer.sentences, placebos=["a b c"] * 5)
     texts = {n: p.text for n, p in enumerate(passages(3), start=1)}
     matrix = used_supports(result, answer, texts, WordVerifier())
@@ -177,7 +170,7 @@ def half(kind="llama"):
 def test_bfloat16_scores_are_within_a_few_floors_of_the_same_weights_in_float32(kind):
     coarse = half(kind)
     fine = HuggingFaceModel(kind, deepcopy(coarse.module).float(), coarse.tokenizer)
-    prompt, answer = tiny_prompt(4), an_answer(coarse)
+    prompt, answer = tiny_prompt(4), tiny_answer(coarse)
     ours = occlusion(coarse, prompt, answer)
     exact = occlusion(fine, prompt, answer)
     rounding = np.abs(np.array(ours.scores) - exact.scores).max()
@@ -189,7 +182,7 @@ def test_bfloat16_scores_are_within_a_few_floors_of_the_same_weights_in_float32(
 def test_a_floor_of_zero_in_bfloat16_is_said_to_be_none():
     """Gemma's attention is eager as it is: there is no second order of sums to hold it against."""
     model = half("gemma")
-    result = occlusion(model, tiny_prompt(4), an_answer(model))
+    result = occlusion(model, tiny_prompt(4), tiny_answer(model))
     assert result.numerical_floor == 0.0
     assert any("Rounding did not show" in note for note in result.notes)
 
@@ -198,7 +191,7 @@ def test_a_floor_of_zero_in_bfloat16_is_said_to_be_none():
 def test_bfloat16_in_a_batch_is_within_rounding_of_each_row_alone(width, layers, count):
     """Answers of 30 tokens: totals move by at most about 0.05 nats; scores themselves are 15 to 40 nats."""
     model, prompt = wide(width, layers), tiny_prompt(count)
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     result = occlusion(model, prompt, answer)
     coded, ids = model.encode(prompt), [t.id for t in answer.tokens]
     rows = [coded, *(coded.without({n}) for n in prompt.numbers)]
@@ -225,7 +218,7 @@ def wide(width, layers):
 def test_two_equal_rows_in_one_batch_are_no_floor():
     """The trap: they differ by exactly 0 in bfloat16 whatever batching does to both."""
     model = half()
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     ids = [t.id for t in answer.tokens]
     coded = model.encode(tiny_prompt(4))
     rows = [coded, coded, coded.without({1})]
@@ -237,7 +230,7 @@ def test_two_equal_rows_in_one_batch_are_no_floor():
 
 def test_spans_of_facts_are_the_words_of_their_clause():
     model = ScriptedScorer(reads(()))
-    answer = an_answer(model, "Hanna Lind built the bridge in 1874. Crystals form.")
+    answer = tiny_answer(model, "Hanna Lind built the bridge in 1874. Crystals form.")
     clause = answer.sentences[0]
     spans = fact_spans(answer, clause, "The bridge was built in 1874.")
     assert [answer.text[a:b] for a, b in spans] == ["built", "bridge", "1874"]
@@ -248,10 +241,10 @@ def test_spans_of_facts_are_the_words_of_their_clause():
 def test_content_tokens_leave_markers_out_and_spans_partition_the_answer():
     for kind in KINDS:
         model = tiny_model(kind)
-        answer = an_answer(model)
-        masks = np.array([span_mask(answer, span) for span in ((0, 12), (12, 40), (40, len(TEXT)))])
+        answer = tiny_answer(model)
+        masks = np.array([span_mask(answer, span) for span in ((0, 12), (12, 40), (40, len(ANSWER)))])
         assert (masks.sum(axis=0) == 1).all()
-        text = "".join(TEXT[answer.tokens[t].start : answer.tokens[t].end] for t in first_content_tokens(answer, 99))
+        text = "".join(ANSWER[answer.tokens[t].start : answer.tokens[t].end] for t in first_content_tokens(answer, 99))
         assert "cite" not in text
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
-from engine.answer.citations import annotate
 from engine.attribute.occlusion import occlusion
 from engine.attribute.occlusion_rows import rows_needed
 from engine.attribute.sentence_occlusion import sentence_occlusion, top_passages
@@ -15,16 +12,10 @@ from engine.attribute.span_scores import fact_scores, span_scores
 from engine.errors import AttributionError, Cancelled, CannotDo
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
-from engine.progress import Watch
 from engine.settings import Occlusion
 from engine.types import Answer, Prompt, Segment
-from tests.tiny import KINDS, tiny_model, tiny_prompt
-
-TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."
-
-
-def an_answer(model, text=TEXT):
-    return annotate(model.encode_answer(text), 9)
+from tests.stopping import stop_at
+from tests.tiny import ANSWER, KINDS, tiny_answer, tiny_model, tiny_prompt
 
 
 def a_prompt(*texts: str) -> Prompt:
@@ -39,7 +30,7 @@ def word_overlap(passages, words, t):
 
 def test_a_model_that_ignores_passages_gives_zero_everywhere():
     model = ScriptedScorer(reads(()))
-    result = occlusion(model, tiny_prompt(4), an_answer(model), alone=True)
+    result = occlusion(model, tiny_prompt(4), tiny_answer(model), alone=True)
     assert np.array(result.scores).any() is np.False_
     assert not np.array(result.per_token).any()
     assert not np.array(result.details["alone"]).any()
@@ -47,8 +38,8 @@ def test_a_model_that_ignores_passages_gives_zero_everywhere():
 
 def test_a_model_that_reads_one_passage_scores_that_one_alone_whatever_words_the_others_share():
     model = ScriptedScorer(reads({3}, gain=0.5))
-    prompt = a_prompt("Other.", TEXT, "Nothing to see.", "More.")
-    result = occlusion(model, prompt, an_answer(model))
+    prompt = a_prompt("Other.", ANSWER, "Nothing to see.", "More.")
+    result = occlusion(model, prompt, tiny_answer(model))
     content = 4 + 1 + 5 - 0  # Hanna Lind built the / bridge / It was repaired in 1931; markers are words of their own
     assert result.sources == ((1,), (2,), (3,), (4,))
     assert result.scores[0] == pytest.approx((0, 0, 0.5 * content, 0))
@@ -61,8 +52,8 @@ def test_scores_are_differences_by_hand_for_answer_sentence_and_token():
         return -3.0 + (1.0 if 1 in passages and t < 5 else 0.0) - (0.25 if 2 in passages else 0.0)
 
     model = ScriptedScorer(logprob)
-    result = occlusion(model, a_prompt("a", "b"), an_answer(model))
-    assert result.spans[0] == (0, len(TEXT))
+    result = occlusion(model, a_prompt("a", "b"), tiny_answer(model))
+    assert result.spans[0] == (0, len(ANSWER))
     assert len(result.spans) == 3
     assert np.array(result.scores) == pytest.approx(np.array([[5, -2.5], [5, -1.25], [0, -1.25]]))
     assert np.array(result.per_token)[:, 0] == pytest.approx([1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0])
@@ -70,7 +61,7 @@ def test_scores_are_differences_by_hand_for_answer_sentence_and_token():
 
 def test_sentences_add_up_to_the_answer_and_groups_are_left_out_together():
     model = tiny_model("llama")
-    result = occlusion(model, tiny_prompt(4), an_answer(model), sources=[(1, 3), (2,)], floors=False)
+    result = occlusion(model, tiny_prompt(4), tiny_answer(model), sources=[(1, 3), (2,)], floors=False)
     scores = np.array(result.scores)
     assert result.sources == ((1, 3), (2,))
     assert scores[1:].sum(axis=0) == pytest.approx(scores[0], rel=1e-9)
@@ -81,22 +72,22 @@ def test_duplicated_evidence_scores_zero_left_out_and_counts_alone():
         return -2.0 + (1.0 if {1, 2} & passages.keys() else 0.0)
 
     model = ScriptedScorer(either)
-    result = occlusion(model, a_prompt("same", "same", "other"), an_answer(model), alone=True)
+    result = occlusion(model, a_prompt("same", "same", "other"), tiny_answer(model), alone=True)
     assert result.scores[0] == pytest.approx((0, 0, 0))
     assert result.details["alone"][0] == pytest.approx([10, 10, 0])
 
 
 def test_any_span_comes_from_the_same_rows():
     model = ScriptedScorer(reads({2}))
-    start = TEXT.index("repaired")
-    result = occlusion(model, a_prompt("a", "b"), an_answer(model), spans=[(start, start + len("repaired"))])
+    start = ANSWER.index("repaired")
+    result = occlusion(model, a_prompt("a", "b"), tiny_answer(model), spans=[(start, start + len("repaired"))])
     assert result.scores == ((0.0, 1.0),)
 
 
 def test_spans_and_facts_are_read_from_rows_that_are_there():
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
-    answer = an_answer(model)
-    start = TEXT.index("repaired")
+    answer = tiny_answer(model)
+    start = ANSWER.index("repaired")
     whole = occlusion(model, prompt, answer, floors=False)
     asked = occlusion(model, prompt, answer, spans=[answer.sentences[1], (start, start + 8)], floors=False)
     with count_forwards(model) as count:
@@ -107,13 +98,13 @@ def test_spans_and_facts_are_read_from_rows_that_are_there():
     assert facts.scores[0] == pytest.approx(asked.scores[1])
     assert facts.spans[1] == (0, 20)
     with pytest.raises(AttributionError, match="each token"):
-        span_scores(whole, an_answer(model, "Other."), [[(0, 3)]])
+        span_scores(whole, tiny_answer(model, "Other."), [[(0, 3)]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_agrees_with_scoring_each_prompt_by_itself(kind):
     model, prompt = tiny_model(kind), tiny_prompt(4)
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     result = occlusion(model, prompt, answer, alone=True, floors=False)
     full, *rows = (brute_force(model, prompt.without(gone), answer) for gone in (set(), {1}, {2}, {3}, {4}))
     mask = np.array([not any(c.start < t.end and t.start < c.end for c in answer.citations) for t in answer.tokens])
@@ -144,23 +135,23 @@ def test_an_order_blind_scorer_gives_permuted_scores_for_permuted_passages():
         return -4.0 + sum(gain for text in passages.values() for name, gain in gains.items() if name in text)
 
     model = ScriptedScorer(logprob)
-    first = occlusion(model, a_prompt("alpha", "beta", "gamma"), an_answer(model), floors=False)
-    second = occlusion(model, a_prompt("gamma", "alpha", "beta"), an_answer(model), floors=False)
+    first = occlusion(model, a_prompt("alpha", "beta", "gamma"), tiny_answer(model), floors=False)
+    second = occlusion(model, a_prompt("gamma", "alpha", "beta"), tiny_answer(model), floors=False)
     assert second.scores[0] == pytest.approx([first.scores[0][i] for i in (2, 0, 1)])
 
 
 def test_forwards_are_n_plus_one_rows_without_floors():
     model = tiny_model("qwen2")
     with count_forwards(model) as count:
-        result = occlusion(model, tiny_prompt(4), an_answer(model), floors=False)
+        result = occlusion(model, tiny_prompt(4), tiny_answer(model), floors=False)
     assert result.forwards == count.rows == rows_needed(4, floors=False) == 5
-    full = occlusion(model, tiny_prompt(4), an_answer(model), alone=True, placebos=["Ships sail."] * 5)
+    full = occlusion(model, tiny_prompt(4), tiny_answer(model), alone=True, placebos=["Ships sail."] * 5)
     assert full.forwards == rows_needed(4, alone=True, placebos=5) == 5 + 5 + 5 + 3
 
 
 def test_floors_are_there_and_the_numerical_one_is_small_in_float32():
     model = tiny_model("qwen3")
-    result = occlusion(model, tiny_prompt(4), an_answer(model), placebos=["Ships sail on the sea."] * 5)
+    result = occlusion(model, tiny_prompt(4), tiny_answer(model), placebos=["Ships sail on the sea."] * 5)
     assert 0 <= result.numerical_floor < 1e-3
     assert result.placebo_floor > result.numerical_floor
     assert len(result.details["placebo_floor_by_span"]) == len(result.spans)
@@ -168,7 +159,7 @@ def test_floors_are_there_and_the_numerical_one_is_small_in_float32():
 
 def test_too_few_placebos_are_said():
     model = ScriptedScorer(reads({1}))
-    result = occlusion(model, a_prompt("a", "b"), an_answer(model), placebos=["x y z"])
+    result = occlusion(model, a_prompt("a", "b"), tiny_answer(model), placebos=["x y z"])
     assert any("1 unrelated" in note for note in result.notes)
     assert result.placebo_floor == 0.0
 
@@ -176,7 +167,7 @@ def test_too_few_placebos_are_said():
 def test_sentences_inside_passages_are_sources():
     model = tiny_model("llama")
     prompt = tiny_prompt(4)
-    result = sentence_occlusion(model, prompt, an_answer(model), numbers=(1, 4))
+    result = sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4))
     where = result.details["source_spans"]
     texts = {s.number: s.text for s in prompt.segments}
     assert next(texts[n][a:b] for n, a, b in where) == "Hanna Lind built the bridge in 1874."
@@ -186,14 +177,14 @@ def test_sentences_inside_passages_are_sources():
 
 def test_top_passages_are_those_with_the_highest_scores():
     model = ScriptedScorer(lambda p, w, t: -9.0 + sum(p.keys()))
-    result = occlusion(model, a_prompt("a", "b", "c", "d"), an_answer(model), floors=False)
+    result = occlusion(model, a_prompt("a", "b", "c", "d"), tiny_answer(model), floors=False)
     assert top_passages(result, 2) == (4, 3)
 
 
 def test_above_the_limit_a_surrogate_stands_in_and_says_so():
     model = ScriptedScorer(reads({7, 20}, gain=0.3))
     prompt = a_prompt(*["x"] * 24)
-    result = occlusion(model, prompt, an_answer(model), settings=Occlusion(max_sources=20))
+    result = occlusion(model, prompt, tiny_answer(model), settings=Occlusion(max_sources=20))
     ranked = np.argsort(result.scores[0])[::-1]
     assert {result.sources[j][0] for j in ranked[:2]} == {7, 20}
     assert result.scores[0][6] == pytest.approx(3.0, rel=0.1)
@@ -204,9 +195,9 @@ def test_above_the_limit_a_surrogate_stands_in_and_says_so():
 def test_an_answer_of_markers_only_is_refused():
     model = ScriptedScorer(reads({1}))
     with pytest.raises(AttributionError, match="no content tokens"):
-        occlusion(model, a_prompt("a"), an_answer(model, "[cite_1]"))
+        occlusion(model, a_prompt("a"), tiny_answer(model, "[cite_1]"))
     counted = occlusion(
-        model, a_prompt("a"), an_answer(model, "[cite_1]"), settings=Occlusion(count_citation_markers=True)
+        model, a_prompt("a"), tiny_answer(model, "[cite_1]"), settings=Occlusion(count_citation_markers=True)
     )
     assert counted.scores[0] == (1.0,)
     with pytest.raises(AttributionError):
@@ -216,32 +207,26 @@ def test_an_answer_of_markers_only_is_refused():
 def test_a_model_that_cannot_score_and_a_prompt_without_sources_are_refused():
     scorer = ScriptedScorer(reads({1}))
     with pytest.raises(CannotDo):
-        occlusion(ScriptedWriter(["x"]), a_prompt("a"), an_answer(scorer))
+        occlusion(ScriptedWriter(["x"]), a_prompt("a"), tiny_answer(scorer))
     with pytest.raises(AttributionError, match="no source"):
-        occlusion(scorer, a_prompt(), an_answer(scorer))
+        occlusion(scorer, a_prompt(), tiny_answer(scorer))
     with pytest.raises(AttributionError, match="no passage 7"):
-        occlusion(scorer, a_prompt("a"), an_answer(scorer), sources=[(7,)])
+        occlusion(scorer, a_prompt("a"), tiny_answer(scorer), sources=[(7,)])
 
 
 def test_a_source_without_a_finite_probability_is_left_out_and_named():
     model = ScriptedScorer(lambda p, w, t: -1.0 if 2 in p else float("nan"))
-    result = occlusion(model, a_prompt("a", "b", "c"), an_answer(model), floors=False)
+    result = occlusion(model, a_prompt("a", "b", "c"), tiny_answer(model), floors=False)
     assert result.sources == ((1,), (3,))
     assert any("passage 2" in note for note in result.notes)
     broken = ScriptedScorer(lambda p, w, t: float("nan"))
     with pytest.raises(AttributionError, match="finite"):
-        occlusion(broken, a_prompt("a"), an_answer(broken))
+        occlusion(broken, a_prompt("a"), tiny_answer(broken))
 
 
 def test_a_stopped_run_keeps_the_sources_that_were_scored():
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if done >= 4:
-            cancel.set()
-
     model = tiny_model("llama")
-    answer = an_answer(model)
+    answer = tiny_answer(model)
     whole = occlusion(model, tiny_prompt(4), answer, floors=False)
     import engine.models.scoring as scoring
 
@@ -249,7 +234,7 @@ def test_a_stopped_run_keeps_the_sources_that_were_scored():
     scoring.CPU_TOKENS = 400
     try:
         with pytest.raises(Cancelled) as stopped:
-            occlusion(model, tiny_prompt(4), answer, floors=False, watch=Watch(report=report, cancel=cancel))
+            occlusion(model, tiny_prompt(4), answer, floors=False, watch=stop_at(4))
     finally:
         scoring.CPU_TOKENS = before
     partial = stopped.value.partial

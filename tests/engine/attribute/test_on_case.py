@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -28,12 +26,12 @@ from engine.attribute.sentence_occlusion import top_passages
 from engine.attribute.span_scores import span_scores
 from engine.attribute.token_map import concentration_of, flags_of
 from engine.errors import AttributionError, Cancelled
-from engine.progress import Watch
 from engine.records import AuditRecord
 from engine.refine.gradient_rows import gradient_rows
 from engine.samples import SAMPLES
 from engine.settings import Settings
 from engine.types import Answer, Attribution, Case, ChunkSet, Stamp
+from tests.stopping import stop_at
 from tests.tiny import tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green.", "The kiln of Maren holds forty litres.", "Ostrel lies north.")
@@ -126,19 +124,9 @@ def test_the_map_by_passage_is_the_registered_method(model):
     assert np.array(found.scores) == pytest.approx(np.array(other.scores), rel=1e-4, abs=1e-5)
 
 
-def stop_at(stage, done):
-    cancel = threading.Event()
-
-    def report(name, reached, total):
-        if name.startswith(stage) and reached >= done:
-            cancel.set()
-
-    return Watch(report=report, cancel=cancel)
-
-
 def test_a_stopped_map_keeps_the_rows_that_were_done(model):
     with pytest.raises(Cancelled) as stopped:
-        token_map_of(make_case(), model, Settings(), stop_at("backward", 5))
+        token_map_of(make_case(), model, Settings(), stop_at(5, "backward"))
     found = TokenMap.from_dict(stopped.value.partial.result)
     assert (len(found.sentences), found.tokens, len(found.rows)) == (2, (0, 1), 5)
     assert any("first 2 of" in note for note in found.notes)
@@ -147,7 +135,7 @@ def test_a_stopped_map_keeps_the_rows_that_were_done(model):
 def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=6"])
     with pytest.raises(Cancelled) as stopped:
-        faithfulness_of(make_case(), model, settings, stop_at("random", 3))
+        faithfulness_of(make_case(), model, settings, stop_at(3, "random"))
     result = stopped.value.partial.result
     assert result["random"]["n"] == 3
     assert any("3 of 6" in note for note in result["notes"])
@@ -156,7 +144,7 @@ def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
 
 def test_a_stop_before_anything_says_something_keeps_nothing(model):
     with pytest.raises(Cancelled) as stopped:
-        faithfulness_of(make_case(), model, Settings(), stop_at("scoring", 0))
+        faithfulness_of(make_case(), model, Settings(), stop_at(0, "scoring"))
     assert stopped.value.partial is None
 
 

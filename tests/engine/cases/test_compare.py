@@ -28,6 +28,18 @@ def test_equal_texts_have_no_changes():
     assert [w.change for w in word_diff(ANSWER, ANSWER)] == ["same"]
 
 
+def test_a_citation_marker_changes_whole_and_space_alone_joins_no_changes():
+    found = word_diff("Iron rusts red [cite_1].", "Gold shines red [cite_12].")
+    assert [(w.text, w.change) for w in found] == [
+        ("Iron rusts", "removed"),
+        ("Gold shines", "added"),
+        (" red ", "same"),
+        ("[cite_1]", "removed"),
+        ("[cite_12]", "added"),
+        (".", "same"),
+    ]
+
+
 def test_passages_are_aligned_by_id_then_text_then_overlap():
     left = (span("a", 0, "aaaa"), span("b", 0, "bbbb"), span("c", 0, "cccccccc"), span("d", 0, "dddd"))
     right = (span("c", 4, "ccccxx"), span("z", 0, "bbbb"), span("a", 0, "aaaa"), span("e", 0, "eeee"))

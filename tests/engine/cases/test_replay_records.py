@@ -44,13 +44,14 @@ def record(tmp_path_factory, at_home) -> tuple[Case, dict]:
 
 
 def altered(analysis: Analysis, path: str) -> Analysis:
-    """The analysis with something added to one of its numbers."""
+    """The analysis with one of its numbers changed; a share stays one, since settings refuse what they cannot be."""
     result = msgspec.json.decode(canonical(analysis.result))
     keys = [int(number) if number else name for number, name in re.findall(r"\[(\d+)\]|\.?([^.\[\]]+)", path)]
     place = result
     for key in keys[:-1]:
         place = place[key]
-    place[keys[-1]] += 1 if isinstance(place[keys[-1]], int) else 0.5
+    number = place[keys[-1]]
+    place[keys[-1]] += 1 if isinstance(number, int) else -0.5 if 0.5 < number <= 1 else 0.5
     return msgspec.structs.replace(analysis, result=result)
 
 

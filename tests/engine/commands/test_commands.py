@@ -8,7 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
+from engine.errors import InputError
+from engine.home import home
 from engine.models.embedder import ScriptedEmbedder
+from engine.settings import Settings
+from engine.workbench import Workbench
 from tests.tiny import tiny_model
 
 
@@ -108,7 +112,55 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
     assert (hit["document"], hit["text"]) == ("k1", "The kiln of Ostrel is green.")
     listed = lines(run("corpora"))
     assert (listed[0]["name"], listed[0]["health"]) == ("kilns", "good")
+    (home() / "corpora" / "kilns" / "manifest.json").write_text("{")
+    (damaged,) = lines(run("corpora"))
+    assert (damaged["name"], damaged["health"], damaged["documents"]) == ("kilns", "damaged", None)
+    assert "Remove it" in damaged["notes"][0]
+
+
+def test_search_takes_settings(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
+    pools = []
+    monkeypatch.setattr("engine.commands.corpora.load_reranker", lambda: None)
+    monkeypatch.setattr("engine.commands.corpora.rerank_hits", lambda text, hits, _: pools.append(len(hits)) or hits)
+    path = tmp_path / "kilns.jsonl"
+    path.write_text("\n".join(json.dumps({"_id": f"k{i}", "text": f"Kiln {i} is green."}) for i in range(6)))
+    assert run("ingest", str(path), "--corpus", "kilns").exit_code == 0
+    asked = ("search", "kiln", "--corpus", "kilns", "-k", "2", "--rerank", "--set")
+    assert len(lines(run(*asked, "retrieval.rerank_pool=4"))[0]["hits"]) == 2
+    assert len(lines(run(*asked, "retrieval.k=5"))[0]["hits"]) == 5
+    assert pools == [4, 6]
+
+
+def test_what_a_command_has_no_use_for_is_a_wrong_call():
+    assert run("audit", "-", "--set", "retrieval.k=3", stdin="").exit_code == 2
+    result = run("facts", "-", "--method", "rarr", "--entropy", "embedded", stdin="")
+    assert result.exit_code == 2 and "Leave one of the two out" in result.stderr
 
 
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
     assert run("ingest", str(tmp_path), "--corpus", "x", "--fields", "body").exit_code == 2
+
+
+def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():
+    with pytest.raises(InputError, match=r"'attr_rag'.*attr-rag"):
+        Workbench().ask("What rusts?", "metals", method="attr_rag")
+
+
+def test_steps_without_a_method_is_a_wrong_call():
+    result = run("steps", "-", "--corpus", "metals", "--method", ",", stdin="")
+    assert result.exit_code == 2 and "No method is named" in result.stderr
+
+
+def test_a_setting_that_is_a_list_is_written_with_commas():
+    assert Settings().apply(["refinement.seeds=1, 2"]).refinement.seeds == (1, 2)
+    with pytest.raises(InputError, match="wrong kind"):
+        Settings().apply(["refinement.seeds=1,two"])
+
+
+@pytest.mark.parametrize(
+    "wrong", ["faithfulness.steps=0", "retrieval.k=-3", "selection.max_share=7", "decoding.top_p=2"]
+)
+def test_a_setting_out_of_its_range_is_a_wrong_call(wrong):
+    result = run("ask", "why", "--corpus", "x", "--set", wrong)
+    assert result.exit_code == 2 and f"$.{wrong.partition('=')[0]}" in result.stderr

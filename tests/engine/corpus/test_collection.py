@@ -10,8 +10,16 @@ import pytest
 
 from engine.corpus import collection as collections
 from engine.corpus import store
-from engine.corpus.collection import Collection, list_corpora, remove
-from engine.errors import Cancelled, CorpusLocked, CorpusMismatch, CorpusNotFound, InputError, StorageError
+from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
+from engine.errors import (
+    Cancelled,
+    CorpusError,
+    CorpusLocked,
+    CorpusMismatch,
+    CorpusNotFound,
+    InputError,
+    StorageError,
+)
 from engine.models.embedder import ScriptedEmbedder
 from engine.progress import Watch
 from engine.settings import Chunking
@@ -94,6 +102,24 @@ def test_list_remove_and_not_found(files: list[Path], embedder: ScriptedEmbedder
     assert [m.name for m in list_corpora()] == ["a corpus"]
     with pytest.raises(CorpusNotFound, match="a corpus"):
         Collection.open("b")
+
+
+def test_a_collection_with_a_damaged_manifest_is_named_and_can_be_removed(
+    files: list[Path], embedder: ScriptedEmbedder
+) -> None:
+    collection = Collection.create("m", embedder)
+    collection.ingest(files)
+    (collection.folder / store.MANIFEST).write_text("{")
+    with pytest.raises(CorpusError, match=r"damaged manifest .* Remove it"):
+        Collection.open("m")
+    Collection.create("n", embedder)
+    (collection.folder.parent / "a stray file").touch()
+    assert [m.name for m in list_corpora()] == ["n"]
+    assert list(unreadable_corpora()) == ["m"] and "Remove it" in unreadable_corpora()["m"]
+    remove("m")
+    assert not unreadable_corpora() and not collection.folder.exists()
+    with pytest.raises(CorpusNotFound):
+        remove("m")
 
 
 def test_a_second_writer_is_told(files: list[Path], embedder: ScriptedEmbedder) -> None:

@@ -149,7 +149,8 @@ def place_of(collection: Collection) -> str:
 
 def test_health_checks_files_and_index(collection: Collection) -> None:
     assert health("c").state == "good"
-    assert health("c", with_index=True).state == "good"
+    index.open_index(collection.folder, collection.snapshot())
+    assert health("c").state == "good"
     vectors = store.generation_folder(collection.folder, collection.manifest.generation) / "vectors.npy"
     vectors.write_bytes(vectors.read_bytes()[:-9])
     found = health("c")
@@ -273,6 +274,14 @@ def test_a_server_that_is_not_there_is_told_and_search_goes_on(
         index.open_index(collection.folder, collection.snapshot())
     monkeypatch.setattr(dense, "_LEAST", 50)
     assert search(collection, "gold", Retrieval(k=3, mode="dense"))
+
+
+def test_a_server_named_without_a_scheme_is_refused_and_no_other_is_asked(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(index.SERVER, "chroma.example:9000")
+    with pytest.raises(ServerError, match="write http://HOST:PORT"):
+        index.open_index(collection.folder, collection.snapshot())
 
 
 def test_the_lock_is_released_on_close(collection: Collection) -> None:

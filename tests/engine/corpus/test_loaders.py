@@ -44,6 +44,11 @@ def test_plain_text_with_any_line_breaks_and_marks() -> None:
     assert (document.id, document.title, document.media_type) == ("iron_notes.txt", "iron notes", "text/plain")
 
 
+def test_a_file_of_nothing_but_its_mark_holds_no_text() -> None:
+    with pytest.raises(FileError, match="holds no text"):
+        load_bytes("\ufeff".encode(), "f.txt")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "cp1252"])
 def test_encodings(encoding: str) -> None:
     text = "Le café est fermé à midi, dit-il; où aller après l'été? " * 20
@@ -73,6 +78,8 @@ def test_jsonl_one_document_a_line() -> None:
     lines = [{"_id": "a", "title": "T", "text": "One."}, {"_id": 7, "text": "Two."}, {"id": "c", "text": "Three."}]
     documents = load_bytes("\n\n".join(map(json.dumps, lines)).encode(), "c.jsonl")
     assert [(d.id, d.title, d.text) for d in documents] == [("a", "T", "One."), ("7", "", "Two."), ("c", "", "Three.")]
+    nulls = load_bytes(b'{"_id": null, "text": "One."}\n{"_id": null, "text": "Two."}', "n.jsonl")
+    assert [d.id for d in nulls] == ["n.jsonl#1", "n.jsonl#2"]
 
 
 def test_jsonl_with_named_fields() -> None:

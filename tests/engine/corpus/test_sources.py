@@ -127,6 +127,8 @@ def test_csv_with_named_columns_and_tsv() -> None:
         load_bytes(data, "t.tsv", fields=Fields(text="story"))
     with pytest.raises(FileError, match="no row"):
         load_bytes(b"a,b\n", "t.csv")
+    with pytest.raises(FileError, match="'a' twice"):  # else the second would take the first one's place unsaid
+        load_bytes(b"_id,text\na,One.\na,Two.\n", "t.csv")
 
 
 def test_folders_and_archives_with_relative_names(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from itertools import islice
@@ -40,6 +41,13 @@ def test_both_files_hold_the_same_passages(tsv, jsonl):
     for path in (tsv, jsonl):
         assert wiki_dpr.is_layout(path)
         assert [(d.id, d.text, d.title) for d in wiki_dpr.stream(path)] == ROWS
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tsv, jsonl):
+    for path in (tsv, jsonl):
+        path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+        assert wiki_dpr.is_layout(path)
+        assert [d.id for d in wiki_dpr.stream(path)] == ["1", "2", "3"]
 
 
 def test_a_tsv_of_this_layout_is_loaded_by_its_own_ids(tsv):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from engine.evaluate.config import Config, presets, read_config
+from engine.evaluate.config import Config
 from engine.evaluate.datasets import load
 from engine.evaluate.example import Example
 from engine.evaluate.studies import study_of
@@ -23,7 +22,6 @@ from engine.verify.values import AreRecord
 from tests.engine.verify.scripted import WordVerifier
 
 CONFIG = Config(study="are", data="d")
-OWN = ("are", "are-ablations", "decomposer", "step-by-step")
 
 
 def row(example, method, **values):
@@ -149,13 +147,6 @@ def test_the_decomposer_is_held_against_gold(tmp_path):
         "facts_n_c": None,
         "facts_d_correct": None,
     }
-
-
-def test_every_study_of_ours_has_a_small_and_a_paper_preset():
-    for name in OWN:
-        stem = name.replace("-", "_")
-        assert {stem, f"{stem}_paper"} <= set(presets())
-        assert all(read_config(Path(n)).study == name for n in (stem, f"{stem}_paper"))
 
 
 def _file(folder):

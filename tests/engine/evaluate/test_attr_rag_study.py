@@ -1,4 +1,7 @@
+import pytest
+
 from engine.cases.case_file import read_case_file
+from engine.errors import InputError
 from engine.evaluate.config import parse_config
 from engine.evaluate.evaluate import evaluate
 from engine.metrics import rouge_l
@@ -73,3 +76,10 @@ def test_rouge_l_is_that_of_the_answer_written(sample_home, tmp_path):
     references = {example.id: example.references[0] for example in load("bench-chemistry")}
     for row in found.rows:
         assert row.values["rouge_l"] == rouge_l(references[row.unit.example], "Filter the crystals.")
+
+
+def test_a_depth_that_is_not_run_is_said_before_the_run(sample_home, tmp_path):
+    config = f"{CHUNKS}\n[options]\ndepth = 12\n"
+    tools = StandIns(parse_config(config), lambda text: pytest.fail("something was asked"))
+    with pytest.raises(InputError, match="depth is 12"):
+        evaluate(config, tmp_path / "run", tools=tools)

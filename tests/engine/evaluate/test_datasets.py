@@ -110,8 +110,8 @@ def written(folder, records, name="set.jsonl"):
     return path
 
 
-def one(folder, layout):
-    (example,) = load(written(folder, [RECORDS[layout]]))
+def one(folder, layout, **changed):
+    (example,) = load(written(folder, [{**RECORDS[layout], **changed}]))
     return example
 
 
@@ -125,6 +125,21 @@ def test_the_right_option_is_iron_wherever_it_stands(layout, tmp_path):
     example = one(tmp_path, layout)
     assert example.options[example.correct] == "iron"
     assert "N/A" not in example.options
+
+
+@pytest.mark.parametrize(
+    ("layout", "field", "answer"),
+    [
+        ("mmlu-pro", "options", {"answer": "C", "answer_index": 2}),
+        ("mmlu", "choices", {"answer": 2}),
+        ("supergpqa", "options", {"answer_letter": "C"}),
+    ],
+)
+def test_an_empty_option_moves_no_letter_and_no_index(layout, field, answer, tmp_path):
+    example = one(tmp_path, layout, **answer, **{field: ["gold", " ", "iron", "tin"]})
+    assert (example.options, example.correct, example.references) == (("gold", "iron", "tin"), 1, ("iron",))
+    with pytest.raises(RecordError, match="says nothing"):
+        one(tmp_path, layout, **answer, **{field: ["gold", "tin", "", "iron"]})
 
 
 def test_gpqa_is_shuffled_by_the_seed_and_by_the_record_alone(tmp_path):
@@ -205,6 +220,9 @@ def test_beir_leaves_out_what_is_not_judged(tmp_path):
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n")
     (example,) = load(tmp_path, corpus="metals")
     assert (example.id, example.gold, example.corpus) == ("q1", ("d1",), "metals")
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\tyes\n")
+    with pytest.raises(RecordError, match=r"test\.tsv, row 1: a judgement has"):
+        list(load(tmp_path, corpus="metals"))
 
 
 def test_mmlus_own_tables_have_no_head_and_name_the_subject(tmp_path):
@@ -215,6 +233,30 @@ def test_mmlus_own_tables_have_no_head_and_name_the_subject(tmp_path):
     first, second = load(tmp_path)
     assert (first.domain, first.options[first.correct]) == ("college physics", "iron")
     assert (second.id, second.correct) == ("college physics-2", 0)
+
+
+def test_a_letter_is_the_option_that_stands_under_it_though_another_reads_like_it(tmp_path):
+    groups = ["O", "A", "B", "AB"]
+    with (tmp_path / "virology_test.csv").open("w", newline="") as file:
+        csv.writer(file).writerow(["Which group has neither antigen?", *groups, "A"])
+    (example,) = load(tmp_path)
+    assert example.options[example.correct] == "O"
+    super_gpqa = RECORDS["supergpqa"] | {"options": groups, "answer_letter": "B"}
+    (example,) = load(written(tmp_path, [super_gpqa]))
+    assert example.options[example.correct] == "A"
+
+
+@pytest.mark.parametrize(
+    ("layout", "change"),
+    [
+        ("hotpotqa", {"supporting_facts": [["Iron"]]}),
+        ("mintaka", {"answer": {"mention": "iron", "answer": [{"label": "iron"}]}}),
+        ("nq", {"annotations": ["NONE"], "answer": []}),
+    ],
+)
+def test_a_field_of_another_kind_is_named_by_its_line(layout, change, tmp_path):
+    with pytest.raises(RecordError, match=r"set\.jsonl, line 1: A field is of another kind"):
+        list(load(written(tmp_path, [RECORDS[layout] | change]), layout=layout))
 
 
 def test_parquet_and_json_lists_read_like_lines(tmp_path):

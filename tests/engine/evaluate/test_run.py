@@ -83,6 +83,7 @@ def test_a_folder_is_not_overwritten_nor_resumed_with_something_else(sample_home
     with pytest.raises(InputError, match="another config"):
         evaluate(retrieval(2), folder, resume=True)
     evaluate(retrieval(1) + "\n[budget]\ncalls = 5\n", folder, resume=True)  # a budget may be raised
+    evaluate("concurrency = 1\n" + retrieval(1), folder, resume=True)  # and a server be asked less
 
 
 def test_cancel_keeps_what_was_done_and_pause_begins_nothing(sample_home, retrieval, tmp_path):

@@ -63,7 +63,8 @@ def test_every_preset_reads_and_names_a_study_and_each_study_has_a_small_and_a_p
         assert config.study in names()
         assert set(config.methods) <= set(study_of(config.study).methods)
     for name in names():
-        assert {name.replace("-", "_"), f"{name.replace('-', '_')}_paper"} <= set(presets())
+        stem = name.replace("-", "_")
+        assert [read_config(CONFIGS / f"{preset}.toml").study for preset in (stem, f"{stem}_paper")] == [name] * 2
 
 
 @pytest.mark.parametrize(

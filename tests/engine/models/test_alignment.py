@@ -98,3 +98,10 @@ def test_any_text_has_kinds_in_range_and_spans_inside_it(claim, evidence):
 def test_a_text_lacks_nothing_of_itself(text):
     found = words(text)
     assert not {OTHER, NAME, SMALLER, LARGER, ALONE} & set(kinds(found, found))
+
+
+def test_superscripts_and_circled_digits_are_words_and_no_numbers():
+    text = "① About 10² m, or 10⁻³."
+    values = {text[w.start : w.end]: w.value for w in words(text)}
+    assert {name: values[name] for name in "①²³"} == {"①": None, "²": None, "³": None}
+    assert values["10"] == 10.0

@@ -11,7 +11,8 @@ from transformers import AutoModelForCausalLM, MambaConfig
 from engine.errors import Cancelled, ModelError, PromptTooLong
 from engine.home import ASSETS
 from engine.models.batched import FLOOR, pads_exactly
-from engine.models.huggingface import HuggingFaceModel, count_forwards
+from engine.models.hooks import count_forwards
+from engine.models.huggingface import HuggingFaceModel
 from engine.models.sampling import choose, choose_clearly, nucleus
 from engine.progress import Watch
 from engine.settings import Decoding

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from engine.errors import Cancelled, ModelError, PromptTooLong
-from engine.models.huggingface import HuggingFaceModel, count_forwards
+from engine.models.hooks import count_forwards
+from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import LanguageModel
 from engine.models.scoring import score_batch, score_rows
 from engine.progress import Watch

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from engine.errors import ModelError, ModelNotFound
+from engine.hosts import is_offline
 from engine.models.huggingface import HuggingFaceModel
-from engine.models.loading import estimate, is_offline, pick_device, pick_dtype, quantization
+from engine.models.loading import estimate, pick_device, pick_dtype, quantization
 from engine.models.memory import cache_values, is_out_of_memory, memory_estimate
 from engine.settings import Decoding
 from tests.tiny import KINDS, tiny_config, tiny_model, tiny_prompt

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.models.offsets import close_gaps, common_prefix, spans_of_ids, stable_text
+from engine.models.offsets import close_gaps, common_length, spans_of_ids, stable_text
 from tests.tiny import tiny_model
 
 TRICKY = "é e\u0301 👩‍👩‍👧 naïve — 12.5 °C [cite_1]\n\n字 end"
@@ -54,6 +54,6 @@ def test_gaps_that_a_tokenizer_trims_are_closed():
 
 
 def test_small_parts():
-    assert common_prefix("same", "same") == 4
-    assert common_prefix("", "x") == 0
+    assert common_length("same", "same") == 4
+    assert common_length("", "x") == 0
     assert stable_text("caf�") == "caf"

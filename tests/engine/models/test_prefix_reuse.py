@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from engine.errors import Cancelled
 from engine.models.hooks import count_forwards
 from engine.models.prefix_reuse import score_from_prefix, shared, worth_reusing
 from engine.models.scoring import score_rows
-from engine.progress import Watch
+from tests.stopping import stop_at
 from tests.tiny import KINDS, tiny_model, tiny_prompt
 
 
@@ -83,12 +81,6 @@ def test_the_model_uses_it_and_stays_exact():
 
 def test_a_stopped_run_hands_back_what_was_scored():
     model, rows, answer = a_case("llama")
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if done == 3:
-            cancel.set()
-
     with pytest.raises(Cancelled) as stopped:
-        score_from_prefix(model.module, rows, answer, Watch(report=report, cancel=cancel))
+        score_from_prefix(model.module, rows, answer, stop_at(3))
     assert np.isfinite(stopped.value.partial).all(axis=1).tolist() == [True] * 3 + [False] * 3

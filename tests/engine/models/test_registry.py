@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ModelNotFound
 from engine.models import registry
-from engine.models.registry import KEPT, available_models, forget_models, load_writer
+from engine.models.registry import KEPT, available_models, forget_models, load_writer, writers
 from tests.tiny import tiny_model, tiny_prompt
 
 
@@ -72,6 +72,13 @@ def test_names_that_mean_no_model(name):
         load_writer(name)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "~nobody-of-that-name/model"])
+def test_a_name_that_can_be_no_folder_is_said_to_load_nothing(name, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelNotFound, match="cannot be loaded"):
+        load_writer(name)
+
+
 def test_a_failed_load_can_be_tried_again(tmp_path):
     folder = tmp_path / "later"
     with pytest.raises(ModelNotFound):
@@ -89,5 +96,6 @@ def test_models_of_the_data_folder_and_the_cache_are_listed(tmp_path, monkeypatc
     assert list(cards) == ["reader", "embedded", "mine", "someone/tiny", "openai:MODEL@http://127.0.0.1:9/v1"]
     assert cards["mine"].can_score and not cards["reader"].can_score
     assert "score" in cards["openai:MODEL@http://127.0.0.1:9/v1"].note
+    assert "mine" in writers() and "reader" not in writers()
     assert load_writer("mine").name == "mine"
     assert cards["mine"].to_dict()["kind"] == "language model"

@@ -219,7 +219,8 @@ def test_names_and_addresses(monkeypatch):
     assert ServerModel.named("openai:m").name == "openai:m@http://localhost:1/v1"
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert ServerModel.named("openai:m").base_url == "https://api.openai.com/v1"
-    for bad in ("openai:", "openai:m@http://", "openai:m@http://user:secret@host/v1", "openai:m@http://h/v1?key=1"):
+    unusable = ("http://", "http://user:secret@host/v1", "http://h/v1?key=1", "http://h:port/v1", "http://[::1/v1")
+    for bad in ("openai:", *(f"openai:m@{address}" for address in unusable)):
         with pytest.raises(ModelNotFound):
             ServerModel.named(bad)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from engine.refine.kinds import (
@@ -13,26 +12,14 @@ from engine.refine.kinds import (
 from engine.refine.report import assessed
 from engine.refine.run import refine
 from engine.refine.values import Trigger
-from tests.engine.refine.refine_cases import passages, request, writer
+from tests.engine.refine.refine_cases import NoTrains, passages, request, writer
 
 GOOD, BAD = "Lind built it [cite_1].", "Lind loved trains [cite_1]."
 
 
-class Verifier:
-    """Everything but the trains stands in the passages."""
-
-    name = "v"
-
-    def judge(self, pairs, watch=None):
-        raise AssertionError("not used")
-
-    def entailment(self, pairs, watch=None):
-        return np.array([0.0 if "trains" in claim else 1.0 for claim, _ in pairs], dtype=np.float32)
-
-
 def report(**replies):
     value = refine(request(writer(**replies), variants=("A", "D", "E", "v2c"), gate="always"))
-    return assessed(value, passages(), Verifier())
+    return assessed(value, passages(), NoTrains())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -24,23 +23,11 @@ from engine.progress import Watch
 from engine.refine.report import reports_of
 from engine.settings import Refinement, Settings
 from engine.types import Analysis, Answer, Case, Stamp
-from tests.engine.refine.refine_cases import QUESTION, passages, purpose, replies, writer
+from tests.engine.refine.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
 
 SHORT = Settings(refinement=Refinement(demonstrations=0))
 ANSWER = "Hanna Lind built it in 1874 [cite_1]."
-
-
-class Verifier:
-    """Entails what has no trains in it."""
-
-    name = "v"
-
-    def judge(self, pairs, watch=None):
-        raise AssertionError("not used")
-
-    def entailment(self, pairs, watch=None):
-        return np.array([0.0 if "trains" in claim else 1.0 for claim, _ in pairs], dtype=np.float32)
 
 
 @pytest.fixture
@@ -56,7 +43,7 @@ def save(cases, case_id="c", question=QUESTION, model="imported", text=ANSWER):
 
 
 def run(cases, case_id="c", model=None, **options):
-    given = {"variants": ("A", "D"), "verifier": Verifier(), **options}
+    given = {"variants": ("A", "D"), "verifier": NoTrains(), **options}
     return refine_saved(cases, case_id, model or writer(), SHORT, **given)
 
 

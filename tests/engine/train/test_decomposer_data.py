@@ -44,6 +44,7 @@ def test_one_command_writes_texts_whose_clauses_are_verbatim_and_whose_subjects_
 
 def test_a_line_that_is_no_triple_is_named(tmp_path):
     source = tmp_path / "triples.jsonl"
-    source.write_text('["a", "b", "c"]\n["a", "b"]\n', encoding="utf-8")
-    with pytest.raises(InputError, match="Line 2"):
-        read_triples(source)
+    for bad in ('["a", "b"]', '["a", "b", 1]', "a, b, c"):
+        source.write_text(f'["a", "b", "c"]\n\n{bad}\n', encoding="utf-8")
+        with pytest.raises(InputError, match="Line 3"):
+            read_triples(source)

@@ -140,6 +140,25 @@ def test_nothing_is_put_in_that_the_fact_says_already(fact, text):
     assert found is None or found.after.count("500") + found.after.count("3 March") + found.after.count("Kestrel") < 2
 
 
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("In the queue Ann Lund put a hold on it", "In the queue for Bea Holm put a hold on it, they say."),
+        ("It was struck out after a protest by the Gate Bank", "It was struck out after a protest of an Irish firm."),
+        ("It was passed on in Oslo", "It was passed on to Bea Holm."),
+    ],
+)
+def test_a_name_stands_behind_the_kind_of_word_that_it_stood_behind(fact, text):
+    assert edited(fact, text) is None
+
+
+def test_what_counts_for_a_day_alone_counts_for_the_day_with_its_month():
+    fact = "The firm Ardel was formed in Riga on 13 October 2023 by Ann"
+    assert edited(fact, "Ardel was set up in Riga by Ann on 3 October 2023.", verifier=Deaf()).after == fact.replace(
+        "13", "3"
+    )
+
+
 def test_a_sentence_with_most_other_numbers_and_names_of_the_fact_settles_a_number_without_the_verifier():
     fact = "On 11 June Ann Berg gave Bo Lund 45 per cent of the mill"
     found = edited(fact, "On 11 June Ann Berg handed Bo Lund 54 per cent.", verifier=Deaf())

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -10,7 +8,6 @@ from rapidfuzz.distance import Levenshtein
 from engine.errors import Cancelled
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedWriter
-from engine.progress import Watch
 from engine.settings import Settings, Verification
 from engine.types import Answer, Case, Passage, Stamp
 from engine.verify.are import check_answer
@@ -22,6 +19,7 @@ from engine.verify.rounds import deciding
 from engine.verify.task import Tools
 from engine.verify.values import AreRecord, Check, Ruling
 from tests.engine.verify.scripted import WordVerifier
+from tests.stopping import stop_at
 
 ANSWER = "The bridge opened in 1932 and it cost 5 million. Whales sing loudly."
 GIVEN = ("The bridge opened in 1934.", "In all the bridge cost 5 million and it shows.", "Rain fell all day.")
@@ -66,6 +64,20 @@ def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_d
     assert revised(ANSWER, record.edits, {mend.id, deletion.id}) == "The bridge opened in 1934 and it cost 5 million."
     half = run("The bridge cost 5 million and whales sing loudly.")
     assert all(edit.new for edit in half.edits)
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("The bridge, which sang loudly of whales, opened in 1934.", "The bridge opened in 1934."),
+        ("The bridge opened in 1934, and in spring it sang [cite_1].", "The bridge opened in 1934 [cite_1]."),
+    ],
+)
+def test_an_aside_that_nothing_speaks_of_can_go_by_itself(answer, left):
+    record = run(answer)
+    (deletion,) = [edit for edit in record.edits if not edit.new]
+    assert (record.revised, deletion.status) == (answer, "suggestion")
+    assert revised(answer, record.edits, {deletion.id}) == left
 
 
 def test_the_passage_that_a_clause_cites_is_checked_however_unlike_it_is():
@@ -136,14 +148,8 @@ def test_both_verifiers_side_by_side():
 
 
 def test_cancel_gives_back_what_was_finished():
-    cancel = threading.Event()
-
-    def report(stage, done, total):
-        if stage == "edits into clauses":
-            cancel.set()
-
     with pytest.raises(Cancelled) as stopped:
-        run(watch=Watch(report=report, cancel=cancel))
+        run(watch=stop_at(0, "edits into clauses"))
     assert [r.outcome for r in stopped.value.partial.facts] == ["edited", "supported", "unsettled"]
     assert not stopped.value.partial.finished
 

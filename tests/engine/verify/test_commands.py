@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main, verify
+from engine.models.scripted import ScriptedWriter
 from engine.verify import tools
 from tests.engine.verify.scripted import WordVerifier
 
@@ -48,6 +49,17 @@ def test_edit_says_what_changed_and_leaves_the_rest():
     assert code == 0
     assert (found[0]["edited"], found[0]["changed"]) == ("It cost 6 euros.", [[8, 9, "5", "6"]])
     assert (found[1]["edited"], found[1]["changed"]) == ("Ice melts.", [])
+
+
+def test_a_language_model_rules_and_edits_by_its_replies(monkeypatch):
+    record = {"id": "a", "claim": "It cost 5 euros.", "evidence": "It cost 6 euros."}
+    replies = ["It says 6.\ndisagrees", "It says 6.\ndisagrees", "It says 6, not 5.\nMy fix: It cost 6 euros."]
+    writer = ScriptedWriter(replies, name="lm")
+    monkeypatch.setattr(tools, "load_writer", lambda name: writer)
+    _, (ruled,) = lines("check", [record], "--verifier", "lm:any")
+    assert (ruled["verdict"], ruled["reasoning"], ruled["raw"]) == ("editing_required", "It says 6.", replies[0])
+    _, (edited,) = lines("edit", [record], "--verifier", "lm:any")
+    assert (edited["edited"], edited["made_by"]) == ("It cost 6 euros.", "lm")
 
 
 def test_facts_gives_the_whole_record(monkeypatch):

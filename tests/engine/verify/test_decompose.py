@@ -80,6 +80,20 @@ def test_the_papers_example_pronouns_become_names():
         ("It was founded in 1985 by Hayao Lee.", {"It was founded in 1985", "It was founded by Hayao Lee"}),
         ("Spotlight (2015) won.", {"Spotlight won", "Spotlight 2015"}),
         ("Nothing to see", {"Nothing to see"}),
+        ("The sale to Kestrel (Ireland) closed.", {"The sale to Kestrel (Ireland) closed"}),
+        ("Ann has neither booked nor paid a deposit.", {"Ann has neither booked nor paid a deposit"}),
+        ("Ann, whose last pitch dates from 2020, left.", {"Ann left", "Ann's last pitch dates from 2020"}),
+        ("The money came, it says, from Riga.", {"The money came from Riga"}),
+        ("It banked EUR 5, but its reports account for them.", {"It banked EUR 5", "its reports account for them"}),
+        ("Counted by hand, the sums come to ten.", {"the sums were Counted by hand", "the sums come to ten"}),
+        (
+            "It took eleven sums, of which Cork took five for EUR 40 and Mallow three for EUR 20.",
+            {"It took eleven sums", "Cork took five for EUR 40", "Mallow took three for EUR 20"},
+        ),
+        (
+            "They foresaw a turnover of about EUR 9 a year and cash of EUR 2.",
+            {"They foresaw a turnover of about EUR 9 a year", "They foresaw cash of EUR 2"},
+        ),
         ("一只猫坐在垫子上", {"一只猫坐在垫子上"}),
     ],
 )

@@ -44,3 +44,16 @@ def test_days_between_two_events_need_not_be_written_where_the_dates_bear_them_o
     text = "Ann received EUR 90 on 2 May. Ann paid the mill on 6 May."
     assert missing("Ann paid the mill four days after she received EUR 90", text) == ()
     assert missing("Ann paid the mill five days after she received EUR 90", text) == ("five",)
+
+
+@pytest.mark.parametrize(
+    ("fact", "evidence", "lacking"),
+    [
+        ("Cash was not above EUR 50,000", "Cash: not above EUR 15,000. Founded on 14 March.", ("50,000",)),
+        ("Cash was not above EUR 50,000", "Cash of EUR 15,000 came.", ()),
+        ("It took 60 per cent", "It took EUR 60.", ("60",)),
+        ("It took 60 per cent", "Ann took 40 per cent, Bo 60.", ()),
+    ],
+)
+def test_a_number_is_borne_out_by_one_of_its_kind(fact, evidence, lacking):
+    assert missing(fact, evidence) == lacking

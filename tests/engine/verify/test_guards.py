@@ -69,6 +69,27 @@ def test_every_passage_has_one_anchor_with_a_share_between_0_and_1(fact, texts):
     assert all(0 <= a.share <= 1 + 1e-9 for a in found)
 
 
+def test_a_number_with_its_digits_in_another_order_is_looked_for_where_it_stands():
+    fact, text = "What reached her is EUR 638,000", "She had three accounts. In sum EUR 683,000 came to her."
+    (found,) = anchors(fact, [case(text)])
+    assert text[found.start : found.end].startswith("In sum")
+    (other,) = anchors(fact, [case(text.replace("683,000", "783,000"))])
+    assert found.share > other.share
+
+
+@pytest.mark.parametrize(
+    ("text", "comparison"),
+    [("in no case longer than 90 days", "<="), ("it may not go past 60", "<="), ("it took longer than 9 days", ">")],
+)
+def test_a_limit_that_is_denied_is_the_opposite_limit(text, comparison):
+    assert [q.comparison for q in quantities(text)] == [comparison]
+
+
+def test_one_is_no_number_where_nothing_is_counted():
+    assert not quantities("No one paid in one go, nor one of them")
+    assert [q.value for q in quantities("one harbour")] == [1]
+
+
 def test_a_lacking_number_turns_a_supportive_verdict_and_says_why():
     turned_ruling = ruled(SUPPORTIVE, "The work cost EUR 5,000", "They paid. The work cost EUR 6,000.")
     assert (turned_ruling.verdict, turned_ruling.lacking) == ("editing_required", ("5,000",))

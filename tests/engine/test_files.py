@@ -1,0 +1,54 @@
+"""A file is put in place whole or not at all, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engine.files import replace_file
+
+KILLED_BEFORE = """
+import os, sys
+from pathlib import Path
+from engine.files import replace_file
+at, path = sys.argv[1:]
+kill = lambda *_: os.kill(os.getpid(), 9)
+if at == "fsync":
+    os.fsync = kill
+else:
+    Path.replace = kill
+replace_file(Path(path), b"new")
+"""
+
+
+def test_the_new_file_takes_the_place_of_the_old(tmp_path):
+    path = tmp_path / "a.json"
+    for data in (b"old", b"new"):
+        replace_file(path, data)
+        assert path.read_bytes() == data
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+@pytest.mark.parametrize("at", ["fsync", "replace"])
+def test_a_process_killed_in_between_leaves_the_old_file(at, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_bytes(b"old")
+    ended = subprocess.run([sys.executable, "-c", KILLED_BEFORE, at, str(path)], check=False)
+    assert ended.returncode == -9
+    assert path.read_bytes() == b"old"
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    path.write_bytes(b"old")
+
+    def full(_handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(path, b"new")
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["a.json"]
