@@ -7,7 +7,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench, workers
 from components.html import banner, plain
-from components.polling import say_problem
+from components.polling import cancel_button, say_problem
 from components.runs import start
 from engine.types import Analysis, Case
 
@@ -38,9 +38,8 @@ def _watch(name: str) -> None:
         st.rerun()
     st.progress(run.share, text=plain(f"{run.label}: {run.place('loading the model')}"))
     left, right = st.columns([1, 3], vertical_alignment="center")
-    if left.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
-        run.stop()
-        st.rerun(scope="fragment")
+    with left:
+        cancel_button(run, key=f"cancel_{name}")
     right.caption("What is finished by then is kept and shown.")
 
 

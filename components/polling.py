@@ -32,9 +32,13 @@ def poll(name: str, saying: str) -> None:
     run = state.run_of(name)
     if run is None or not run.running:
         st.rerun()
-    st.progress(run.share, text=f"{saying}. {plain(run.stage)}")
-    if st.button("Cancel", key=f"cancel_{name}", disabled=run.cancelling):
-        run.stop()
+    st.progress(run.share, text=plain(": ".join(filter(None, (saying, run.place(""))))))
+    cancel_button(run, key=f"cancel_{name}")
+
+
+def cancel_button(run: Run[Any], *, key: str) -> None:
+    """Ask a run to stop. The call goes before the page is drawn again, so that no second press is offered."""
+    st.button("Cancel", key=key, on_click=run.stop, disabled=run.cancelling)
 
 
 def result_of(name: str) -> object:

@@ -10,6 +10,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench, workers
 from components.html import plain, visible
+from components.polling import cancel_button
 from components.runs import Run, start
 from components.variants import variant_cards
 from engine.evaluate.refinement import refine_saved
@@ -88,9 +89,7 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
         len(done) / len(names),
         text=f"{plain(run.stage or 'starting')}: {len(done)} of {counted(len(names), 'condition')}",
     )
-    if st.button("Cancel", key="cancel_refinement", disabled=run.cancelling):
-        run.stop()
-        st.rerun(scope="fragment")
+    cancel_button(run, key="cancel_refinement")
     if run.text:
         st.caption("Being written")
         st.text(visible(run.text[-800:]))

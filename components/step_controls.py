@@ -8,6 +8,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench, workers
 from components.html import plain
+from components.polling import cancel_button
 from components.runs import Run, start
 from components.step_tree import final_card, plan_card, step_card
 from engine.cases.store import new_case_id
@@ -65,8 +66,7 @@ def watch_run(case: Case) -> None:
         st.rerun()
     label = method_of(run.label).label
     st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
-    if st.button("Cancel", key="cancel_steps", disabled=run.cancelling):
-        run.stop()
+    cancel_button(run, key="cancel_steps")
     found = [s for s in solutions_of(run.case) if s.method == run.label] if run.case else []
     if found:
         plan_card(found[-1])

@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.errors import GroundworkError
 from engine.models.protocols import LanguageModel, TokenPrompt, Writer
+from engine.progress import Watch
 from engine.settings import Decoding
 from engine.types import Prompt, Segment, Value
 
@@ -48,19 +49,34 @@ def probe_prompt(count: int = len(TEXTS)) -> Prompt:
     )
 
 
-def self_test(model: Writer) -> tuple[Check, ...]:
-    """Every check that applies to what the model can do; a check that raises has failed, with the reason."""
+def self_test(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:
+    """Every check that applies to what the model can do; a check that raises has failed, with the reason.
+
+    Raises `Cancelled` before the next check where `watch` asks to stop.
+    """
+    watch = watch or Watch()
+    planned = _planned(model)
+    found: tuple[Check, ...] = ()
+    for place, (name, check) in enumerate(planned, start=1):
+        watch.step(f"check {name}", place, len(planned))
+        found += _guarded(name, check)
+    return found + _not_offered(model)
+
+
+def _planned(model: Writer) -> list[tuple[str, Callable[[], tuple[Check, ...]]]]:
     if not isinstance(model, LanguageModel):
-        return _guarded("writes text", lambda: (_writes(model),)) + _not_offered(model)
+        return [("writes text", lambda: (_writes(model),))]
     prompt = probe_prompt()
-    checks = _guarded("byte-exact segments", lambda: (_segments(model, prompt),))
+    planned: list[tuple[str, Callable[[], tuple[Check, ...]]]] = [
+        ("byte-exact segments", lambda: (_segments(model, prompt),)),
+        ("removal", lambda: (_removal(model, prompt),)),
+        ("scores", lambda: _scores(model, prompt)),
+    ]
     if hasattr(model, "module"):
-        checks = _guarded("chat template round trip", lambda: (_template(model, prompt),)) + checks
-    checks += _guarded("removal", lambda: (_removal(model, prompt),))
-    checks += _guarded("scores", lambda: _scores(model, prompt))
+        planned.insert(0, ("chat template round trip", lambda: (_template(model, prompt),)))
     if model.can.gradients:
-        checks += _guarded("gradients finite", lambda: (_gradients(model, prompt),))
-    return checks + _not_offered(model)
+        planned.append(("gradients finite", lambda: (_gradients(model, prompt),)))
+    return planned
 
 
 def _guarded(name: str, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:

@@ -16,17 +16,21 @@ from engine.files import replace_file
 from engine.home import home
 from engine.models.protocols import Writer
 from engine.models.self_test import Check, self_test
+from engine.progress import Watch
 from engine.types import sha256
 from engine.value import decoded
 
 
-def checks_of(model: Writer) -> tuple[Check, ...]:
-    """The model's record, or a new test of it, kept. A served model has no revision and is tested each time."""
+def checks_of(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:
+    """The model's record, or a new test of it, kept. A served model has no revision and is tested each time.
+
+    Raises `Cancelled` where `watch` asks to stop; nothing of half a test is kept.
+    """
     name, revision, dtype = identity(model)
     known = remembered(name, revision, dtype) if revision else None
     if known is not None:
         return known
-    checks = self_test(model)
+    checks = self_test(model, watch)
     remember(model, checks)
     return checks
 

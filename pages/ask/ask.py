@@ -8,6 +8,7 @@ from components.evidence import evidence
 from components.frame import open_case
 from components.heading import heading, question_line
 from components.html import escape, plain, show, tag
+from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
 from components.steps import draw_steps
@@ -56,9 +57,7 @@ def watch_run() -> None:
     draw_steps(expected, steps, current=run.stage or expected[0])
     if run.text:
         show(tag("div", escape(run.text), class_="gw-answer"))
-    if st.button("Cancel", disabled=run.cancelling):
-        run.stop()
-        st.rerun(scope="fragment")
+    cancel_button(run, key="cancel_ask")
 
 
 def finish(run: Run[Case]) -> None:

@@ -10,6 +10,7 @@ from components import state
 from components.cache import workers
 from components.heading import heading
 from components.html import plain
+from components.polling import result_of, wait_for
 from components.runs import start
 from components.self_test import checks_table
 from engine.errors import GroundworkError
@@ -79,24 +80,20 @@ def test_a_model() -> None:
     if said and name.strip():
         estimate_of(name.strip())
     if asked and name.strip():
-        state.keep_run("self_test", start(workers(), lambda run: checks_of(load_writer(name.strip())), label=name))
+        asked_for = name.strip()
+        state.keep_run(
+            "self_test", start(workers(), lambda run: checks_of(load_writer(asked_for), run.watch), label=asked_for)
+        )
     run = state.run_of("self_test")
     if run is None:
         return
-    if run.running:
-        _watch_test()
-    elif run.problem:
-        st.error(plain(run.problem))
+    if run.was_cancelled:
+        st.info("The self-test was stopped; half a test is not kept.")
     else:
-        checks_table(run.future.result())
-
-
-@st.fragment(run_every=1.0)
-def _watch_test() -> None:
-    run = state.run_of("self_test")
-    if run is None or not run.running:
-        st.rerun()
-    st.progress(0.0, text=f"Loading and testing {plain(run.label)}")
+        wait_for("self_test", f"Loading and testing {run.label}")
+    checks = result_of("self_test")
+    if checks is not None:
+        checks_table(checks)
 
 
 def device() -> str:

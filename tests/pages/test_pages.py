@@ -90,6 +90,25 @@ def test_a_self_test_is_told_in_full_and_a_servers_words_are_text(app):
     assert "failed" in drawn and "0.25" in drawn
 
 
+def draw_cancel():
+    from concurrent.futures import Future
+
+    from components import state
+    from components.polling import cancel_button
+    from components.runs import Run
+
+    if state.run_of("work") is None:
+        state.keep_run("work", Run(future=Future()))
+    cancel_button(state.run_of("work"), key="cancel")
+
+
+def test_cancel_is_offered_once():
+    app = AppTest.from_function(draw_cancel).run()
+    assert not app.button[0].disabled
+    app.button[0].click().run()
+    assert app.button[0].disabled
+
+
 def draw_ended(error):
     from concurrent.futures import ThreadPoolExecutor
 

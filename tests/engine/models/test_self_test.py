@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from engine.errors import Cancelled
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import TokenPrompt
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
 from engine.models.self_test import Check, self_test
+from engine.progress import Watch
 from tests.tiny import KINDS, tiny_model
 
 NAMES = [
@@ -128,6 +130,13 @@ def test_half_precision_is_held_to_its_own_limit():
     checks = self_test(HuggingFaceModel("half", module, tiny_model("qwen3").tokenizer))
     assert all(check.passed for check in checks)
     assert "(limit 0.5)" in next(c for c in checks if "generation" in c.name).detail
+
+
+def test_a_self_test_that_is_stopped_makes_no_further_check():
+    watch = Watch()
+    watch.cancel.set()
+    with pytest.raises(Cancelled, match="chat template"):
+        self_test(tiny_model("llama"), watch)
 
 
 def test_what_a_model_does_not_offer_is_said_and_no_failure():
