@@ -66,7 +66,7 @@ def _first(found: Attribution) -> str:
 
 
 def _cell(pair: Pair) -> str:
-    rho = "ρ not defined" if pair.rho is None else f"ρ {pair.rho:+.2f}"
+    rho = "ρ not defined" if pair.rho is None else f"ρ {pair.rho:+z.2f}"
     signs = "signs not defined" if pair.signs is None else f"signs {pair.signs:.0%}"
     said = f"{signs}<br>{'same first' if pair.same_top else 'another first'}"
     title = f"{pair.first} and {pair.second}, {counted(pair.sources, 'passage')}"

@@ -17,10 +17,10 @@ def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
     columns = st.columns(len(report.curves) + 1)
     for column, curve in zip(columns, report.curves, strict=False):
         beats = curve.abpc - report.random.mean
-        column.metric(f"ABPC, {curve.ranking}", f"{curve.abpc:+.3f}", f"{beats:+.3f} against random", border=True)
-    spread = f"{report.random.low:+.3f} to {report.random.high:+.3f} over {report.random.n} rankings"
+        column.metric(f"ABPC, {curve.ranking}", f"{curve.abpc:+z.3f}", f"{beats:+z.3f} against random", border=True)
+    spread = f"{report.random.low:+z.3f} to {report.random.high:+z.3f} over {report.random.n} rankings"
     columns[-1].metric(
-        "ABPC, random", f"{report.random.mean:+.3f}", spread, delta_color="off", delta_arrow="off", border=True
+        "ABPC, random", f"{report.random.mean:+z.3f}", spread, delta_color="off", delta_arrow="off", border=True
     )
     st.caption(
         "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. A ranking that finds what matters makes the answer"

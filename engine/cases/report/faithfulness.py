@@ -12,9 +12,9 @@ def faithfulness_section(case: Case, analysis: Analysis) -> list[Block]:
     found = FaithfulnessReport.from_dict(analysis.result)
     random = found.random
     rankings = (*found.curves, found.passages)
-    rows = [cells(c.ranking, f"{c.abpc:+.3f}", f"{c.abpc_nats:+.3f}") for c in rankings]
-    rows.append(cells(f"random, mean of {random.n}", f"{random.mean:+.3f}", ""))
-    rows.append(cells("random, smallest and largest", f"{random.low:+.3f} to {random.high:+.3f}", ""))
+    rows = [cells(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
+    rows.append(cells(f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
+    rows.append(cells("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
     cost = f"{found.forwards:,} forwards, {found.seconds:.1f} s"
     columns = ("Ranking", "ABPC, probability", "ABPC, nats")
     table = Table("Area between the perturbation curves", columns, tuple(rows), numeric=frozenset({1, 2}))

@@ -128,7 +128,7 @@ def _piece(text: str, value: float, block: b.Heat) -> str:
     if not step:
         return escape(text)
     side = "p" if value > 0 else "n"
-    return tag("span", escape(text), class_=f"{side}{step}", title=f"{value:+.3f} {block.unit}")
+    return tag("span", escape(text), class_=f"{side}{step}", title=f"{value:+z.3f} {block.unit}")
 
 
 def _code(block: b.Code) -> str:

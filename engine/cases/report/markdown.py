@@ -85,7 +85,7 @@ def _facts(block: b.Facts) -> str:
 
 def _heat(block: b.Heat) -> str:
     strongest = sorted((p for p in block.pieces if p[0].strip()), key=lambda p: -abs(p[1]))[:10]
-    listed = "; ".join(f"{_line(text)} {value:+.3f}" for text, value in strongest)
+    listed = "; ".join(f"{_line(text)} {value:+z.3f}" for text, value in strongest)
     return f"{_line(block.caption)} ({_line(block.unit)}; the ten strongest): {listed}"
 
 

@@ -14,7 +14,7 @@ Labelled = tuple[int, int, str]  # start, end, what the label says
 
 def signed(value: float) -> str:
     """A score with its sign: three decimals, four digits for small ones."""
-    return f"{value:+.3f}" if abs(value) >= 0.001 or value == 0 else f"{value:+.1e}"
+    return f"{value:+z.3f}" if abs(value) >= 0.001 or value == 0 else f"{value:+.1e}"
 
 
 def short(value: Any) -> str:
