@@ -68,7 +68,7 @@ def check(case: Case, asked: Asked, settings: Settings, run: Run[Case]) -> Case:
     return bench.cases.add_analysis(case.id, found)
 
 
-def controls(case: Case) -> Asked | None:
+def controls(case: Case, record: AreRecord | None) -> Asked | None:
     """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
     name = f"facts:{case.id}"
     running = state.run_of(name)
@@ -87,13 +87,20 @@ def controls(case: Case) -> Asked | None:
         count * (chosen.keep + chosen.anchored) * (2 if chosen.evidence_from == "both" else 1) * chosen.max_iterations
     )
     st.caption(
-        f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits;"
-        " about 40 verdicts a second on a free core."
+        f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits"
+        f"{'' if record is None else last_took(record)}."
         f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
     )
     if running is not None:
         say_problem(running)
     return asked
+
+
+def last_took(record: AreRecord) -> str:
+    """What the check that is shown came to, as a measure of the next one."""
+    given = sum(len(done.checks) for fact in record.facts for done in fact.iterations)
+    came_to = f"{counted(given, 'verdict')} in {record.seconds:.0f} s"
+    return plain(f"; the last check, by {record.verifier}, came to {came_to}")
 
 
 def result(case: Case, record: AreRecord) -> None:
@@ -135,7 +142,7 @@ if case is not None:
     record = record_of(case)
     if record is None:
         answer_view(case.answer)
-    asked = controls(case)
+    asked = controls(case, record)
     if record is not None:
         result(case, record)
     if asked is not None:
