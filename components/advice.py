@@ -21,7 +21,7 @@ def advice_view(advice: Advice) -> None:
     for also in advice.also:
         note(also)
     said = f"Difficulty {_level(advice)}: the plain mean of the parts below, 0 clean to 1 noisy. Not calibrated."
-    show(table(("Sign", "What it is here", "Part"), map(_proxy, advice.proxies), said))
+    show(table(("Sign", "What it is here", "Part"), map(_proxy, advice.proxies), said, words=("What it is here",)))
 
 
 def _level(advice: Advice) -> str:
@@ -41,7 +41,7 @@ def _proxy(proxy: Proxy) -> str:
 def task_table(rows: Sequence[tuple[Task, Advice | None]]) -> None:
     """The table of tasks: what the paper recommends, and what the advisor says of the sample's own passages."""
     heads = ("Task", "Retrieval it supposes", "The paper's strategy", "Example", "The advisor on its passages")
-    show(table(heads, (_task(*row) for row in rows)))
+    show(table(heads, (_task(*row) for row in rows), words=heads))
 
 
 def _task(task: Task, advice: Advice | None) -> str:
@@ -75,9 +75,9 @@ def quartile_view(study: QuartileStudy) -> None:
     heads = ("Quartile", "Questions", "S3", "Gain D - A", "95% interval")
     rows = []
     for part in study.quartiles:
-        interval = "under ten questions: none" if part.low is None else f"{part.low:+.3f} to {part.high:+.3f}"
-        cells = (str(part.questions), f"{part.s3_low:.2f} to {part.s3_high:.2f}", f"{part.gain:+.3f}", interval)
+        interval = "under ten questions: none" if part.low is None else f"{part.low:+z.3f} to {part.high:+z.3f}"
+        cells = (str(part.questions), f"{part.s3_low:.2f} to {part.s3_high:.2f}", f"{part.gain:+z.3f}", interval)
         rows.append(tag("tr", tag("th", part.name, scope="row") + "".join(tag("td", escape(c)) for c in cells)))
     show(table(heads, rows))
-    rho = "not defined" if study.rho is None else f"{study.rho:+.2f}"
+    rho = "not defined" if study.rho is None else f"{study.rho:+z.2f}"
     note(f"Rank correlation of S3 and gain: {rho}. {' '.join(study.readings)}")

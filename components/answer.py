@@ -12,9 +12,15 @@ def answer_view(answer: Answer) -> None:
 
 
 def answer_markup(answer: Answer) -> str:
-    """The answer as HTML; the marker as it stands in the text is the number's title."""
-    parts, position = [], 0
-    for citation in sorted(answer.citations, key=lambda c: c.start):
+    """The answer as HTML, in a paragraph of its own."""
+    return tag("div", cited_text(answer, 0, len(answer.text)), class_="gw-answer")
+
+
+def cited_text(answer: Answer, start: int, end: int) -> str:
+    """Characters [start, end) of the answer; a marker as it stands in the text is the title of its number."""
+    parts, position = [], start
+    inside = (c for c in answer.citations if start <= c.start and c.end <= end)
+    for citation in sorted(inside, key=lambda c: c.start):
         kind = "gw-cite" if citation.valid else "gw-cite gw-invalid"
         marker = answer.text[citation.start : citation.end]
         parts += [
@@ -22,4 +28,4 @@ def answer_markup(answer: Answer) -> str:
             tag("span", escape(str(citation.number)), class_=kind, title=marker),
         ]
         position = max(position, citation.end)
-    return tag("div", "".join(parts) + escape(answer.text[position:]), class_="gw-answer")
+    return "".join(parts) + escape(answer.text[position:end])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.analysis_run import banners
+from components.answer import answer_view
 from components.attribution import UNDER_NUMERICAL, floors_line
 from components.diff import word_diff
 from components.html import escape, note, plain, show, table, tag, visible
@@ -13,8 +14,16 @@ from components.style import diverging, sequential
 from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
 from engine.text import counted
+from engine.types import Attribution
 
-METRICS = {"rouge_1": "ROUGE-1", "rouge_2": "ROUGE-2", "rouge_l": "ROUGE-L", "rouge_lsum": "ROUGE-Lsum"}
+# With a hyphen that does not break: the heads of narrow columns wrap.
+METRICS = {
+    "jaccard": "Jaccard",
+    "rouge_1": "ROUGE‑1",
+    "rouge_2": "ROUGE‑2",
+    "rouge_l": "ROUGE‑L",
+    "rouge_lsum": "ROUGE‑Lsum",
+}
 
 
 def attr_rag_view(found: AttrRag) -> None:
@@ -42,7 +51,7 @@ def attr_rag_view(found: AttrRag) -> None:
         f"the answer from the {kept} kept",
     )
     if before == after:
-        show(tag("div", escape(after), class_="gw-answer"))
+        answer_view(found.answer)
         st.caption(f"Word for word {whole} and {rest}.")
     else:
         word_diff(words_of(before, after), left=whole, right=rest)
@@ -75,17 +84,18 @@ def _without_one(found: AttrRag, whole: str) -> None:
 
 def _label(found: AttrRag, index: int) -> str:
     first, last = found.sets[index].passages[0], found.sets[index].passages[-1]
-    ordinals = f"{first.ordinal + 1}" if first is last else f"{first.ordinal + 1} to {last.ordinal + 1}"
-    return f"{first.label}, passage{'' if first is last else 's'} {ordinals}"
+    ordinals = "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}".join(dict.fromkeys(f"{p.ordinal + 1}" for p in (first, last)))
+    return f"{first.label}, passage{'' if first is last else 's'}\N{NO-BREAK SPACE}{ordinals}"
 
 
 def _table(found: AttrRag) -> str:
     metrics = tuple(found.regeneration.alphas)
-    heads = ("Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "Votes", "Drop, nats", "Kept")
+    drop = () if found.drops is None else ("Drop, nats",)
+    heads = ("Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "Votes", *drop, "Kept")
     rows = [_row(found, index, metrics) for index in range(len(found.sets))]
     floors = "".join(tag("td", f"{found.regeneration.floors.get(name, 0.0):.3f}") for name in metrics)
     foot = tag("tr", tag("th", "Regeneration floor", scope="row") + floors)
-    return table(heads, [*rows, foot])
+    return table(heads, [*rows, foot], words=("Kept",))
 
 
 def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
@@ -93,24 +103,23 @@ def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
     label = tag("th", escape(_label(found, index)), scope="row")
     cells = [_alpha(found, name, index) for name in metrics]
     cells.append(tag("td", str(selection.votes[index])))
-    cells.append(_drop(found, index))
+    if found.drops is not None:
+        cells.append(_drop(found.drops, index))
     role = "most votes" if index == selection.primary else "yes" if index in selection.chosen else ""
     cells.append(tag("td", role, class_="gw-text"))
     return tag("tr", label + "".join(cells))
 
 
-def _drop(found: AttrRag, index: int) -> str:
+def _drop(drops: Attribution, index: int) -> str:
     """The teacher-forced drop of a set in nats; greyed under the numerical floor."""
-    if found.drops is None:
-        return tag("td", "not scored")
-    place = next((j for j, kept in enumerate(found.drops.details.get("kept", ())) if kept == index), None)
+    place = next((j for j, kept in enumerate(drops.details.get("kept", ())) if kept == index), None)
     if place is None:
         return tag("td", "not scored")
-    row = found.drops.scores[0]
-    value, floor = row[place], found.drops.numerical_floor
+    row = drops.scores[0]
+    value, floor = row[place], drops.numerical_floor
     if floor is not None and abs(value) <= floor:
-        return tag("td", f"{value:+.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
-    return tag("td", f"{value:+.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
+        return tag("td", f"{value:+z.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
+    return tag("td", f"{value:+z.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
 
 
 def _alpha(found: AttrRag, metric: str, index: int) -> str:

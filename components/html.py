@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import streamlit as st
 
@@ -54,9 +54,14 @@ def chips(values: Sequence[tuple[str, str]]) -> str:
     return tag("div", "".join(cells), class_="gw-chips")
 
 
-def table(heads: Iterable[str], rows: Iterable[str], caption: str = "") -> str:
-    """A table of the columns `heads` (text) and of `rows` (markup, a `tr` each); a wide one scrolls."""
-    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col") for name in heads)))
+def table(heads: Iterable[str], rows: Iterable[str], caption: str = "", words: Collection[str] = ()) -> str:
+    """A table of the columns `heads` (text) and of `rows` (markup, a `tr` each); a wide one scrolls.
+
+    The first column and those named in `words` hold text (cells of class "gw-text"): they and their heads stand left,
+    all others right.
+    """
+    kinds = ((name, {"class_": "gw-text"} if name in words else {}) for name in heads)
+    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col", **kind) for name, kind in kinds)))
     above = tag("caption", escape(caption)) if caption else ""
     drawn = tag("table", above + head + tag("tbody", "".join(rows)), class_="gw-table")
     return tag("div", drawn, class_="gw-scroll", tabindex="0")

@@ -35,7 +35,7 @@ def _score_cell(scores: Scores, field: str, first: float | None, better: bool | 
     change = figure - first if first is not None else 0
     if abs(change) < SAME:
         return tag("td", text)
-    shown = f"{text} ({change:+.2f})" if isinstance(change, float) else f"{text} ({change:+d})"
+    shown = f"{text} ({change:+z.2f})" if isinstance(change, float) else f"{text} ({change:+d})"
     kind = "" if better is None else "gw-better" if (change > 0) == better else "gw-worse"
     return tag("td", shown, **({"class_": kind, "title": kind.removeprefix("gw-") + " than A"} if kind else {}))
 
@@ -63,7 +63,7 @@ def fact_table(facts: Mapping[str, Sequence[FactKept]]) -> None:
     if not names:
         return
     rows = (_fact_row([facts[name][index] for name in names]) for index in range(len(facts[names[0]])))
-    show(table(("Fact of A", "Verdict", *names), rows))
+    show(table(("Fact of A", "Verdict", *names), rows, words=("Verdict",)))
 
 
 def _fact_row(kept: Sequence[FactKept]) -> str:

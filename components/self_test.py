@@ -10,7 +10,8 @@ from engine.models.self_test import Check
 
 def checks_table(checks: Sequence[Check]) -> None:
     """Draw the checks; a detail may hold a server's own words."""
-    show(table(("Check", "Result", "What was found", "Figure"), map(_row, checks)))
+    words = ("Result", "What was found")
+    show(table(("Check", *words, "Figure"), map(_row, checks), words=words))
 
 
 def _row(check: Check) -> str:

@@ -189,7 +189,8 @@ def runs_table(
         "Seconds",
         "Model",
     )
-    show(table(heads, (_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True))))
+    rows = (_run_row(run, gold, right, ids) for run, ids in zip(runs, read, strict=True))
+    show(table(heads, rows, words=("Model",)))
 
 
 def _run_row(run: Solution, gold: Collection[str], right: int | None, ids: frozenset[str]) -> str:

@@ -76,7 +76,7 @@ def _place(figure: float, ends: tuple[float, float]) -> float:
 def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
     """What fires and on what figures: (conditions in words, rule with the labels as they are now, stored condition)."""
     heads = ("Condition", "Rule", "Now", "Why", "Figures")
-    show(table(heads, (_trigger_row(*row) for row in rows)))
+    show(table(heads, (_trigger_row(*row) for row in rows), words=heads))
 
 
 def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
@@ -97,7 +97,7 @@ def flag_table(flags: Flags, case: Case) -> None:
         f" {flags.random_flag_rate:.0%} of the rankings flagged some passage. {flags.sentence}"
     )
     heads = ("Passage", "In the top three", "High in the ranking", "Marked", "Flag")
-    show(table(heads, (_flag_row(flag, flags.tokens, case) for flag in flags.passages), chance.strip()))
+    show(table(heads, (_flag_row(flag, flags.tokens, case) for flag in flags.passages), chance.strip(), words=heads))
 
 
 def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:

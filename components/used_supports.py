@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from components.html import escape, show, table, tag
+from components.answer import cited_text
+from components.html import show, table, tag
 from engine.attribute.used_supports import Cell, UsedSupports
 from engine.types import Case
 
@@ -28,14 +29,13 @@ def used_supports_view(found: UsedSupports, case: Case) -> None:
 
 def _row(found: UsedSupports, index: int, case: Case) -> str:
     start, end = found.spans[index]
-    return tag(
-        "tr", tag("th", escape(case.answer.text[start:end]), scope="row") + "".join(map(_cell, found.cells[index]))
-    )
+    sentence = tag("th", cited_text(case.answer, start, end), scope="row")
+    return tag("tr", sentence + "".join(map(_cell, found.cells[index])))
 
 
 def _cell(cell: Cell) -> str:
     word, colour = MARKS[cell.quadrant]
-    numbers = f"{cell.used:+.1f}<br>{cell.supports:.2f}"
+    numbers = f"{cell.used:+z.1f}<br>{cell.supports:.2f}"
     if not word:
         return tag("td", numbers, class_="gw-nothing", title=cell.quadrant)
     style = f"background:color-mix(in srgb, {colour} 30%, transparent)"

@@ -138,7 +138,26 @@ def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text():
     other = with_drops(found, scored_by(ScriptedScorer(lambda p, w, t: -1.0), writer="quoting reader"))
     unscored = replace(other, drops=None)
     again = AppTest.from_function(draw_attr_rag, kwargs={"result": unscored.to_dict()}, default_timeout=60).run()
-    assert "not scored" in "".join(str(html.proto.body) for html in again.get("html"))
+    assert "Drop, nats" in drawn
+    assert "Drop, nats" not in "".join(str(html.proto.body) for html in again.get("html"))
+
+
+def draw_used_supports(case):
+    from components.used_supports import used_supports_view
+    from engine.attribute.used_supports import Cell, UsedSupports
+    from engine.types import Case
+
+    tiny = Cell(used=-0.001, supports=0.04, quadrant="neither")
+    opened = Case.from_dict(case)
+    spans = opened.answer.sentences[:1]
+    used_supports_view(UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened)
+
+
+def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):
+    app = AppTest.from_function(draw_used_supports, kwargs={"case": case.to_dict()}).run()
+    assert not app.exception
+    drawn = "".join(str(html.proto.body) for html in app.get("html"))
+    assert "+0.0<br>0.04" in drawn
 
 
 def draw_flags(result, case):
