@@ -59,14 +59,15 @@ def case_table(rows: Sequence[CaseRow], *, key: str) -> list[str]:
             for row in rows
         ]
     )
+    # In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
     widths = {
-        "question": 330,
-        "answer": 230,
-        "status": 110,
-        "written by": 90,
+        "question": 205,
+        "answer": 100,
+        "status": 75,
+        "written by": 80,
         "corpus": 120,
-        "tags": 90,
-        "changed": 125,
+        "tags": 105,
+        "changed": 120,
     }
     picked = st.dataframe(
         table,

@@ -11,7 +11,7 @@ from components.cache import further_preparation, workbench, workers
 from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
-from components.polling import wait_for
+from components.polling import cancel_button, wait_for
 from components.runs import Run, start
 from components.steps import duration
 from components.upload import too_large
@@ -20,6 +20,8 @@ from engine.corpus.loaders import MEDIA_TYPES
 from engine.errors import GroundworkError
 from engine.settings import Chunking
 from engine.text import counted
+
+WIDTHS = {"title": 245, "passages": 75, "document": 240}  # pixels; the first two are seen whole in a window of 1280
 
 
 def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestReport:
@@ -45,9 +47,7 @@ def watch_ingest() -> None:
     if run is None or not run.running:
         st.rerun()
     st.progress(run.share, text=plain(run.place("starting")))
-    if st.button("Cancel", key="cancel_ingest", disabled=run.cancelling):
-        run.stop()
-        st.rerun(scope="fragment")
+    cancel_button(run, key="cancel_ingest")
 
 
 def draw_report(run: Run[IngestReport]) -> None:
@@ -166,16 +166,21 @@ def look_into(name: str) -> None:
     if not snapshot.documents:
         st.info("This corpus is empty. Add files above.")
         return
-    left, right = st.columns([2, 3], gap="large")
+    left, right = st.columns([4, 5], gap="large")
     with left:
         st.subheader(counted(len(snapshot.documents), "document"))
         counts = pd.Series([p.document for p in snapshot.passages]).value_counts()
         rows = [
-            {"title": cell(d.title), "document": cell(d.id), "passages": int(counts.get(d.id, 0))}
+            {"title": cell(d.title), "passages": int(counts.get(d.id, 0)), "document": cell(d.id)}
             for d in snapshot.documents.values()
         ]
         picked = st.dataframe(
-            pd.DataFrame(rows), hide_index=True, height=440, on_select="rerun", selection_mode="single-row"
+            pd.DataFrame(rows),
+            hide_index=True,
+            height=440,
+            on_select="rerun",
+            selection_mode="single-row",
+            column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
         )
         cut_again(name)
         if st.button("Remove this corpus"):

@@ -44,7 +44,7 @@ def library() -> None:
     if not rows:
         st.info("No case is found. Search for something else, ask a question, or import an answer.")
     chosen = case_table(rows, key="case_table") if rows else []
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open", disabled=len(chosen) != 1):
             state.open_case(chosen[0])
             st.rerun()
@@ -59,6 +59,8 @@ def library() -> None:
             on_click="ignore",
         )
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
+        if rows and not chosen:
+            st.caption("Tick cases in the table: one to open, two to compare.")
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
 
@@ -69,6 +71,8 @@ def review(case: Case) -> None:
     history = store.history(case.id)
     found, chain = review_of(history), check_chain(history, case.id, _key())
     author = reviewer()
+    if not author:
+        note("Give your name to review: the case's history keeps who said what.")
 
     def add(draft: Draft) -> None:
         try:
