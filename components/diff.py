@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.html import cell, escape, note, show, tag
-from engine.cases.compare import Aligned, Comparison, Difference, Word
+from engine.cases.compare import ALONE, Aligned, Comparison, Difference, Word
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
 
@@ -75,7 +75,7 @@ def aligned_passages(comparison: Comparison) -> None:
 def _row(passage: Aligned, methods: Sequence[str]) -> dict[str, object]:
     row: dict[str, object] = {
         "passage": cell(passage.title),
-        "match": passage.match,
+        "match": passage.match if passage.match != ALONE else "left only" if passage.right is None else "right only",
         "left": "–" if passage.left is None else str(passage.left),
         "right": "–" if passage.right is None else str(passage.right),
         "cited left": passage.cited[0],

@@ -12,6 +12,7 @@ from engine.types import Case
 
 MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
 LONGEST = 600  # characters of a passage shown beside its choice
+CHOICE = 280  # pixels that the choice takes
 
 Mark = Callable[[int, str], None]
 """(passage number, a word of MARKED): what to do when a choice changes."""
@@ -20,15 +21,15 @@ Mark = Callable[[int, str], None]
 def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled: bool = False) -> None:
     """A row a passage; `case` carries the labels that stand, `review` says whose they are."""
     for number, passage in enumerate(case.passages, start=1):
-        left, right = st.columns([3, 5], vertical_alignment="top")
-        with left:
+        row = st.container(horizontal=True, gap="large")
+        with row.container(width=CHOICE):
             _choice(number, MARKED[passage.relevant], mark, f"{key}_{number}", disabled)
             by = review.labels.get(number)
             if by is not None:
                 st.caption(f"marked by {plain(by.author)}")
             elif passage.relevant is not None:
                 st.caption("labelled in the data")
-        with right:
+        with row.container():
             title = passage.label
             st.text(visible(f"{number} · {title}"))
             cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"

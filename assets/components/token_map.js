@@ -33,7 +33,8 @@ export default function (component) {
   const low = make("span");
   const high = make("span");
   legend.append(low, scale, high);
-  bar.append(legend, make("span", "note", "Click a word of the answer to explain that token."));
+  const alone = data.rows.length > 1 + data.sentences.length;
+  bar.append(legend, make("span", "note", `Click a word of the answer to explain ${alone ? "that token" : "its sentence"}.`));
   whole.onclick = () => choose(0);
   let chosen = 0;
   let ranked = false;

@@ -31,6 +31,9 @@ class Difference(Value, frozen=True):
     right: str
 
 
+ALONE = "only here"  # the match of a passage that the other case does not have
+
+
 class Aligned(Value, frozen=True):
     """A passage in either case: its numbers there (None where it is not), its first words, and how sure the match is.
 
@@ -137,9 +140,9 @@ def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int |
             partner[i] = (j, name)
             taken.add(j)
     rows: list[tuple[int | None, int | None, str]] = [
-        (i, *partner.get(i, (None, "only here"))) for i in range(1, len(left) + 1)
+        (i, *partner.get(i, (None, ALONE))) for i in range(1, len(left) + 1)
     ]
-    return [*rows, *((None, j, "only here") for j in range(1, len(right) + 1) if j not in taken)]
+    return [*rows, *((None, j, ALONE) for j in range(1, len(right) + 1) if j not in taken)]
 
 
 def _match(one: Passage, other: Passage) -> tuple[int, int, str]:

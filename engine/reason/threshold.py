@@ -27,7 +27,7 @@ from engine.value import decoded
 PERCENTILE = 2.0
 FEWEST = 20  # pairs; of fewer the 2nd percentile is hardly more than the smallest value
 DPR, DPR_EASIER = 0.84, 0.80
-PUBLIC_PAIRS = "ours: about the 2nd percentile of cos(question, gold passage) on public labelled pairs"
+PUBLIC_PAIRS = "ours, about the 2nd percentile of cos(question, gold passage) on public labelled pairs"
 
 
 class Threshold(Value, frozen=True):
