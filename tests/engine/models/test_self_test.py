@@ -9,6 +9,7 @@ import torch
 from engine.errors import Cancelled
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import TokenPrompt
+from engine.models.registry import load_writer
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
 from engine.models.self_test import Check, self_test
 from engine.progress import Watch
@@ -130,6 +131,10 @@ def test_half_precision_is_held_to_its_own_limit():
     checks = self_test(HuggingFaceModel("half", module, tiny_model("qwen3").tokenizer))
     assert all(check.passed for check in checks)
     assert "(limit 0.5)" in next(c for c in checks if "generation" in c.name).detail
+
+
+def test_the_shipped_model_passes_its_own_test():
+    assert failed(load_writer("embedded")) == []
 
 
 def test_a_self_test_that_is_stopped_makes_no_further_check():
