@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, visible
+from components.html import cell, note, visible
+from engine.answer.sentence_scores import Candidate
 from engine.types import Case
 
 
@@ -20,19 +23,35 @@ def provenance(case: Case) -> None:
                 st.code(visible(segment.text).strip("\n"), language=None, wrap_lines=True)
     if reading is not None:
         with st.expander("The selection rule and every sentence that was considered"):
-            _reading(reading)
+            _reading(reading, case)
     with st.expander("Stamp: model, settings, versions"):
         st.json(case.stamp.to_dict(), expanded=2)
 
 
-def _reading(reading: dict[str, object]) -> None:
+def _reading(reading: Mapping[str, object], case: Case) -> None:
     st.write(
         "The quoting reader writes no word of its own. It scores every sentence of the passages against the"
         " question, takes the best ones word for word, and says so when none is close enough."
     )
-    candidates = reading.get("candidates", [])
-    if not isinstance(candidates, list) or not candidates:
+    note(str(reading.get("rule", "")))
+    found = reading.get("candidates", [])
+    if not isinstance(found, list) or not found:
         st.caption("No sentence was considered.")
         return
-    table = pd.DataFrame([{**c, "text": cell(str(c.get("text", "")))} for c in candidates])
-    st.dataframe(table, hide_index=True, height=320)
+    ranked = sorted(map(Candidate.from_dict, found), key=lambda c: (not c.chosen, -c.score))
+    st.dataframe(pd.DataFrame([_row(candidate, case) for candidate in ranked]), hide_index=True, height=320)
+    st.caption("Quoted sentences first, then by score, which is the sum of the columns behind it.")
+
+
+def _row(found: Candidate, case: Case) -> dict[str, object]:
+    """A sentence with the parts of its score; a number that names no passage has no text."""
+    text = "".join(p.text[found.start : found.end] for p in case.passages[found.number - 1 : found.number])
+    parts = {name: round(part, 3) + 0.0 for name, part in found.parts.items()}
+    return {
+        "quoted": "yes" if found.chosen else "",
+        "in passage": found.number,
+        "sentence": cell(text),
+        "closeness": round(found.closeness, 3),
+        "score": round(found.score, 3),
+        **parts,
+    }
