@@ -49,7 +49,7 @@ def _task(task: Task, advice: Advice | None) -> str:
     if advice is not None:
         agrees = "the same" if advice.branch == task.branch else "another: its retrieval is not as the table supposes"
         said = f"{TITLES[advice.branch]}; difficulty {_level(advice)} ({agrees})"
-    cells = (task.shape, task.strategy, f"{task.question} (k = {task.k})", said)
+    cells = (task.shape, task.strategy, f"{task.question} (k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{task.k})", said)
     row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
     return tag("tr", tag("th", escape(task.name), scope="row") + row)
 

@@ -118,8 +118,8 @@ def _drop(drops: Attribution, index: int) -> str:
     row = drops.scores[0]
     value, floor = row[place], drops.numerical_floor
     if floor is not None and abs(value) <= floor:
-        return tag("td", f"{value:+z.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
-    return tag("td", f"{value:+z.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
+        return tag("td", f"{value:+z,.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
+    return tag("td", f"{value:+z,.2f}", style=f"background:{diverging(value / max(map(abs, row)))}")
 
 
 def _alpha(found: AttrRag, metric: str, index: int) -> str:

@@ -51,10 +51,10 @@ def _floor(attribution: Attribution, name: str, index: int) -> float | None:
 def _cell(value: float, top: float, numerical: float | None, placebo: float | None) -> str:
     colour = diverging(value / top if top else 0.0)
     if numerical is not None and abs(value) <= numerical:
-        return tag("td", f"{value:+z.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
+        return tag("td", f"{value:+z,.2f}", class_="gw-nothing", title=UNDER_NUMERICAL)
     if placebo is not None and abs(value) <= placebo:
-        return tag("td", f"{value:+z.2f} ·", class_="gw-weak", title=UNDER_PLACEBO, style=f"background:{colour}")
-    return tag("td", f"{value:+z.2f}", style=f"background:{colour}")
+        return tag("td", f"{value:+z,.2f} ·", class_="gw-weak", title=UNDER_PLACEBO, style=f"background:{colour}")
+    return tag("td", f"{value:+z,.2f}", style=f"background:{colour}")
 
 
 def floors_line(attribution: Attribution) -> str:

@@ -35,7 +35,7 @@ def _row(found: UsedSupports, index: int, case: Case) -> str:
 
 def _cell(cell: Cell) -> str:
     word, colour = MARKS[cell.quadrant]
-    numbers = f"{cell.used:+z.1f}<br>{cell.supports:.2f}"
+    numbers = f"{cell.used:+z,.1f}<br>{cell.supports:.2f}"
     if not word:
         return tag("td", numbers, class_="gw-nothing", title=cell.quadrant)
     style = f"background:color-mix(in srgb, {colour} 30%, transparent)"

@@ -21,7 +21,7 @@ from engine.errors import GroundworkError
 from engine.settings import Chunking
 from engine.text import counted
 
-WIDTHS = {"title": 245, "passages": 75, "document": 240}  # pixels; the first two are seen whole in a window of 1280
+WIDTHS = {"title": 235, "passages": 80, "document": 240}  # pixels; the first two are seen whole in a window of 1280
 
 
 def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestReport:
