@@ -47,7 +47,8 @@ def _figure(curve: Curves, title: str) -> go.Figure:
         height=330,
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
         xaxis_title="share removed",
-        yaxis_title="mean probability of the answer's tokens",
+        # The same range for both, so that the two charts can be held against each other.
+        yaxis={"title": "mean probability of the answer's tokens", "range": [0, 1.02]},
         legend={"orientation": "h", "y": -0.25},
     )
     return figure
