@@ -62,7 +62,7 @@ def take(browser: Browser, url: str, shot: tuple[str, str, str, str, int, str]) 
         place.evaluate("element => element.scrollIntoView({block: 'start'})")
         page.locator("[data-testid=stMain]").evaluate("main => main.scrollBy(0, -70)")
         settle(page)
-    page.mouse.move(0, 0)  # off the word under it, which would be underlined
+    page.mouse.move(WIDTH - 20, 300)  # onto the margin: a word under it would be underlined
     picture = page.screenshot()
     page.close()
     return picture
