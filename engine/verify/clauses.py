@@ -13,7 +13,10 @@ from engine.verify.tagging import tokens
 from engine.verify.token import Token, finite
 
 Span = tuple[int, int]
-MARKER = re.compile(r"\[\s*(?:cite_)?\d{1,4}(?:\s*(?:[,;]\s*)?(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE)
+_NUMBER = r"(?:cite_)?\d{1,4}"
+MARKER = re.compile(  # between numbers something has to stand: what may be empty makes a long run of digits hang
+    rf"\[\s*{_NUMBER}(?:(?:\s*[,;]\s*|\s+|(?=cite_)){_NUMBER})*\s*\]", re.IGNORECASE
+)
 _SHORTEST = 3  # words on either side of a cut
 
 

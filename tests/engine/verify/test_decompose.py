@@ -110,6 +110,12 @@ def test_the_ablations_leave_a_stage_out():
     assert [len(c.facts) for c in decompose(TEXT, atomic=False).clauses] == [1, 1]
 
 
+@pytest.mark.parametrize("text", ["[" + "1" * 5000, "[" + "cite_1 " * 5000, "[1" + ", " * 5000])
+def test_a_marker_that_never_closes_is_read_in_one_go(text):
+    """Such a run once took time that doubled with each digit: this test would not end."""
+    assert blanked(text) == text
+
+
 @pytest.mark.parametrize("text", ["", "   \n", "[cite_1]"])
 def test_a_text_without_words_has_no_clauses(text):
     assert decompose(text).clauses == ()
