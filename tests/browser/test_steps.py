@@ -114,21 +114,21 @@ def settled(page):
     expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
 
 
-def choose(page, box, name):
+def choose(page, box, name, *, exact=False):
     """Choose from a list; the run's last rerun may close it under the hand, then it is opened again."""
-    option = page.get_by_role("option", name=name)
+    option = page.get_by_role("option", name=name, exact=exact)
     for _ in range(5):
         page.get_by_role("combobox", name=box).click()
         with contextlib.suppress(TimeoutError):
-            option.wait_for(timeout=5_000)
-            break
+            option.click(timeout=5_000)
+            return
     option.click()
 
 
 def work_out(page, method="RAISE"):
     if method != "RAISE":
-        page.get_by_role("combobox", name="Method").click()
-        page.get_by_role("option", name=method, exact=True).click()
+        settled(page)
+        choose(page, "Method", method, exact=True)
         expect(page.get_by_text(f"{method}: ")).to_be_visible()
         settled(page)
     page.get_by_role("button", name="Work it out").click()
@@ -213,6 +213,8 @@ def test_a_problem_of_the_primer_opens_as_a_case(app, page, served):
     page.get_by_text("Another problem").click()
     page.get_by_role("button", name="Problems of the science primer").click()
     page.get_by_role("button", name=primer().questions[1].question).click()
+    expect(page.get_by_role("textbox", name="Problem", exact=True)).to_have_value(primer().questions[1].question)
+    settled(page)
     page.get_by_role("button", name="Open as a case").click()
     expect(page.get_by_role("heading", name=primer().questions[1].question)).to_be_visible()
     expect(page.get_by_text("Nothing was worked out yet.")).to_be_visible()
