@@ -60,7 +60,7 @@ def library() -> None:
         )
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
         if rows and not chosen:
-            st.caption("Tick cases in the table: one to open, two to compare.")
+            note("Tick cases in the table: one to open, two to compare.")
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
 
