@@ -20,6 +20,7 @@ from engine.verify.shared_words import stems
 TOLD = 0.6  # share of an event's words that a part of a sentence must hold to speak of it
 _PART = re.compile(r"[,;:]\s")
 _YEAR = re.compile(r"\s*,?\s*(\d{4})\b")
+LENGTH = r"(?:[a-z]+|\d{1,3}) (?:day|week|month|year)s?"  # "two weeks", "9 days"
 _DAYS = re.compile(r"\b([a-z]+|\d{1,3}) (day|week|month|year)s?[\s.]*$", re.IGNORECASE)
 _LONG = {"day": 1, "week": 7, "month": 30, "year": 365}
 _SPELLED_TO = 12  # numbers up to it are written in words

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from engine.text import sentences
-from engine.verify.event_dates import dated_parts, days_between, said_days, said_in_days, without_days
+from engine.verify.event_dates import LENGTH, dated_parts, days_between, said_days, said_in_days, without_days
 from engine.verify.event_sequence import sequences
 from engine.verify.shared_words import stems
 
@@ -34,11 +34,9 @@ _OPENING = re.compile(
     r"|(?:after(?=,)|(?:later|afterwards|subsequently)\b(?! than))),?\s",
     re.IGNORECASE,
 )
-_MEASURE = re.compile(
-    r"\b(?:shortly|soon|immediately|directly|right|just|(?:[a-z]+|\d{1,3}) (?:day|week|month|year)s?)\s+$"
-)
+_MEASURE = re.compile(rf"\b(?:shortly|soon|immediately|directly|right|just|{LENGTH})\s+$")
 _TRAILING = re.compile(
-    r"\b(?:[a-z]+|\d{1,3}) (?:day|week|month|year)s? "
+    rf"\b{LENGTH} "
     r"(?P<word>(?P<earlier>earlier|before(?:hand)?)|later|after(?:wards)?)(?=\s*(?:[.,;:()]|$))",
     re.IGNORECASE,
 )

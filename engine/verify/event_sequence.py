@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 
 from engine.text import sentences
+from engine.verify.event_dates import LENGTH
 
 _THEN = re.compile(
     r"(?:[,;]\s+(?:and\s+)?|\s+and\s+)(?:so|then|whereupon|thereupon)\s+(?!(?:that|far|long|much|many)\b)"
 )
 _LATER = re.compile(
-    r"\b(?P<days>(?:[a-z]+|\d{1,3}) (?:day|week|month|year)s?) "
-    r"(?:(?P<earlier>earlier|beforehand)|later|afterwards)\b(?! than)",
-    re.IGNORECASE,
+    rf"\b(?P<days>{LENGTH}) (?:(?P<earlier>earlier|beforehand)|later|afterwards)\b(?! than)", re.IGNORECASE
 )
 _JOINT = re.compile(r"[,;:]\s+(?:and\s+)?|\s+and\s+")
 
