@@ -42,9 +42,10 @@ def guarded(
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
-    turned = settings.event_order and against(fact, sentence) is not None  # the same two events: it speaks of the fact
-    if settings.anchored and ruling.verdict == "editing_required" and anchor.share < SPEAKS and not turned:
-        ruling = _turned(ruling, "irrelevant", "no sentence of the passage speaks of it")
+    if settings.anchored and ruling.verdict == "editing_required" and anchor.share < SPEAKS:
+        turned = settings.event_order and against(fact, sentence)  # the same two events: it speaks of the fact
+        if not turned:
+            ruling = _turned(ruling, "irrelevant", "no sentence of the passage speaks of it")
     return ruling
 
 
