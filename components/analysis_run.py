@@ -16,7 +16,7 @@ def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
     """A button with its cost that starts the analysis; while it runs, progress and cancel."""
     name = f"{method}:{case.id}"
     run = state.run_of(name)
-    if run is not None and run.running:
+    if run is not None and not run.ended:
         _watch(name)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")

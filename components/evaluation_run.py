@@ -32,6 +32,12 @@ def live(name: str) -> Live | None:
     return evaluators().runs.get(name)
 
 
+def see_runs() -> None:
+    """Note which runs of this process have ended, before the page lists what they wrote."""
+    for own in list(evaluators().runs.values()):
+        own.run.see()
+
+
 def begin(name: str, text: str, resume: bool = False) -> None:
     """Start a run in the background, or go on with it."""
     own = Live()
@@ -86,7 +92,7 @@ def begun_but_not_written(known: Sequence[Listed]) -> list[str]:
     for name, own in list(evaluators().runs.items()):
         if name in listed:
             continue
-        if own.run.running:
+        if not own.run.ended:
             reading.append(name)
         elif own.run.problem:
             st.error(plain(f"{name}: {own.run.problem}"))
@@ -123,7 +129,7 @@ def roughly(seconds: float) -> str:
 def standing(listed: Listed) -> str:
     """Whether a run is running, ended, or waits to be gone on with."""
     own = live(listed.name)
-    if own is not None and own.run.running:
+    if own is not None and not own.run.ended:
         return "paused" if own.pause.is_set() else "running"
     return "finished" if listed.finished else "stopped"
 
@@ -131,7 +137,7 @@ def standing(listed: Listed) -> str:
 def run_controls(listed: Listed) -> None:
     """What can be done with a run as it stands, and what went wrong with it."""
     own = live(listed.name)
-    if own is not None and own.run.running:
+    if own is not None and not own.run.ended:
         watch_evaluation(listed.name)
         return
     if own is not None and own.run.was_cancelled:

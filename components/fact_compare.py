@@ -55,7 +55,7 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
 def _button(name: str, label: str, work: Callable[[Run[Any]], object]) -> None:
     """A button that starts the work, its progress while it runs, and what went wrong with it."""
     run = state.run_of(name)
-    if run is not None and run.running:
+    if run is not None and not run.ended:
         poll(name, label)
         return
     if st.button(label, key=f"start_{name}"):

@@ -24,6 +24,7 @@ RECENT = 30  # cases offered by the picker; the Cases page has them all
 def draw_frame() -> None:
     """Draw what every page shares; wait in place while the samples are being prepared."""
     apply_style()
+    state.see_runs()
     if preparation().running:
         st.title("Groundwork")
         _wait_for_samples()

@@ -14,7 +14,7 @@ from components.runs import Run
 def wait_for(name: str, saying: str) -> None:
     """A running piece of work with its cancel, or what went wrong with it."""
     run = state.run_of(name)
-    if run is not None and run.running:
+    if run is not None and not run.ended:
         poll(name, saying)
     elif run is not None:
         say_problem(run)
@@ -44,5 +44,4 @@ def cancel_button(run: Run[Any], *, key: str) -> None:
 def result_of(name: str) -> object:
     """What a finished piece of work came to, None where there is nothing."""
     run = state.run_of(name)
-    ended = run is not None and not run.running and run.problem is None and run.future is not None
-    return run.future.result() if ended else None
+    return run.future.result() if run is not None and run.ended and run.problem is None else None

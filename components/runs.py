@@ -19,7 +19,12 @@ T = TypeVar("T")
 
 @dataclass
 class Run(Generic[T]):
-    """One piece of long work. The worker writes, the page reads; each field is replaced whole, never edited."""
+    """One piece of long work. The worker writes, the page reads; each field is replaced whole, never edited.
+
+    `running` changes at any moment; `ended` only where a page begins to be drawn (`see`). A page goes by `ended`: what
+    ends while the page is drawn would else be running for its first half and over for its second, and what it wrote
+    would be looked for in a case that was read too early. What polls goes by `running`.
+    """
 
     label: str = ""
     stage: str = ""
@@ -29,11 +34,16 @@ class Run(Generic[T]):
     case: Case | None = None
     watch: Watch = field(default_factory=Watch)
     future: Future[T] | None = None
+    ended: bool = False
 
     @property
     def running(self) -> bool:
         """Whether the worker is still at it, or waits for a thread."""
         return self.future is not None and not self.future.done()
+
+    def see(self) -> None:
+        """Note whether it has ended; called before a page reads anything that runs write."""
+        self.ended = self.future is not None and self.future.done()
 
     @property
     def share(self) -> float:

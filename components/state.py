@@ -43,6 +43,12 @@ def keep_run(name: str, run: Run[Any]) -> None:
     runs[name] = run
 
 
+def see_runs() -> None:
+    """Note which of this session's runs have ended; the rest counts as running until the page is drawn again."""
+    for run in st.session_state.get(_RUNS, {}).values():
+        run.see()
+
+
 def forget_run(name: str) -> None:
     """Drop a finished run."""
     st.session_state.get(_RUNS, {}).pop(name, None)

@@ -78,7 +78,7 @@ def watch_run(case: Case) -> None:
 def say_how_it_ended(case: Case) -> None:
     """What a run that ended without a result has to say."""
     run = state.run_of(run_name(case))
-    if run is None or run.running or not run.problem:
+    if run is None or not run.ended or not run.problem:
         return
     if run.was_cancelled:
         st.info("Stopped. The steps that were finished are kept below.")

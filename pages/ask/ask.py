@@ -115,11 +115,11 @@ heading(
     "attr-rag",
 )
 run = state.run_of("ask")
-if run is not None and not run.running:
+if run is not None and run.ended:
     finish(run)
 case = open_case()
 ask_form(case)
-if run is not None and run.running:
+if run is not None and not run.ended:
     watch_run()
 elif case is not None:
     st.divider()

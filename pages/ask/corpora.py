@@ -83,7 +83,7 @@ def add_documents() -> None:
                 state.keep_run("ingest", start(workers(), lambda run: ingest_uploads(name.strip(), uploads, run)))
                 st.rerun()
     run = state.run_of("ingest")
-    if run is not None and run.running:
+    if run is not None and not run.ended:
         watch_ingest()
     elif run is not None:
         draw_report(run)
@@ -137,7 +137,7 @@ def cut_again(name: str) -> None:
     """Chunk and embed the stored documents again: progress, cancel; started again it goes on where it stopped."""
     task = f"cut:{name}"
     run = state.run_of(task)
-    if run is not None and run.running:
+    if run is not None and not run.ended:
         wait_for(task, "Cutting the documents again")
         return
     with st.popover("Cut into passages again"), st.form(f"cut_{name}", border=False):

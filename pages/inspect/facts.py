@@ -72,7 +72,7 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
     """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
     name = f"facts:{case.id}"
     running = state.run_of(name)
-    if running is not None and running.running:
+    if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
         return None
     asked = fact_controls(workbench().settings.verification)

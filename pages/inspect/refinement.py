@@ -216,7 +216,7 @@ elif stored is not None:
     report_id = analysis_id(chosen.model, chosen.use_answer)
     report = reports_of(case).get(report_id)
     run = state.run_of(f"refine:{case.id}")
-    if run is not None and run.running:
+    if run is not None and not run.ended:
         watch_run(f"refine:{case.id}", report_id, names)
     else:
         left, right = st.columns([1, 4], vertical_alignment="center")

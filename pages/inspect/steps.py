@@ -147,7 +147,7 @@ if case is not None:
         show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
     model = model_choice()
     running = state.run_of(run_name(case))
-    if running is not None and running.running:
+    if running is not None and not running.ended:
         watch_run(case)
     else:
         controls(case, model)

@@ -135,7 +135,7 @@ def replaying(case: Case) -> None:
     st.write("The inputs are scored again in a fresh process, on a copy without results, and every number is compared.")
     name = f"replay_{case.id}"
     run = state.run_of(name)
-    if st.button("Replay", disabled=run is not None and run.running):
+    if st.button("Replay", disabled=run is not None and not run.ended):
         state.keep_run(name, start(workers(), lambda run: replay(case, run.watch)))
         st.rerun()
     wait_for(name, "Replaying")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.evaluation_results import comparison_view, results_view
-from components.evaluation_run import begun_but_not_written, run_controls, standing, watch_evaluation
+from components.evaluation_run import begun_but_not_written, run_controls, see_runs, standing, watch_evaluation
 from components.evaluation_setup import setup
 from components.heading import heading
 from components.html import visible
@@ -32,6 +32,7 @@ heading(
     "A study over a data set: its cost before it starts, its progress, and its tables and figures with intervals.",
     "evaluation",
 )
+see_runs()
 with st.expander("A new run", expanded=not runs()):
     begun = setup()
 if begun is not None:

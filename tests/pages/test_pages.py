@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
@@ -121,6 +122,7 @@ def draw_ended(error):
 
     with ThreadPoolExecutor(1) as threads:
         state.keep_run("work", start(threads, work))
+    state.see_runs()
     wait_for("work", "Working")
 
 
@@ -129,6 +131,26 @@ def test_work_that_was_stopped_is_no_error(error, kind):
     app = AppTest.from_function(draw_ended, kwargs={"error": error}, default_timeout=60).run()
     assert not app.exception
     assert [(e.type, e.value) for e in (*app.info, *app.error)] == [(kind, str(error))]
+
+
+class EndsBetweenTwoLooks(Future):
+    """Running at the first look, failed at the next: what a worker may do at any moment while a page is drawn."""
+
+    looks = 0
+
+    def done(self):
+        self.looks += 1
+        if self.looks == 2:
+            self.set_exception(CaseNotFound("It is gone."))
+        return super().done()
+
+
+def test_what_ends_while_the_page_is_drawn_is_told(app):
+    app.run()
+    app.session_state["groundwork_runs"] = {"ask": components.runs.Run(label="vanilla", future=EndsBetweenTwoLooks())}
+    app.run()
+    assert not app.exception
+    assert [error.value for error in app.error] == ["It is gone."]
 
 
 def test_progress_is_a_share_also_where_more_was_done_than_expected():
