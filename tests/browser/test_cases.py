@@ -15,6 +15,7 @@ from engine.cases.review import Draft, append
 from engine.cases.store import CaseStore
 from engine.samples import FIRST_QUESTION
 from engine.types import Answer
+from tests.browser.test_every_page import settle
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_report_records import with_edit
@@ -127,7 +128,7 @@ def test_axe_finds_nothing_on_the_pages(app, page, look):
     for name in ("Cases", "Compare"):
         page.goto(f"{app.url}/{name.lower()}")
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
-        expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+        settle(page)
         look(page, f"{name.lower()}_{page.viewport_size['width']}")
         found = Axe().run(page, "[data-testid=stMainBlockContainer]").response["violations"]
         assert [(v["id"], [n["html"][:120] for n in v["nodes"][:3]]) for v in found] == []
