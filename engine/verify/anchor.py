@@ -9,6 +9,7 @@ two hold alike. No paper's method: ARE leaves this to a large language model (A.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from engine.verify.rivals import in_other_order
 from engine.verify.shared_words import stems
 from engine.verify.values import Evidence
 
+_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)\b")
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
 GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
 CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
@@ -53,17 +55,20 @@ class Others:
     """What the other passages say that an edit has to heed.
 
     `may_go`: numbers and names of the fact that no other passage that speaks of it holds; `nowhere`: those that none at
-    all holds; `dated`: the parts of all passages that name a day (`event_dates.py`).
+    all holds; `dated`: the parts of all passages that name a day (`event_dates.py`); `texts`: all passages, each with
+    its title.
     """
 
     may_go: frozenset[str] = frozenset()
     nowhere: frozenset[str] = frozenset()
     dated: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
-def others(anchor: Anchor, near: Sequence[Anchor], dated: tuple[str, ...] = ()) -> Others:
+def others(anchor: Anchor, near: Sequence[Anchor], dated: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> Others:
     """What the passages of `near` say beside that of `anchor`."""
-    return Others(contested(anchor, near), frozenset.intersection(*(frozenset(one.lacking) for one in near)), dated)
+    nowhere = frozenset.intersection(*(frozenset(one.lacking) for one in near))
+    return Others(contested(anchor, near), nowhere, dated, texts)
 
 
 def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = (), clause: str = "") -> list[Anchor]:
@@ -94,6 +99,13 @@ def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
     return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
 
 
+def _since_named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -> int:
+    """Where the sentence starts, with the one before it where a pronoun opens it: who "she" is stands there."""
+    before = [span for span in spans if span[1] <= best[0]]
+    opened = _PRONOUN.match(text, *best) and before and "\n" not in text[before[-1][0] : best[0]].strip()
+    return before[-1][0] if before and opened else best[0]
+
+
 def _anchor(
     fact: str,
     place: int,
@@ -118,7 +130,7 @@ def _anchor(
     best = max(spans, key=lambda span: share(span, asked, total))
     return Anchor(
         evidence=place,
-        start=best[0],
+        start=_since_named(one.text, spans, best),
         end=best[1],
         share=share(best, asked, total),
         lacking=lacking,

@@ -22,8 +22,10 @@ from engine.verify.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.verify.event_order import against, restated
 from engine.verify.gaps import missing
 from engine.verify.grounds import LEAST, grounds, miscopied
+from engine.verify.name_kinds import in_full, may_replace
 from engine.verify.pinned import pinned
 from engine.verify.quantities import dates, quantities
+from engine.verify.roles import governor
 from engine.verify.shared_words import stems
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
@@ -64,11 +66,17 @@ def anchored_edit(
         if not why:
             return None
         ruling = _moved(_beside(judged[best], why, verifier), anchor)
-    whole = Change(start=chosen.start, end=chosen.end, old=fact[chosen.start : chosen.end], new=chosen.new)
+    if chosen.kind == "name":
+        old = fact[chosen.start : chosen.end]
+        new = in_full(chosen.new, others.texts) if " " in old else chosen.new
+        after = apply(fact, [Replacement(chosen.start, chosen.end, new)])
+        changed: tuple[Change, ...] = (Change(start=chosen.start, end=chosen.end, old=old, new=new),)
+    else:
+        after, changed = texts[best], changes(fact, texts[best])
     return Edit(
         before=fact,
-        after=texts[best],
-        changes=(whole,) if chosen.kind == "name" else changes(fact, texts[best]),
+        after=after,
+        changes=changed,
         why=f"{chosen.kind} as the passage has it",
         made_by=f"substitution checked by {verifier.name}",
         ruling=ruling,
@@ -105,12 +113,19 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         return not left
     if _said_already(fact, change):
         return False
-    if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, whole)):
+    if change.kind == "name" and not _of_its_kind(fact, change, others):
+        return False
+    if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, "\n".join(others.texts) or whole)):
         return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= stems(change.new):
         return False
     gone = set(anchor.lacking) - left
     return left < set(anchor.lacking) and gone <= others.may_go
+
+
+def _of_its_kind(fact: str, change: Replacement, others: Others) -> bool:
+    """May what is put in stand where the name stands: a person for a person, a place for a place."""
+    return may_replace(change.new, fact[change.start : change.end], others.texts, governor(fact, change.start))
 
 
 def _said_already(fact: str, change: Replacement) -> bool:

@@ -8,6 +8,8 @@ method: ARE leaves this to a large language model (A.4).
 
 from __future__ import annotations
 
+import re
+
 from engine.verify.anchor import Anchor, Others
 from engine.verify.differences import Replacement, apply
 from engine.verify.gaps import missing
@@ -15,11 +17,13 @@ from engine.verify.names import names
 from engine.verify.pinned import held, pinned
 from engine.verify.quantities import CURRENCIES, months, quantities
 from engine.verify.rivals import in_other_order
+from engine.verify.roles import governor
 from engine.verify.values import Evidence
 
 LEAST = 0.5  # worth of the anchor from which what is pinned is put in
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 FULL = 3  # numbers, months and names from which a sentence that holds so many of a fact's speaks of it
+_SINCE = re.compile(r"\b(\w+) (?:hour|day|week|month|year)s? (?:later|earlier)\b")  # since what another sentence says
 COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 
 
@@ -29,10 +33,14 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
     edited, sentence = apply(fact, [change]), evidence.text[anchor.start : anchor.end]
-    left = set(missing(edited, f"{evidence.title}\n{evidence.text}"))
+    left = set(missing(edited, f"{evidence.title}\n{evidence.text}")) - set(_SINCE.findall(fact))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
         return "the sentence has what was put in beside what stands beside it in the fact"
-    if left or change.kind not in COUNTED:
+    if left:
+        return ""
+    if change.kind == "name" and _behind_the_same(fact, change, sentence) and full(fact, change, sentence):
+        return "the sentence has it behind the same word, with the other numbers and names of the fact"
+    if change.kind not in COUNTED:
         return ""
     if miscopied(fact, change, others):
         return "no passage has the number, and the sentence has its digits in another order"
@@ -45,6 +53,12 @@ def miscopied(fact: str, change: Replacement, others: Others) -> bool:
     """Is a long number that stands in no passage replaced by one of the same digits in another order."""
     old = fact[change.start : change.end]
     return change.kind == "number" and old in others.nowhere and in_other_order(old, change.new)
+
+
+def _behind_the_same(fact: str, change: Replacement, sentence: str) -> bool:
+    """Does the name that is put in stand behind the preposition that the replaced one stands behind."""
+    role = governor(fact, change.start)
+    return bool(role) and governor(sentence, sentence.find(change.new)) == role
 
 
 def full(fact: str, change: Replacement, sentence: str) -> bool:

@@ -210,7 +210,8 @@ def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor],
     for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
         dated = _dated(iteration.considered) if task.settings.event_order else ()
-        edit, exchange = _edit(task, fact, evidence, anchor, others(anchor, near, dated), watch)
+        texts = tuple(f"{one.title}\n{one.text}" for one in iteration.considered)
+        edit, exchange = _edit(task, fact, evidence, anchor, others(anchor, near, dated, texts), watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None:
