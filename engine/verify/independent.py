@@ -38,6 +38,24 @@ def without_speaker(body: Tokens) -> Tokens:
     return body
 
 
+_PLACES = frozenset("on in at from by to through for with after before during under".split())  # noqa: SIM905
+
+
+def uncleft(clause: Tokens) -> Tokens:
+    """ "It was Ann who sold it" as "Ann sold it", "it was in May that Ann sold it" as "Ann sold it in May"."""
+    if [t.low for t in clause[:2]] not in (["it", "was"], ["it", "is"]) or clause[2:3] == [] or clause[2].low == "not":
+        return clause
+    last = next((i for i, t in enumerate(clause) if i > 2 and t.low in ("who", "that")), len(clause) - 1)
+    phrase, rest = clause[2:last], clause[last + 1 :]
+    said = phrase[: next((i for i, t in enumerate(phrase) if t.tag == ","), len(phrase))]
+    if not rest or not said or any(map(finite, said)):
+        return clause
+    if finite(rest[0]):
+        return [*phrase, *rest]
+    placed = phrase[0].low in _PLACES and any(t.named or t.tag == "num" for t in phrase)
+    return [*rest, *phrase] if placed and any(map(finite, rest)) else clause
+
+
 def independent(body: Tokens) -> list[Tokens]:
     """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
     cuts = [0]
@@ -61,7 +79,8 @@ def independent(body: Tokens) -> list[Tokens]:
 def _parts_of(body: Tokens, i: int) -> bool:
     """Does "of which Cork took five" start at `i`: parts of what was counted, with subject and verb of their own."""
     head = body[i : i + 2]
-    return [t.low for t in head] in (["of", "which"], ["of", "whom"]) and _subject_and_verb(body[i + 2 :])
+    counted = [t.low for t in head] in (["of", "which"], ["of", "whom"])
+    return counted and body[i + 2 : i + 3] != [] and body[i + 2].tag != "pron" and _subject_and_verb(body[i + 2 :])
 
 
 def _opens_dependent(part: Tokens) -> bool:

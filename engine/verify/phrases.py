@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.verify.token import Token, finite, put_in
 
 Tokens = list[Token]
@@ -58,12 +60,25 @@ def behind_subordinator(main: Tokens) -> Tokens:
     return main
 
 
+def part_of(segment: Tokens) -> int:
+    """Where the pronoun stands in "six of whose shares are Ann's" and "most of which is sold"; else 0."""
+    for i in range(2, min(len(segment) - 1, 5)):
+        if segment[i].low in ("which", "whom", "whose") and segment[i - 1].low == "of":
+            return i if all(t.tag in ("num", "noun", "det", "adv", "pron") for t in segment[: i - 1]) else 0
+    return 0
+
+
 def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
     """(subject, predicate) of a relative clause with its head put in.
 
     "who won" is said of the head, "whose son won" of the head's; "during which Ann won" becomes "Ann won during HEAD",
-    "which he bought" "he bought HEAD".
+    "which he bought" "he bought HEAD", "six of whose shares are sold" "six of HEAD's shares are sold".
     """
+    if at := part_of(segment):
+        if segment[at].low != "whose":
+            return [*segment[:at], *head], segment[at + 1 :]
+        owner = [put_in("its", "det")] if head[-1].tag == "num" else [*head, put_in("'s", "prep")]  # behind a date
+        return [*segment[:at], *owner], segment[at + 1 :]
     if segment[0].low == "whose":
         return [*head, put_in("'s", "prep")], segment[1:]
     led = segment[0].tag == "prep"
@@ -84,6 +99,13 @@ def was(head: Tokens) -> Token:
     end = next((i for i, token in enumerate(head) if i and token.tag == "prep"), len(head))
     noun = head[end - 1]
     return put_in("were" if noun.low.endswith("s") and not noun.low.endswith("ss") and not noun.named else "was", "aux")
+
+
+def apposed(head: Tokens, phrase: Tokens) -> Tokens:
+    """The predicate that an apposition makes; of a family ("the Bergs, man and wife") it says both at once."""
+    if len(head) > 1 and head[0].low == "the" and head[-1].named and head[-1].low.endswith("s"):
+        return [put_in("are", "aux"), *(replace(t, tag="noun") if t.tag == "and" else t for t in phrase)]
+    return [put_in("is", "aux"), *phrase]
 
 
 def head_of(main: Tokens) -> Tokens:

@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from engine.models.alignment import NUMBER_WORDS
 from engine.verify.embedded import origins, predicates, taken_apart, titles
 from engine.verify.gapping import with_the_verb
-from engine.verify.independent import brackets, independent, without_speaker
+from engine.verify.independent import brackets, independent, uncleft, without_speaker
 from engine.verify.lists import distributed
 from engine.verify.phrases import (
     Tokens,
+    apposed,
     behind_subordinator,
     head_of,
     joins,
+    part_of,
     relative,
     subject_of,
     was,
@@ -70,7 +72,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
     result: list[Tokens] = []
     subject: Tokens = []
     for clause in [whole for part in independent(body) for whole in with_the_verb(part)]:
-        done, subject = _clause(clause, subject)
+        done, subject = _clause(uncleft(clause), subject)
         result.extend(done)
     result.extend(aside)
     apart = [fact for raw in result for titled in titles(raw) for fact in distributed(titled)]
@@ -161,7 +163,10 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
     for i in range(1, len(segments)):
         segment = segments[i]
         first = segment[0]
-        if first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
+        if part_of(segment):
+            extra.append(relative(segment, head_of(main)))
+            target = extra[-1][1]
+        elif first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
             if head_of(main)[-1].tag == "num":
                 target.extend(segment)
                 continue
@@ -177,7 +182,7 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
             extra.append((subject_of(main) if first.tag == "ing" else _nearest(main), list(segment)))
             target = extra[-1][1]
         elif first.tag in ("det", "noun") and not _counts(first) and not any(map(finite, segment)) and head_of(target):
-            extra.append((head_of(target), [put_in("is", "aux"), *segment]))
+            extra.append((head_of(target), apposed(head_of(target), segment)))
         elif finite(first) and any(finite(t) for t in main):
             extra.append((subject_of(behind_subordinator(main)), list(segment)))
             target = extra[-1][1]

@@ -130,6 +130,8 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     plain = low in REGULAR or low in IRREGULAR_PLURAL
     if plain and last.tag in ("pron", "to", "aux", "adv", "rel"):
         return "verb" if last.tag != "aux" else "part"
+    if plain and last.tag == "," and after in PRONOUNS and len(before) > 2 and not _verb_before(before):
+        return "verb"  # "the rules, read in May, make him heir"
     if (
         plain
         and last.tag in ("noun", "num")
@@ -168,8 +170,11 @@ def _past(low: str, last: Token | None, before: list[Token], after: str, past: b
         return "part"
     if last.tag in ("pron", "rel", "adv"):
         return "verb" if last.tag != "adv" or not auxiliary else "part"
-    if participle and (after == "by" or last.tag in ("prep", ",")):
+    object_behind = last.tag == "," and after in ("a", "an", "the") and not _verb_before(_without_aside(before))
+    if participle and (after == "by" or last.tag in ("prep", ",")) and not object_behind:
         return "part"
+    if object_behind:
+        return "verb"  # "the extract, which came late, showed a firm"
     if last.tag in ("noun", "num", "."):
         return "part" if participle and _verb_before(before) and after in PREPOSITIONS else "verb"
     return "verb" if last.tag == "and" and _verb_before(before) else "part"
@@ -186,6 +191,12 @@ def _verb_before(before: list[Token]) -> bool:
         if token.tag in ("aux", "verb"):
             return True
     return False
+
+
+def _without_aside(before: list[Token]) -> list[Token]:
+    """What stands before a relative clause between two commas, the second of which ends `before`."""
+    opened = next((i for i in range(len(before) - 2, 0, -1) if before[i].tag == ","), 0)
+    return before[:opened] if opened and before[opened + 1].tag == "rel" else before
 
 
 def _stem(low: str) -> str:
