@@ -162,9 +162,8 @@ def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], s
         before, after = draft.draft[:start].rstrip()[-12:], draft.draft[end:].lstrip()[:12]
         return error.wrong.strip() not in text and " ".join((before, after)).strip() in text
     others = [at for at, _ in (_span(draft, other) for other in draft.errors) if at > end]  # which may be mended, too
-    after = re.match(
-        r".{0,4}\S*\s?", draft.draft[end : min(others, default=None)]
-    )  # whole words, as `plain` reads them
+    behind = draft.draft[end : min(others, default=None)]
+    after = re.match(r".{0,4}\S*\s?", behind)  # whole words, as `plain` reads words
     return plain(f"{draft.draft[start - 1 : start]}{error.right}{after.group() if after else ''}") in plain(text)
 
 

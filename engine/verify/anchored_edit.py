@@ -29,6 +29,7 @@ from engine.verify.roles import governor
 from engine.verify.shared_words import stems
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
+_DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
 ORDER = "order of events"
 PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
@@ -67,10 +68,10 @@ def anchored_edit(
             return None
         ruling = _moved(_beside(judged[best], why, verifier), anchor)
     if chosen.kind == "name":
-        old = fact[chosen.start : chosen.end]
-        new = in_full(chosen.new, others.texts) if " " in old else chosen.new
-        after = apply(fact, [Replacement(chosen.start, chosen.end, new)])
-        changed: tuple[Change, ...] = (Change(start=chosen.start, end=chosen.end, old=old, new=new),)
+        whole = _whole_name(fact, chosen, sentence, others)
+        after = apply(fact, [whole])
+        old = fact[whole.start : whole.end]
+        changed: tuple[Change, ...] = (Change(start=whole.start, end=whole.end, old=old, new=whole.new),)
     else:
         after, changed = texts[best], changes(fact, texts[best])
     return Edit(
@@ -81,6 +82,18 @@ def anchored_edit(
         made_by=f"substitution checked by {verifier.name}",
         ruling=ruling,
     )
+
+
+def _whole_name(fact: str, change: Replacement, sentence: str, others: Others) -> Replacement:
+    """The replacement with the name in full for a full name, and in the place of what is said of the old one.
+
+    "the clerk Ann Berg" becomes "the Gate" where the sentence has "the Gate", not "the clerk Gate".
+    """
+    new = in_full(change.new, others.texts) if " " in fact[change.start : change.end] else change.new
+    described = _DESCRIBED.search(fact, 0, change.start)
+    if described and re.search(rf"\b[Tt]he {re.escape(new)}\b", sentence):
+        return Replacement(described.start(), change.end, f"{described['article']} {new}")
+    return Replacement(change.start, change.end, new)
 
 
 def options(

@@ -36,15 +36,16 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     left = set(missing(edited, f"{evidence.title}\n{evidence.text}")) - set(_SINCE.findall(fact))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
         return "the sentence has what was put in beside what stands beside it in the fact"
-    if left:
-        return ""
+    told = full(fact, change, f"{evidence.title}\n{sentence}")
+    if left and (change.kind not in COUNTED or not told or left & others.nowhere):
+        return ""  # a name that other passages have may be left out where the sentence has so much else
     if change.kind == "name" and _behind_the_same(fact, change, sentence) and full(fact, change, sentence):
         return "the sentence has it behind the same word, with the other numbers and names of the fact"
     if change.kind not in COUNTED:
         return ""
     if miscopied(fact, change, others):
         return "no passage has the number, and the sentence has its digits in another order"
-    if full(fact, change, f"{evidence.title}\n{sentence}") or (anchor.worth >= NEARLY and better):
+    if told or (anchor.worth >= NEARLY and better):
         return f"one sentence holds {anchor.share:.0%} of its words and all numbers and names"
     return ""
 

@@ -19,7 +19,7 @@ from engine.settings import Verification
 from engine.verify.anchor import Anchor
 from engine.verify.event_order import against
 from engine.verify.names import names
-from engine.verify.quantities import quantities
+from engine.verify.quantities import MONTHS, months, quantities
 from engine.verify.values import Ruling, VerdictName
 
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
@@ -69,6 +69,8 @@ def _rival(fact: str, evidence: str, sentence: str, anchor: Anchor) -> bool:
     """Does the evidence hold another number of a lacking one's kind, or the sentence a name for a lacking name."""
     units = {q.unit for q in quantities(fact) if q.text in anchor.lacking}
     if any(q.unit in units for q in quantities(evidence)):
+        return True
+    if any(month in MONTHS for month in anchor.lacking) and any(m not in fact for _, _, m in months(sentence)):
         return True
     named = any(not name[0].isdigit() for name in anchor.lacking)
     return named and anchor.share >= SPEAKS and any(name not in fact for _, _, name in names(sentence))

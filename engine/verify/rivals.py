@@ -47,13 +47,14 @@ def _miscopied(text: str, other: str) -> bool:
 
 
 def in_other_order(text: str, other: str) -> bool:
-    """Are the digits those of the other number in another order, `LONG` or more of them.
+    """Are the digits those of the other number in another order, `LONG` or more of them, one less with decimals.
 
-    >>> in_other_order("EUR 604,000", "640,000"), in_other_order("640", "604")
-    (True, False)
+    >>> in_other_order("EUR 604,000", "640,000"), in_other_order("640", "604"), in_other_order("12.6", "16.2")
+    (True, False, True)
     """
     mine, theirs = (re.sub(r"\D", "", one) for one in (text, other))
-    return mine != theirs and len(mine) >= LONG and sorted(mine) == sorted(theirs)
+    enough = LONG - (text.count(".") == other.count(".") == 1)
+    return mine != theirs and len(mine) >= enough and sorted(mine) == sorted(theirs)
 
 
 def _shape(text: str) -> str:

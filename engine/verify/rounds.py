@@ -205,7 +205,10 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
 
 
 def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch) -> Iteration:
-    """The round with an edit by a passage that asks for one, the best anchor first; that passage then decides."""
+    """The round with an edit by a passage that asks for one; that passage then decides.
+
+    The best anchor comes first, but after one whose edit the verifier calls supportive itself.
+    """
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
     for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
@@ -214,9 +217,17 @@ def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor],
         edit, exchange = _edit(task, fact, evidence, anchor, others(anchor, near, dated, texts), watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
-        if edit is not None:
-            return replace(iteration, edit=edit, decided=asking[anchor.evidence])
+        if edit is not None and (iteration.edit is None or _by_itself(edit)):
+            iteration = replace(iteration, edit=edit, decided=asking[anchor.evidence])
+        if edit is not None and _by_itself(edit):
+            break
     return iteration
+
+
+def _by_itself(edit: Edit) -> bool:
+    """Does the verifier call the edited fact supportive, and not words, numbers or dates beside it."""
+    scores = edit.ruling.scores if edit.ruling else {}
+    return not scores or scores["supportive"] >= max(scores.values())
 
 
 def _edit(
