@@ -56,19 +56,20 @@ class Others:
 
     `may_go`: numbers and names of the fact that no other passage that speaks of it holds; `nowhere`: those that none at
     all holds; `dated`: the parts of all passages that name a day (`event_dates.py`); `texts`: all passages, each with
-    its title.
+    its title; `clause`: all that the fact's clause says.
     """
 
     may_go: frozenset[str] = frozenset()
     nowhere: frozenset[str] = frozenset()
     dated: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    clause: str = ""
 
 
-def others(anchor: Anchor, near: Sequence[Anchor], dated: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> Others:
-    """What the passages of `near` say beside that of `anchor`."""
+def others(anchor: Anchor, near: Sequence[Anchor]) -> Others:
+    """What the passages of `near` hold beside that of `anchor`."""
     nowhere = frozenset.intersection(*(frozenset(one.lacking) for one in near))
-    return Others(contested(anchor, near), nowhere, dated, texts)
+    return Others(contested(anchor, near), nowhere)
 
 
 def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = (), clause: str = "") -> list[Anchor]:

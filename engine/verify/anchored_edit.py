@@ -124,7 +124,7 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         return not (left - set(change.new.split())) & others.nowhere  # one event may be told in another passage
     if change.kind == "opposite":
         return not left
-    if _said_already(fact, change):
+    if _said_already(fact, change, others.clause):
         return False
     if change.kind == "name" and not _of_its_kind(fact, change, others):
         return False
@@ -141,13 +141,17 @@ def _of_its_kind(fact: str, change: Replacement, others: Others) -> bool:
     return may_replace(change.new, fact[change.start : change.end], others.texts, governor(fact, change.start))
 
 
-def _said_already(fact: str, change: Replacement) -> bool:
+def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
     """Does the rest of the fact hold what is put in, of a name most of it: it would stand there twice.
+
+    A day or number may stand in the rest of the fact's clause as little.
 
     >>> _said_already("Ann Berg sold it to Bo", Replacement(20, 22, "Ann Berg of Riga", "name"))
     True
     """
     rest = f"{fact[: change.start]} {fact[change.end :]}"
+    if change.kind in ("date", "number"):
+        rest = f"{rest} {clause.replace(fact[change.start : change.end], '', 1)}"
     if change.kind == "name":
         new = stems(change.new)
         return len(new & stems(rest)) * 2 > len(new)

@@ -6,6 +6,7 @@ that one of them bears out is not edited by another.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -59,7 +60,7 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
             decided=deciding(checks, considered[done], sentences[done]),
             exchanges=(*([exchange] if exchange else []), *said),
         )
-        records[i] = _settled(task, records[i], iteration, sentences[done], watch)
+        records[i] = _settled(task, records[i], clauses[done], iteration, sentences[done], watch)
     return len(wanted)
 
 
@@ -168,7 +169,9 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
     return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
 
 
-def _settled(task: Task, record: FactRecord, iteration: Iteration, near: Sequence[Anchor], watch: Watch) -> FactRecord:
+def _settled(
+    task: Task, record: FactRecord, clause: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch
+) -> FactRecord:
     """The record with the round, its edit where one is asked for, and the outcome so far."""
     check = iteration.check
     outcome: Outcome = "no evidence"
@@ -176,7 +179,7 @@ def _settled(task: Task, record: FactRecord, iteration: Iteration, near: Sequenc
         verdict = check.ruling.verdict
         outcome = {"supportive": "supported", "unparsed": "unparsed"}.get(verdict, "unsettled")  # type: ignore[assignment]
         if verdict == "editing_required":
-            iteration = _edited(task, record.fact.text, iteration, near, watch)
+            iteration = _edited(task, record.fact.text, clause, iteration, near, watch)
             outcome = "edited" if iteration.edit else "contradicted"
     elif record.iterations:
         outcome = record.outcome  # nothing new was found: what stood before stands
@@ -204,7 +207,9 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
     return second if first is None else first or bool(second)
 
 
-def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch) -> Iteration:
+def _edited(
+    task: Task, fact: str, clause: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch
+) -> Iteration:
     """The round with an edit by a passage that asks for one; that passage then decides.
 
     The best anchor comes first, but after one whose edit the verifier calls supportive itself.
@@ -212,9 +217,13 @@ def _edited(task: Task, fact: str, iteration: Iteration, near: Sequence[Anchor],
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
     for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
-        dated = _dated(iteration.considered) if task.settings.event_order else ()
-        texts = tuple(f"{one.title}\n{one.text}" for one in iteration.considered)
-        edit, exchange = _edit(task, fact, evidence, anchor, others(anchor, near, dated, texts), watch)
+        beside = dataclasses.replace(
+            others(anchor, near),
+            dated=_dated(iteration.considered) if task.settings.event_order else (),
+            texts=tuple(f"{one.title}\n{one.text}" for one in iteration.considered),
+            clause=clause,
+        )
+        edit, exchange = _edit(task, fact, evidence, anchor, beside, watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None and (iteration.edit is None or _by_itself(edit)):
