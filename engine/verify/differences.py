@@ -112,7 +112,8 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         alike.sort(key=lambda d: (-_in_front(claim, match.start(), evidence, d.start()), -_close(around, evidence, d)))
         if match.group() not in {d.group() for d in held}:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
-                yield Replacement(match.start(), match.end(), other, "date", 0.95 - 0.1 * place)
+                weight = 0.95 - 0.1 * place - 0.3 * (not set(match.group().split()) & set(other.split()))
+                yield Replacement(match.start(), match.end(), other, "date", weight)
     for mine in RANGE.finditer(claim):
         for theirs in RANGE.finditer(evidence):
             new = f"{theirs['first']} {mine['joined']} {theirs['last']}"
