@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.verify.phrases import Tokens, phrase_start, trimmed
 from engine.verify.token import finite
 
@@ -42,9 +44,14 @@ _PLACES = frozenset("on in at from by to through for with after before during un
 
 
 def uncleft(clause: Tokens) -> Tokens:
-    """ "It was Ann who sold it" as "Ann sold it", "it was in May that Ann sold it" as "Ann sold it in May"."""
-    if [t.low for t in clause[:2]] not in (["it", "was"], ["it", "is"]) or clause[2:3] == [] or clause[2].low == "not":
+    """ "It was Ann who sold it" as "Ann sold it", "it was in May that Ann sold it" as "Ann sold it in May".
+
+    "It was not Ann who sold it" stays whole: taken apart, a part would say that it was sold by another.
+    """
+    if [t.low for t in clause[:2]] not in (["it", "was"], ["it", "is"]) or len(clause) < 3:
         return clause
+    if clause[2].low == "not":
+        return [replace(t, tag="noun") if t.tag == "rel" else t for t in clause]
     last = next((i for i, t in enumerate(clause) if i > 2 and t.low in ("who", "that")), len(clause) - 1)
     phrase, rest = clause[2:last], clause[last + 1 :]
     said = phrase[: next((i for i, t in enumerate(phrase) if t.tag == ","), len(phrase))]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.verify.anchor import anchors, others
@@ -20,10 +22,11 @@ class Doubtful(WordVerifier):
         ]
 
 
-def edited(fact: str, *texts: str, verifier=None, cited=frozenset()):
+def edited(fact: str, *texts: str, verifier=None, cited=frozenset(), clause=""):
     found = [Evidence(text=text, source="case", number=n) for n, text in enumerate(texts, 1)]
     near = anchors(fact, found, cited)
-    return anchored_edit(fact, found[near[0].evidence], near[0], others(near[0], near), verifier or WordVerifier())
+    beside = replace(others(near[0], near), texts=texts, clause=clause)
+    return anchored_edit(fact, found[near[0].evidence], near[0], beside, verifier or WordVerifier())
 
 
 @pytest.mark.parametrize(
@@ -179,3 +182,63 @@ def test_a_number_that_no_passage_has_is_one_with_its_digits_in_another_order():
     assert edited(fact, text.replace("640,000", "650,000"), verifier=Deaf()) is None
     assert edited(fact, text, "The lease was EUR 604,000.", verifier=Deaf()) is None
     assert edited("It paid 15 for the old gate", "For the old gate it gave 51.", verifier=Deaf()) is None
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "other"),
+    [
+        ("The old shop is in Cork", "The old shop is Orvel Ltd.", "Rain fell in Cork."),
+        ("The sister of the clerk sits in Orvel", "The sister of the clerk sits, in Cork.", "Orvel Ltd is old."),
+        ("The mill has no contact with Ann Berg", "The mill has no contact with Limerick.", "Ann Berg left."),
+        ("The sum came from Dubai with a note", "The sum came with a note from PM-04.", "In Dubai it rained."),
+    ],
+)
+def test_a_name_gives_way_to_no_name_of_another_kind(fact, text, other):
+    assert edited(fact, text, other) is None
+
+
+def test_a_person_named_in_full_is_replaced_by_one_in_full():
+    text, other = "The note on the gate went to Fergal.", "Fergal Stone read it."
+    assert (
+        edited("The note on the gate went to Hugh Toll", text, other).after
+        == "The note on the gate went to Fergal Stone"
+    )
+    twice = edited("The note on the gate went to Hugh Toll", text, other, "Fergal Lund slept.")
+    assert twice.after == "The note on the gate went to Fergal"
+
+
+def test_what_is_said_of_a_name_goes_with_it():
+    found = edited("The watchdog AMLA may set a lower figure", "To the watchdog the Commission may set a lower figure.")
+    assert found.after == "The Commission may set a lower figure"
+    assert [(change.old, change.new) for change in found.changes] == [("The watchdog AMLA", "The Commission")]
+
+
+def test_a_name_behind_the_same_word_beside_all_else_of_the_fact_needs_no_more_from_the_verifier():
+    fact = "On 6 May EUR 486 was credited by Ardel FZE"
+    found = edited(fact, "On 6 May the account was credited with EUR 486 by Quill SRL of Riga.", verifier=Deaf())
+    assert found.after == "On 6 May EUR 486 was credited by Quill SRL"
+    assert "behind the same word" in found.ruling.note
+    assert edited(fact, "On 6 May the account was credited with EUR 486, said Quill SRL.", verifier=Deaf()) is None
+
+
+def test_a_date_is_put_in_by_a_sentence_that_has_all_else_but_a_name_that_other_passages_have():
+    fact = "On 22 March 2024 Pell wired EUR 98,000 to Vale Consulting LLP in Leith"
+    text = "On 26 March 2024 EUR 98,000 went to Vale Consulting LLP, Leith."
+    assert edited(fact, text, "Pell is old.", verifier=Deaf()).after == fact.replace("22", "26")
+    assert edited(fact, text, verifier=Deaf()) is None
+
+
+def test_the_last_day_of_a_span_is_mended_by_its_last_day():
+    found = edited("From January until 31 May the mill took EUR 9", "From 1 January until 15 May the mill took EUR 9.")
+    assert found.after == "From January until 15 May the mill took EUR 9"
+
+
+def test_nothing_is_put_in_that_the_clause_says_beside_the_fact():
+    fact, text = "The call came on 12 October", "The call came on a Friday and asked to wait until 7 November."
+    assert edited(fact, text).after == "The call came on 7 November"
+    assert edited(fact, text, clause=f"{fact}, which asked to wait until 7 November") is None
+
+
+def test_who_she_is_stands_in_the_sentence_before():
+    found = edited("Ann Berg agreed to wait a week", "Bea Holm was called. She agreed to wait a week.")
+    assert found.after == "Bea Holm agreed to wait a week"

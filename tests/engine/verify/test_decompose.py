@@ -94,6 +94,21 @@ def test_the_papers_example_pronouns_become_names():
             "They foresaw a turnover of about EUR 9 a year and cash of EUR 2.",
             {"They foresaw a turnover of about EUR 9 a year", "They foresaw cash of EUR 2"},
         ),
+        ("It was Ann Berg who filed it.", {"Ann Berg filed it"}),
+        ("It was on 9 April that the sum left.", {"the sum left on 9 April"}),
+        ("It is clear that the sum left.", {"It is clear that the sum left"}),
+        ("It was not Ann who left.", {"It was not Ann who left"}),
+        ("The bank paid EUR 5, most of which went to Ann.", {"The bank paid EUR 5", "most of EUR 5 went to Ann"}),
+        ("It was sold by Ann, six of whose shops burnt.", {"It was sold by Ann", "six of Ann's shops burnt"}),
+        (
+            "The rules, agreed in May, make him heir, and his son is next.",
+            {"The rules make him heir", "The rules agreed in May", "his son is next"},
+        ),
+        (
+            "The extract, which came late, showed a firm.",
+            {"The extract came late", "The extract showed a firm"},
+        ),
+        ("The Bergs, man and wife, left.", {"The Bergs left", "The Bergs are man and wife"}),
         ("一只猫坐在垫子上", {"一只猫坐在垫子上"}),
     ],
 )
