@@ -1,6 +1,6 @@
 """Measure the check of an answer: planted errors of the bank drafts, decomposition, smallest edits, speed.
 
-    python -m bench.facts --data DIR [--drafts 30] [--edits 100] [--supportive 300] [--quick] [--write]
+    python -m bench.facts --data DIR [--drafts 40] [--edits 100] [--supportive 300] [--quick] [--write]
 
 DIR holds propsegment/propositions.jsonl and vitaminc/{edits,dev}.jsonl (public sets that are not part of this project).
 Everything is drawn with a fixed seed; n stands beside every figure. Every planted error's outcome is written out.
@@ -133,7 +133,7 @@ def main() -> None:
     """Run the parts that were asked for; a part is one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--drafts", type=int, default=30)
+    parser.add_argument("--drafts", type=int, default=40)
     parser.add_argument("--edits", type=int, default=100)
     parser.add_argument("--supportive", type=int, default=300)
     parser.add_argument("--quick", action="store_true", help="only what needs no verifier")

@@ -41,7 +41,6 @@ def see_runs() -> None:
 def begin(name: str, text: str, resume: bool = False) -> None:
     """Start a run in the background, or go on with it."""
     own = Live()
-    evaluators().runs[name] = own
 
     def tell(progress: Progress) -> None:
         own.progress = progress
@@ -51,6 +50,7 @@ def begin(name: str, text: str, resume: bool = False) -> None:
         return evaluate(text, folder_of(name), resume=resume, control=control)
 
     own.run = start(evaluators().threads, work, label=name)
+    evaluators().runs[name] = own
 
 
 @st.fragment(run_every=1.0)

@@ -9,18 +9,17 @@ two hold alike. No paper's method: ARE leaves this to a large language model (A.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from engine.text import sentences
 from engine.verify.gaps import missing
+from engine.verify.pronouns import opens_with_pronoun
 from engine.verify.rivals import in_other_order
 from engine.verify.shared_words import stems
 from engine.verify.values import Evidence
 
-_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)\b")
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
 GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
 CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
@@ -33,7 +32,8 @@ class Anchor:
 
     `share` in [0, 1] of the content words, by weight, those of `lacking` counted at `GONE` of theirs; `lacking` are
     numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage;
-    `context` in [0, 1] is the share of the clause's words, by weight, that the sentence holds.
+    `context` in [0, 1] is the share of the clause's words, by weight, that the sentence holds; `named` is where the
+    sentence before starts where this one opens with a pronoun, else `start`.
     """
 
     evidence: int
@@ -43,6 +43,7 @@ class Anchor:
     lacking: tuple[str, ...]
     cited: bool
     context: float = 0.0
+    named: int = 0
 
     @property
     def worth(self) -> float:
@@ -100,11 +101,12 @@ def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
     return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
 
 
-def _since_named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -> int:
-    """Where the sentence starts, with the one before it where a pronoun opens it: who "she" is stands there."""
-    before = [span for span in spans if span[1] <= best[0]]
-    opened = _PRONOUN.match(text, *best) and before and "\n" not in text[before[-1][0] : best[0]].strip()
-    return before[-1][0] if before and opened else best[0]
+def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -> int:
+    """Where the sentence before starts, which says who "she" is, if a pronoun opens this one; else where this does."""
+    before = [start for start, end in spans if end <= best[0]]
+    if not before or not opens_with_pronoun(text[slice(*best)]) or "\n" in text[before[-1] : best[0]].strip():
+        return best[0]
+    return before[-1]
 
 
 def _anchor(
@@ -131,10 +133,11 @@ def _anchor(
     best = max(spans, key=lambda span: share(span, asked, total))
     return Anchor(
         evidence=place,
-        start=_since_named(one.text, spans, best),
+        start=best[0],
         end=best[1],
         share=share(best, asked, total),
         lacking=lacking,
         cited=one.number is not None and one.number in cited,
         context=share(best, around, sum(around.values())),
+        named=_named(one.text, spans, best),
     )

@@ -4,7 +4,8 @@ Only numbers, dates, names, opposites, negation and the order of two events are 
 and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
 stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds.py`), an order of
 events where the passages give it (`event_order.py`): a small verifier cannot tell that. What stood for an edit is said
-on the ruling.
+on the ruling. A name is checked as the sentence has it; in full, and in the place of what is said of the old one ("the
+clerk Ann Berg"), it is put in after that.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from engine.verify.pinned import pinned
 from engine.verify.quantities import dates, quantities
 from engine.verify.roles import governor
 from engine.verify.shared_words import stems
+from engine.verify.tagging import tokens
 from engine.verify.values import Change, Edit, Evidence, Ruling
 
+_FAR = 60  # characters before a name in which what is said of it is looked for
 _DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
 ORDER = "order of events"
 PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
@@ -44,8 +47,8 @@ def anchored_edit(
     watch: Watch | None = None,
 ) -> Edit | None:
     """The edited fact, what was changed and the ruling on it; None where nothing is good enough."""
-    sentence = evidence.text[anchor.start : anchor.end]
-    candidates = options(fact, sentence, evidence, anchor, others)
+    sentence = evidence.text[anchor.named : anchor.end]
+    candidates = options(fact, evidence, anchor, others)
     if not candidates:
         return None
     texts = [apply(fact, [change]) for change in candidates]
@@ -90,22 +93,28 @@ def _whole_name(fact: str, change: Replacement, sentence: str, others: Others) -
     "the clerk Ann Berg" becomes "the Gate" where the sentence has "the Gate", not "the clerk Gate".
     """
     new = in_full(change.new, others.texts) if " " in fact[change.start : change.end] else change.new
-    described = _DESCRIBED.search(fact, 0, change.start)
-    if described and re.search(rf"\b[Tt]he {re.escape(new)}\b", sentence):
+    described = _DESCRIBED.search(fact, max(0, change.start - _FAR), change.start)
+    alike = re.search(rf"\b[Tt]he {re.escape(new)}(?!\w)", sentence)
+    if described and alike and _nouns(fact, described.end("article"), change.start):
         return Replacement(described.start(), change.end, f"{described['article']} {new}")
     return Replacement(change.start, change.end, new)
 
 
-def options(
-    fact: str,
-    sentence: str,
-    evidence: Evidence,
-    anchor: Anchor,
-    others: Others,
-) -> list[Replacement]:
-    """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`."""
+def _nouns(fact: str, start: int, end: int) -> bool:
+    """Are all words of [start, end) part of a noun phrase: "new watchdog", not "firm paid"."""
+    return all(token.tag == "noun" for token in tokens(fact) if start <= token.start < end)
+
+
+def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> list[Replacement]:
+    """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`.
+
+    Names come from the sentence before, too, where a pronoun opens the anchor's.
+    """
+    sentence, named = (evidence.text[start : anchor.end] for start in (anchor.start, anchor.named))
     whole = f"{evidence.title}\n{evidence.text}"
     found = [*_order(fact, evidence.text, others.dated), *replacements(fact, sentence, anchored=True)]
+    if named != sentence:
+        found += [change for change in replacements(fact, named, anchored=True) if change.kind == "name"]
     return [change for change in found if _fits(fact, change, whole, others, anchor)][:CANDIDATES]
 
 
@@ -151,7 +160,8 @@ def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
     """
     rest = f"{fact[: change.start]} {fact[change.end :]}"
     if change.kind in ("date", "number"):
-        rest = f"{rest} {clause.replace(fact[change.start : change.end], '', 1)}"
+        old = rf"(?<!\w){re.escape(fact[change.start : change.end])}(?!\w)"
+        rest = f"{rest} {re.sub(old, '', clause, count=1)}"
     if change.kind == "name":
         new = stems(change.new)
         return len(new & stems(rest)) * 2 > len(new)
@@ -164,8 +174,8 @@ def _days(text: str) -> set[tuple[str, str]]:
     return {(day, month) for _, _, day, month in dates(text)}
 
 
-def _values(text: str) -> set[float]:
-    return {quantity.value for quantity in quantities(text)}
+def _values(text: str) -> set[tuple[float, bool]]:
+    return {(quantity.value, quantity.unit == "day") for quantity in quantities(text)}
 
 
 def only_opens(word: str, whole: str) -> bool:

@@ -26,6 +26,7 @@ _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS
 RANGE = re.compile(
     rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
 )
+_SPAN = 40  # characters in which the first day of a span stands before the last
 _FIRST = re.compile(r"\b(?:from|since|between) $", re.IGNORECASE)
 _LAST = re.compile(r"\b(?:until|till|up to) $|\b(?:between [^.;]{1,24} and|from [^.;]{1,24} to) $", re.IGNORECASE)
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
@@ -90,7 +91,9 @@ def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
 def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacement]:
     for place, other in enumerate(rivals[:5]):
         weight = 0.9 - 0.1 * place
-        new = other.text.lower() if mine.text.islower() else other.text  # "Seven hundred" opened its sentence
+        new = other.text
+        if new[0].isalpha():  # "Seven hundred" opened its sentence
+            new = new.capitalize() if mine.text[0].isupper() else new.lower()
         if mine.comparison:
             turned = flipped(mine, other)
             if mine.value == other.value:
@@ -108,7 +111,8 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     for match in _DATE.finditer(claim):
         around = near(claim, match.start(), match.end())
         alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
-        alike = [d for d in alike if {_bound(claim, match.start()), _bound(evidence, d.start())} != {"first", "last"}]
+        bound = _bound(claim, match.start())
+        alike = [d for d in alike if {bound, _bound(evidence, d.start())} != {"first", "last"}]
         alike.sort(key=lambda d: (-_in_front(claim, match.start(), evidence, d.start()), -_close(around, evidence, d)))
         if match.group() not in {d.group() for d in held}:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
@@ -131,9 +135,9 @@ def _bound(text: str, at: int) -> str:
     >>> _bound("From January until 15 May", 19), _bound("between 1 January and 15 May", 8), _bound("on 15 May", 3)
     ('last', 'first', '')
     """
-    if _LAST.search(text, 0, at):
+    if _LAST.search(text, max(0, at - _SPAN), at):
         return "last"
-    return "first" if _FIRST.search(text, 0, at) else ""
+    return "first" if _FIRST.search(text, max(0, at - _SPAN), at) else ""
 
 
 def _in_front(claim: str, at: int, evidence: str, place: int) -> int:

@@ -46,7 +46,7 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     if miscopied(fact, change, others):
         return "no passage has the number, and the sentence has its digits in another order"
     if told or (anchor.worth >= NEARLY and better):
-        return f"one sentence holds {anchor.share:.0%} of its words and all numbers and names"
+        return f"one sentence holds {anchor.share:.0%} of its words and {'most' if left else 'all'} numbers and names"
     return ""
 
 
@@ -59,7 +59,7 @@ def miscopied(fact: str, change: Replacement, others: Others) -> bool:
 def _behind_the_same(fact: str, change: Replacement, sentence: str) -> bool:
     """Does the name that is put in stand behind the preposition that the replaced one stands behind."""
     role = governor(fact, change.start)
-    return bool(role) and governor(sentence, sentence.find(change.new)) == role
+    return bool(role) and any(name == change.new and governor(sentence, at) == role for at, _, name in names(sentence))
 
 
 def full(fact: str, change: Replacement, sentence: str) -> bool:

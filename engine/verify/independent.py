@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from engine.verify.phrases import Tokens, phrase_start, trimmed
 from engine.verify.token import finite
@@ -40,9 +41,6 @@ def without_speaker(body: Tokens) -> Tokens:
     return body
 
 
-_PLACES = frozenset("on in at from by to through for with after before during under".split())  # noqa: SIM905
-
-
 def uncleft(clause: Tokens) -> Tokens:
     """ "It was Ann who sold it" as "Ann sold it", "it was in May that Ann sold it" as "Ann sold it in May".
 
@@ -51,15 +49,18 @@ def uncleft(clause: Tokens) -> Tokens:
     if [t.low for t in clause[:2]] not in (["it", "was"], ["it", "is"]) or len(clause) < 3:
         return clause
     if clause[2].low == "not":
-        return [replace(t, tag="noun") if t.tag == "rel" else t for t in clause]
+        bound = [t.tag == "rel" and before.tag != "," for before, t in pairwise(clause)]
+        return [clause[0], *(replace(t, tag="noun") if held else t for t, held in zip(clause[1:], bound, strict=True))]
     last = next((i for i, t in enumerate(clause) if i > 2 and t.low in ("who", "that")), len(clause) - 1)
     phrase, rest = clause[2:last], clause[last + 1 :]
     said = phrase[: next((i for i, t in enumerate(phrase) if t.tag == ","), len(phrase))]
-    if not rest or not said or any(map(finite, said)):
+    aside = sum(t.tag == "," for t in phrase) % 2  # ", who" adds to what is there
+    if not rest or not said or aside or any(map(finite, said)):
         return clause
     if finite(rest[0]):
-        return [*phrase, *rest]
-    placed = phrase[0].low in _PLACES and any(t.named or t.tag == "num" for t in phrase)
+        named = phrase[0].named or (phrase[0].tag == "det" and phrase[0].low not in ("a", "an"))
+        return [*phrase, *rest] if named else clause
+    placed = phrase[0].tag == "prep" and any(t.named or t.tag == "num" for t in phrase)
     return [*rest, *phrase] if placed and any(map(finite, rest)) else clause
 
 

@@ -7,7 +7,6 @@ needs knowledge of the world; a name that nothing speaks of is of no kind, and m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -19,22 +18,24 @@ FIRM = re.compile(
     rf"{LEGAL_FORM.pattern}|\b(?:Company|University|Bank|Foundation|Holdings?|Services|Group|Trading|Consulting|Agency|"
     r"Unit|Court|Committee|Council|Association|Society|Institute|Partners(?:hip)?|Commodities|Freight|School|Museum)\b"
 )
-_PLACED = re.compile(r"\b(?:[Ii]n|[Aa]t|[Nn]ear)\s$")
-_TITLE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Sir)\.?\s$")
-_QUALITY = re.compile(r"[A-Z][a-z]+(?:ish|ese|ian)$")
+_PLACED = re.compile(r"(?<!stake )(?<!share )(?<!shares )(?<!interest )\b(?:[Ii]n|[Aa]t|[Nn]ear)\s$")
+_TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Sir)\.?\s")
+_QUALITY = re.compile(r"[A-Z][a-z]+(?:ish|ese)$")
+_BEFORE = 16  # characters before a name that say what it is
 
 
 @lru_cache(maxsize=64)
 def _used(texts: tuple[str, ...]) -> dict[str, set[str]]:
-    """Each name of the texts with what stands before it where that says something of it: "placed", "titled"."""
+    """Each name of the texts with what its places say of it: "placed", "titled", "inside" a sentence."""
     found: dict[str, set[str]] = {}
     for text in texts:
-        for start, _, name in names(text):
-            marks = found.setdefault(name, set())
-            if _PLACED.search(text, 0, start):
-                marks.add("placed")
-            if _TITLE.search(text, 0, start):
-                marks.add("titled")
+        for start, _, run in names(text):
+            before = text[max(0, start - _BEFORE) : start]
+            marks = {"placed"} if _PLACED.search(before) else set()
+            marks |= {"titled"} if _TITLE.match(run) or _TITLE.search(before[-4:]) else set()
+            marks |= {"inside"} if re.search(r"[\w,;][^\S\n]$", before) else set()
+            for name in run.split(" and "):
+                found.setdefault(re.sub(r"['’]s?$", "", name), set()).update(marks)
     return found
 
 
@@ -49,13 +50,13 @@ def kind(name: str, texts: tuple[str, ...]) -> Kind:
     longer = [other for other in used if other != name and f" {name} " in f" {other} "]
     if FIRM.search(name) or any(FIRM.search(other) and other.startswith(name) for other in longer):
         return "firm"
-    if "titled" in used.get(name, ()):
+    if any("titled" in used[other] for other in (name, *longer) if other in used):
         return "person"
     if "placed" in used.get(name, ()):
         return "place"
-    if _QUALITY.match(name):
-        return "quality"
-    return "person" if _personal(name) or any(_personal(other) for other in longer) else ""
+    if any(_personal(other) for other in (name, *longer) if other in used):
+        return "person"
+    return "quality" if _QUALITY.match(name) else ""
 
 
 def _personal(name: str) -> bool:
@@ -70,7 +71,8 @@ def may_replace(new: str, old: str, texts: tuple[str, ...], role: str = "") -> b
     `role` is the preposition before the old name: a firm may do and get what a person does and gets, and has no other
     place in common with one. A single word of no kind stands for no person, and a name with digits for none without.
 
-    >>> may_replace("PM-4", "Cork", ()), may_replace("Cork", "Ada Berg", ()), may_replace("Orvel", "Zeta", ())
+    >>> texts = ("Ada Berg left.",)
+    >>> may_replace("PM-4", "Cork", texts), may_replace("Cork", "Ada Berg", texts), may_replace("Bo", "Zo", texts)
     (False, False, True)
     """
     if any(c.isdigit() for c in new) != any(c.isdigit() for c in old):
@@ -82,15 +84,17 @@ def may_replace(new: str, old: str, texts: tuple[str, ...], role: str = "") -> b
     return not mine or not theirs or mine == theirs or parties
 
 
-def in_full(name: str, texts: Iterable[str]) -> str:
+def in_full(name: str, texts: tuple[str, ...]) -> str:
     """The one longer name of a person that the texts have for a first or last name; else the name itself.
 
-    >>> in_full("Berg", ("Berg came.", "Ada Berg left.")), in_full("Berg", ("Ada Berg met Bo Berg.",))
+    A name that only opens sentences may hold a word that is none ("Yesterday Ada Berg").
+
+    >>> in_full("Berg", ("He saw Ada Berg.", "Berg left.")), in_full("Berg", ("It was Ada Berg who met Bo Berg.",))
     ('Ada Berg', 'Berg')
     """
     if " " in name:
         return name
-    known = tuple(texts)
-    longer = {other for other in _used(known) if other != name and name in other.split()}
-    longer = {other for other in longer if kind(other, known) == "person"}
-    return longer.pop() if len(longer) == 1 else name
+    used = _used(texts)
+    longer = [other for other in used if other != name and name in other.split() and "inside" in used[other]]
+    people = [other for other in longer if kind(other, texts) == "person"]
+    return people[0] if len(people) == 1 else name

@@ -47,7 +47,7 @@ def names(text: str) -> list[tuple[int, int, str]]:
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """The span less white space and less first words that are no name ("The Gate", "No Viktor")."""
     while start < end and (found := _FIRST.match(text, start, end)):
-        if found.group(1).lower() not in _NO_NAMES or found.group(1) in MONTHS:
+        if found.group(1).lower() not in STOP_WORDS | NEGATIONS or found.group(1) in MONTHS:
             break
         start = found.end()
     bare = text[start:end].lstrip()

@@ -64,7 +64,8 @@ def part_of(segment: Tokens) -> int:
     """Where the pronoun stands in "six of whose shares are Ann's" and "most of which is sold"; else 0."""
     for i in range(2, min(len(segment) - 1, 5)):
         if segment[i].low in ("which", "whom", "whose") and segment[i - 1].low == "of":
-            return i if all(t.tag in ("num", "noun", "det", "adv", "pron") for t in segment[: i - 1]) else 0
+            whole = segment[i].low == "whose" or finite(segment[i + 1])  # not "two of whom he paid"
+            return i if whole and all(t.tag in ("num", "noun", "det", "adv", "pron") for t in segment[: i - 1]) else 0
     return 0
 
 
@@ -103,7 +104,8 @@ def was(head: Tokens) -> Token:
 
 def apposed(head: Tokens, phrase: Tokens) -> Tokens:
     """The predicate that an apposition makes; of a family ("the Bergs, man and wife") it says both at once."""
-    if len(head) > 1 and head[0].low == "the" and head[-1].named and head[-1].low.endswith("s"):
+    family = len(head) > 1 and head[0].low == "the" and head[-1].named and head[-1].low.endswith("s")
+    if family and any(token.tag == "and" for token in phrase):
         return [put_in("are", "aux"), *(replace(t, tag="noun") if t.tag == "and" else t for t in phrase)]
     return [put_in("is", "aux"), *phrase]
 

@@ -26,7 +26,7 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
     >>> pinned("The owner is Ann with 80 per cent", Replacement(13, 16, "Bea", "name"), "Bea has 80 per cent, Cy 20.")
     True
     """
-    parts = [part for part in _PART.split(sentence) if change.new in part]
+    parts = [part for part in _PART.split(sentence) if change.new.lower() in part.lower()]
     if len(parts) != 1 or change.kind not in ("name", "number"):
         return False
     part, rest = parts[0], f"{fact[: change.start]} {fact[change.end :]}"
@@ -35,7 +35,7 @@ def pinned(fact: str, change: Replacement, sentence: str) -> bool:
     if change.kind == "name":
         return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}
     beside = mine or any(stems(name) <= stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
-    return bool(beside) and [q.text for q in others] == [change.new]
+    return bool(beside) and [q.text.lower() for q in others] == [change.new.lower()]
 
 
 def held(lacking: set[str], fact: str) -> bool:

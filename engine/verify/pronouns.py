@@ -10,14 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from engine.verify.name_kinds import FIRM
 from engine.verify.tagging import tokens
 from engine.verify.token import finite
 
 _PRONOUN = re.compile(r"^(He|She|It|They|he|she|it|they|This|this)(?=\s+\w)")
 _POSSESSIVE = re.compile(r"^(His|Her|Its|Their|his|her|its|their)(?=\s+\w)")
-_PERSON_ENDS = re.compile(
-    r"\b(?:Ltd|LLP|SRL|FZE|OU|Inc|Company|University|Bank|Foundation|Holdings|Services|Group)\b\.?$"
-)
 _LONGEST = 8  # words of a subject that is put in
 
 
@@ -62,7 +60,7 @@ def _kind(subject: str) -> tuple[str, ...]:
     if " and " in subject or words[0].lower() in ("all", "several", "many", "most", "both"):
         return ("they",)
     named = all(w[0].isupper() for w in words if w[0].isalpha()) and words[0].lower() not in ("the", "a", "an")
-    if named and not _PERSON_ENDS.search(subject) and len(words) in (1, 2, 3):
+    if named and not FIRM.search(subject) and len(words) in (1, 2, 3):
         return ("he", "she", "it") if len(words) == 1 else ("he", "she")
     return ("it", "this", "they") if words[-1].endswith("s") and not words[-1][0].isupper() else ("it", "this")
 
@@ -82,6 +80,11 @@ def resolve(fact: str, known: Known) -> tuple[str, int]:
         return fact, 0
     new = name if match.re is _PRONOUN else f"{name}'s"
     return new + fact[match.end() :], len(new)
+
+
+def opens_with_pronoun(sentence: str) -> bool:
+    """Is its first word a pronoun that stands for a name."""
+    return bool(_PRONOUN.match(sentence) or _POSSESSIVE.match(sentence))
 
 
 def _stands_alone(fact: str) -> bool:

@@ -170,7 +170,8 @@ def _past(low: str, last: Token | None, before: list[Token], after: str, past: b
         return "part"
     if last.tag in ("pron", "rel", "adv"):
         return "verb" if last.tag != "adv" or not auxiliary else "part"
-    object_behind = last.tag == "," and after in ("a", "an", "the") and not _verb_before(_without_aside(before))
+    main = _without_aside(before) if last.tag == "," and after in ("a", "an", "the") else before
+    object_behind = len(main) < len(before) and not _verb_before(main)
     if participle and (after == "by" or last.tag in ("prep", ",")) and not object_behind:
         return "part"
     if object_behind:

@@ -165,21 +165,22 @@ def replaying(case: Case) -> None:
 
 
 def tags_of(case: Case) -> None:
-    """Tags, and where the case comes from."""
-    known = sorted({*workbench().cases.facets()["tag"], *case.tags})
-    frozen = review_of(workbench().cases.history(case.id)).status == "signed off"
-    chosen = st.multiselect(
-        "Tags",
-        known,
-        default=list(case.tags),
-        accept_new_options=True,
-        key=f"tags_{case.id}",
-        placeholder="choose, or write a new one",
-        disabled=frozen,
-        width=520,
-    )
-    if not frozen and tuple(chosen) != case.tags:
-        workbench().cases.set_tags(case.id, tuple(chosen))
+    """Tags, which a signed-off case keeps as they are, and where the case comes from."""
+    if review_of(workbench().cases.history(case.id)).status == "signed off":
+        note(f"Tags: {', '.join(case.tags)}." if case.tags else "No tags.")
+    else:
+        known = sorted({*workbench().cases.facets()["tag"], *case.tags})
+        chosen = st.multiselect(
+            "Tags",
+            known,
+            default=list(case.tags),
+            accept_new_options=True,
+            key=f"tags_{case.id}",
+            placeholder="choose, or write a new one",
+            width=520,
+        )
+        if tuple(chosen) != case.tags:
+            workbench().cases.set_tags(case.id, tuple(chosen))
     if case.parent:
         note(f"A new version of case {case.parent}.")
 

@@ -78,6 +78,7 @@ def test_signing_off_freezes_and_offers_a_new_version(app):
     button(app, "Sign off and freeze").click().run()
     assert store().rows(Query(status="signed off"))[0].id == "first"
     assert "frozen" in app.info[0].value
+    assert not app.multiselect and any("Tags: optics" in drawn.proto.body for drawn in app.get("html"))
     button(app, "Make a new version").click().run()
     assert not app.exception
     assert [row.parent for row in store().rows() if row.parent] == ["first"]
