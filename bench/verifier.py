@@ -25,9 +25,9 @@ from engine.models.protocols import Floats
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import EmbeddedVerifier, load_embedded
 from engine.text import sentences
-from engine.train.verifier_calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
-from engine.train.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Pair
-from engine.train.verifier_held_out import held_out_sets
+from training.verifier_calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
+from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Pair
+from training.verifier_held_out import held_out_sets
 
 DRAFTS = ASSETS / "corpora" / "bank_investigation"
 WHOLE = "VitaminC dev, whole"

@@ -1,13 +1,15 @@
 """Making the worked example that is kept with the project: one case with every analysis.
 
-    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example
+    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b]
 
-writes it anew (minutes; after a change of the shipped models). Each of its numbers carries the stamp of the run that
-made it, and replay scores them again as those of any other case.
+writes it anew (after a change of the models inside). The answer is quoted by the reader and scored by the embedded
+model; `--writer` writes the second passes and the steps. Each number carries the stamp of the run that made it, and
+replay scores it again as in any other case.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import sys
 
@@ -30,9 +32,12 @@ ATTRIBUTIONS = ("occlusion", "token map", "faithfulness", "used x supports")
 CONDITIONS = ("A", "B", "D", "E", "v2a", "v2c")
 
 
-def make(bench: Workbench) -> Case:
-    """Ask and run every analysis with the models that ship with the project."""
-    model, verifier, collection = load_writer("embedded"), load_entailment(), bench.collection(CORPUS)
+WRITER = "qwen2.5-coder-1.5b"
+
+
+def make(bench: Workbench, writer: str) -> Case:
+    """Ask and run every analysis; `writer` is a model's name."""
+    model, verifier, collection = load_writer(writer), load_entailment(), bench.collection(CORPUS)
     bench.ask(QUESTION, CORPUS, method="attr-rag", case_id=EXAMPLE)
     for method in ATTRIBUTIONS:
         bench.attribute(EXAMPLE, method)
@@ -46,6 +51,7 @@ def make(bench: Workbench) -> Case:
         variants=CONDITIONS,
         gate="always",
         use_answer=True,
+        scorer=bench.scorer(),
         verifier=verifier,
     )
     bench.cases.add_analysis(EXAMPLE, steps_of(case, "raise", model, collection, bench.settings))
@@ -54,9 +60,12 @@ def make(bench: Workbench) -> Case:
 
 def main() -> None:
     """Write the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--writer", default=WRITER)
+    asked = parser.parse_args()
     bench = Workbench()
     bench.prepare_first()
-    case = make(bench)
+    case = make(bench, asked.writer)
     path = file_of(EXAMPLE)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(EXAMPLE)), mtime=0))

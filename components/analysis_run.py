@@ -51,14 +51,14 @@ def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
 
 
 def banners(notes: tuple[str, ...]) -> None:
-    """What has to stand above a score: who wrote and who scored, and where the scorer is out of its domain."""
+    """The notes that belong above a score: who wrote the answer and who scored it."""
     for line in filter(is_banner, notes):
         banner(line)
 
 
 def is_banner(note: str) -> bool:
     """Whether a note belongs above the scores instead of under them."""
-    return note.startswith("Written by ") or note.endswith("out of its domain.")
+    return note.startswith("Written by ")
 
 
 def words_of(case: Case) -> int:

@@ -58,7 +58,7 @@ def _preset() -> Config:
         key="evaluation_preset",
         format_func=lambda name: name.replace("_paper", ", as in the paper").replace("_", " "),
         help="The small presets run on the sample worlds with the embedded model. Those of the papers name the models"
-        " and sizes that the papers used; their data sets are yours to bring.",
+        " and sizes that the papers used; you supply their data sets.",
     )
     return read_config(CONFIGS / f"{chosen or ordered[0]}.toml")
 
@@ -86,7 +86,7 @@ def _fields(preset: Config) -> Config:
         key=f"model_{key}",
         accept_new_options=True,
         format_func=visible,
-        help="reader, embedded, a Hugging Face id, a folder, openai:MODEL@BASE_URL.",
+        help="reader, embedded, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
     )
     st.caption(plain(f"After {', '.join(study_of(study or preset.study).shows)}."))
     return replace(
@@ -118,7 +118,7 @@ def _seeds(text: str, default: tuple[int, ...]) -> tuple[int, ...]:
     try:
         found = tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError:
-        st.error("Seeds are whole numbers, apart by commas.")
+        st.error("Enter seeds as integers separated by commas.")
         return default
     return found or default
 

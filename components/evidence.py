@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.html import visible
 from components.style import stylesheet
+from engine.answer.best_sentences import whole_id
 from engine.types import Answer, Case, Passage
 
 
@@ -67,13 +68,14 @@ def _passage(
 ) -> dict[str, Any]:
     passage = case.passages[number - 1]
     length = max(lengths.get(passage.document, 0), *(p.end for p in case.passages if p.document == passage.document))
+    whole = whole_id(passage)
     cited = sum(citation.number == number for citation in case.answer.citations)
     quoted = sorted((start, end) for _, quote, start, end in case.answer.quotes if quote == number)
     return {
         "number": number,
         "title": visible(passage.label),
         "cited": f"cited {cited}x" if cited else "",
-        "scores": [_score(name, scale, passage.id) for name, scale in scales.items() if passage.id in scale],
+        "scores": [_score(name, scale, whole) for name, scale in scales.items() if whole in scale],
         "place": [passage.start / length, passage.end / length],
         "place_text": f"page {passage.page}" if passage.page is not None else f"{100 * passage.start // length}%",
         "pieces": _marked(passage.text, quoted),

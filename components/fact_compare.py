@@ -14,6 +14,7 @@ from components.fact_controls import Asked
 from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
 from engine.corpus.collection import Collection, list_corpora
+from engine.models.defaults import default_for
 from engine.models.registry import load_writer
 from engine.types import Case
 from engine.verify.baselines import NAMES, Baseline, run_baseline
@@ -45,7 +46,12 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
                 st.subheader(LABELS[one.name])
                 baseline_text(one, case.answer.text)
     with st.expander("Entropy of the facts beside that of sub-questions"):
-        model = st.text_input("Scored by", "embedded", key="entropy_model", help="A model that gives probabilities.")
+        model = st.text_input(
+            "Scored by",
+            default_for("scores").model,
+            key="entropy_model",
+            help="A model that gives probabilities: embedded, a Hugging Face id or folder, a .gguf file.",
+        )
         _button(f"entropy:{case.id}", "Compute the entropy", lambda run: _entropy(case, record, model, run))
         measured = result_of(f"entropy:{case.id}")
         if isinstance(measured, dict):

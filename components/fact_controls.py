@@ -8,6 +8,7 @@ import msgspec
 import streamlit as st
 
 from components.html import chips, show
+from engine.models.defaults import default_for
 from engine.settings import Verification
 from engine.verify.tools import RULES
 
@@ -45,18 +46,23 @@ def fact_controls(own: Verification) -> Asked:
         "Verifier",
         "embedded",
         key="facts_verifier",
-        help="embedded, an NLI model's id or folder, or lm:MODEL for a language model that judges and edits.",
+        help="embedded (a verifier of its own), an NLI model's id or folder, or lm:MODEL for a language model that"
+        " judges and edits.",
     )
     with st.expander("Settings of the check"):
         judge = st.text_input(
-            "Language model beside the verifier",
+            "Language model as a second opinion",
+            default_for("judges").model,
             key="facts_judge",
             placeholder="none",
-            help="embedded, a Hugging Face id or folder, or openai:MODEL@BASE_URL. Its verdicts and reasons stand"
-            " beside the verifier's, which goes on deciding.",
+            help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts are shown"
+            " next to the verifier's, which still decides. By likelihood if the model scores; not calibrated.",
         )
         decomposer = st.text_input(
-            "Decomposed by", RULES, key="facts_decomposer", help="rules, or a language model that splits by prompt."
+            "Decomposed by",
+            RULES,
+            key="facts_decomposer",
+            help="rules, or the name of a language model that is asked to split.",
         )
         first, second = st.columns(2)
         keep = first.number_input("Passages checked for a fact, a source", 1, 10, own.keep, key="facts_keep")

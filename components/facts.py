@@ -12,6 +12,7 @@ import streamlit as st
 from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
 from engine.cases.report.facts import MEASURES
+from engine.models.closed import listed
 from engine.text import counted
 from engine.verify.export import Decision
 from engine.verify.shared_words import shared_words
@@ -96,7 +97,10 @@ def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> di
         "considered_title": f"Considered and not checked: {len(rest)}",
         "considered": [_seen(one, record.fact.text, None, [], False) for one in rest],
         "said": [
-            {"title": f"The model's reply: {e.step}{'' if e.parsed else ', not parsed'}", "text": visible(e.reply)}
+            {
+                "title": f"The model's reply: {e.step}{'' if e.parsed else ', not parsed'}",
+                "text": visible(e.reply) or listed(e.probabilities),
+            }
             for e in done.exchanges
         ],
     }

@@ -12,6 +12,8 @@ from components.polling import wait_for
 from components.runs import start
 from engine.evaluate.refinement import judge_saved
 from engine.judge import PairJudgement, judge_warning
+from engine.models.closed import listed
+from engine.models.defaults import default_for
 from engine.models.registry import load_writer
 from engine.refine.report import Report
 from engine.types import Case
@@ -21,14 +23,20 @@ def judge_tab(case: Case, report: Report) -> None:
     """Two conditions before a judge that the user names, in both orders."""
     st.caption(
         "The judge is not told which condition wrote which answer, is told to judge grounding and not length, and reads"
-        " the pair in both orders; it counts only where they agree."
+        " the pair in both orders; it counts only where they agree. A judge that scores decides by likelihood, and its"
+        " shares are not calibrated; another one's reply is read."
     )
     written = [n for n, v in report.refinement.variants.items() if v.answer is not None]
     one, two, three = st.columns([1, 1, 2])
     first = one.selectbox("Compare", written, index=0, key="judge_first")
     others = [n for n in written if n != first]
     second = two.selectbox("with", others, key="judge_second") if others else None
-    name = three.text_input("Judge", key="judge_model", placeholder="openai:MODEL@BASE_URL, a folder, an id")
+    name = three.text_input(
+        "Judge",
+        default_for("judges").model,
+        key="judge_model",
+        placeholder="openai:MODEL@BASE_URL, an id, a folder, a .gguf file",
+    )
     warning = judge_warning(name.strip(), (report.refinement.stamp.model,)) if name.strip() else ""
     if warning:
         banner(warning)
@@ -46,6 +54,6 @@ def judge_tab(case: Case, report: Report) -> None:
     for analysis in (a for a in reversed(case.analyses) if a.kind == "judgement"):
         found = PairJudgement.from_dict(analysis.result["judgement"])
         judgement_view(found, str(analysis.result["x"]), str(analysis.result["y"]))
-        with st.expander("Raw replies"):
-            for raw in found.raw:
-                st.code(visible(raw) or "(empty)", language=None, wrap_lines=True)
+        with st.expander("Replies, or the probability of each vote"):
+            for raw, shares in zip(found.raw, found.probabilities, strict=True):
+                st.code(visible(raw) or listed(shares) or "(empty)", language=None, wrap_lines=True)

@@ -14,6 +14,7 @@ from components.polling import cancel_button
 from components.runs import Run, start
 from components.variants import variant_cards
 from engine.evaluate.refinement import refine_saved
+from engine.models.defaults import Defaults, default_for, default_generator
 from engine.models.registry import load_writer, writers
 from engine.models.verifier import load_entailment
 from engine.refine.report import Report, analysis_id, reports_of
@@ -99,17 +100,18 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
 
 def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     """What to run, by whom, and when the second pass starts."""
-    wrote = case.stamp.model
-    first = "embedded" if wrote in ("reader", "imported", "auto") else wrote
     left, middle, right = st.columns([2, 2, 3])
-    help_text = f"At hand: {', '.join(writers()) or 'none'}. Also a Hugging Face id, a folder, openai:MODEL@BASE_URL."
-    model = left.text_input("Written by", first, key=f"refine_model_{case.id}", help=help_text)
+    help_text = (
+        f"Available: {', '.join(writers()) or 'none'}. Also a Hugging Face id or folder, a .gguf file, "
+        "openai:MODEL@BASE_URL."
+    )
+    model = left.text_input("Written by", _first_writer(case), key=f"refine_model_{case.id}", help=help_text)
     scorer = middle.text_input(
         "Scored by",
-        "",
+        _first_scorer(case),
         key=f"refine_scorer_{case.id}",
         placeholder="the writer",
-        help="A local model for S2 and the gradient triggers, where the writer gives no probabilities.",
+        help="A local model for S2 and the gradient triggers, if the writer gives no probabilities.",
     )
     gate = right.segmented_control(
         "Second pass starts by", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
@@ -138,6 +140,21 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), 0.7 if temperature is None else temperature)
     ordered = tuple(name for name in VARIANTS if name in {"A", *names})
     return ordered, gate or "own", chosen
+
+
+def _first_writer(case: Case) -> str:
+    """The case's own writer; where that is no model, the default one, unless only others have run on the case."""
+    if case.stamp.model not in ("reader", "imported", "auto"):
+        return case.stamp.model
+    default, ran = default_generator(), [report.refinement.stamp.model for report in reports_of(case).values()]
+    return default if default in ran or not ran else ran[-1]
+
+
+def _first_scorer(case: Case) -> str:
+    """The default scorer if the user chose one and nothing was scored by another; empty: the writer."""
+    name = default_for("scores").model
+    held = {report.refinement.scorer for report in reports_of(case).values()}
+    return "" if name == Defaults().scores or held - {name} else name
 
 
 def _has_run_on_the_answer(case: Case, model: str) -> bool:

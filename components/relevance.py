@@ -16,6 +16,7 @@ from engine.cases.review import Draft, review_of, withdrawals
 from engine.cases.step_ratings import rating, rating_target, reviewers_ratings
 from engine.errors import GroundworkError
 from engine.judge import judge_warning
+from engine.models.defaults import default_for
 from engine.models.registry import load_writer
 from engine.reason.relevance import LEVELS, Rating, Ratings, rate, ratings_analysis, ratings_of
 from engine.reason.values import ReasonStep, Solution
@@ -106,7 +107,12 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
     """A named model rates every passage of the run."""
     name = f"relevance:{case.id}:{solution.method}"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    judge = left.text_input("Rated by the model", "", key=f"{key}_judge", placeholder="openai:MODEL@BASE_URL")
+    judge = left.text_input(
+        "Rated by the model",
+        default_for("judges").model,
+        key=f"{key}_judge",
+        placeholder="openai:MODEL@BASE_URL",
+    )
     count = sum(len(step.search.hits) for step in solution.steps if step.search)
     if right.button(
         f"Rate {counted(count, 'passage')}: {counted(count, 'call')}", key=f"{key}_rate", disabled=not judge

@@ -57,3 +57,8 @@ def forget_run(name: str) -> None:
 def set_value(key: str, value: object) -> None:
     """Set a widget's value before the widget is drawn (a callback's job)."""
     st.session_state[key] = value
+
+
+def take_value(key: str) -> Any:
+    """Drop a value and return it, None where there is none; a widget of that key begins from its default again."""
+    return st.session_state.pop(key, None)

@@ -8,6 +8,7 @@ import streamlit as st
 from components import state
 from components.cache import workbench, workers
 from components.html import plain
+from components.model_choice import model_title, writer_options
 from components.polling import cancel_button
 from components.runs import Run, start
 from components.step_tree import final_card, plan_card, step_card
@@ -15,7 +16,8 @@ from engine.cases.store import new_case_id
 from engine.clock import now
 from engine.corpus.collection import list_corpora
 from engine.errors import GroundworkError
-from engine.models.registry import load_writer, writers
+from engine.home import EMBEDDED
+from engine.models.registry import load_writer
 from engine.reason.gold import PRIMER, primer
 from engine.reason.methods import method_of
 from engine.reason.on_case import answered, new_case, solutions_of, steps_of
@@ -90,13 +92,14 @@ def model_choice() -> str:
     """Who works the problem out."""
     chosen = st.selectbox(
         "Written by",
-        writers() or ["embedded"],
+        writer_options() or [EMBEDDED],
         key="steps_model",
+        format_func=model_title,
         accept_new_options=True,
         persist_state="session",
-        help="A model that writes: embedded, a Hugging Face id, a folder, openai:MODEL@BASE_URL.",
+        help="A model that writes: embedded, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
     )
-    return chosen or "embedded"
+    return chosen or EMBEDDED
 
 
 def problem_form() -> None:
@@ -113,7 +116,7 @@ def problem_form() -> None:
     with st.form("problem", border=False):
         text = st.text_area("Problem", key="problem_text", height=90)
         left, middle, right = st.columns([5, 3, 2], vertical_alignment="bottom")
-        options = left.text_area("Options, one a line (none: an open problem)", key="problem_options", height=110)
+        options = left.text_area("Options, one per line (none: an open problem)", key="problem_options", height=110)
         corpus = middle.selectbox("Corpus", corpora, key="problem_corpus")
         if right.form_submit_button("Open as a case", type="primary", width="stretch"):
             _open(text, options, corpus)

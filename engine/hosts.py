@@ -23,12 +23,16 @@ def hosts() -> tuple[Host, ...]:
     if not is_offline():
         address = os.environ.get("HF_ENDPOINT") or HUB
         found.append(
-            Host(address=_bare(address), when="a Hugging Face id is given for a model: its files are downloaded")
+            Host(address=bare_address(address), when="a Hugging Face id is given for a model: its files are downloaded")
         )
     if server := os.environ.get("GROUNDWORK_CHROMA"):
-        found.append(Host(address=_bare(server), when="a collection is searched or changed: vectors and passage ids"))
+        found.append(
+            Host(address=bare_address(server), when="a collection is searched or changed: vectors and passage ids")
+        )
     if server := os.environ.get("OPENAI_BASE_URL"):
-        found.append(Host(address=_bare(server), when="a model is named openai:MODEL: question, passages and drafts"))
+        found.append(
+            Host(address=bare_address(server), when="a model is named openai:MODEL: question, passages and drafts")
+        )
     return tuple(found)
 
 
@@ -37,10 +41,11 @@ def is_offline() -> bool:
     return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 
-def _bare(address: str) -> str:
+def bare_address(address: str) -> str:
     """Scheme, host and port, without a user, a password or a query; nothing of what is no address.
 
-    >>> [_bare(a) for a in ("https://user:secret@models.example:8443/v1?key=1", "user:secret@models.example", "http://[")]
+    >>> given = ("https://user:secret@models.example:8443/v1?key=1", "user:secret@models.example", "http://[")
+    >>> [bare_address(address) for address in given]
     ['https://models.example:8443', 'no address', 'no address']
     """
     try:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from engine.errors import InputError
+from engine.home import EMBEDDED
 from engine.types import Value
 from engine.value import converted
 
@@ -18,6 +19,7 @@ from engine.value import converted
 Count = Annotated[int, msgspec.Meta(ge=1)]
 CountOrZero = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+SMALL_WRITER = 2  # sentences; measured best on 60 questions, intervals overlap (bench/RESULTS.md)
 Temperature = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
@@ -37,6 +39,15 @@ class Retrieval(Value, frozen=True):
     align_gap: Count = 1  # ordinals apart that still join a chunk set; Attr-RAG, IV-B-a
     rerank_pool: Count = 50  # passages re-ranked by the re-ranked baselines; METHODS section 1
     keep: Count = 5  # chunk sets that a reader or a writer is given in `reranked`
+    # Best sentences that a writer is given in place of whole passages; 0: whole passages. None: SMALL_WRITER for the
+    # embedded model, whole passages for any other. Attr-RAG always works on whole passages.
+    sentences: CountOrZero | None = None
+
+    def sentences_for(self, model: str) -> int:
+        """How many of the best sentences that writer is given; 0: whole passages."""
+        if self.sentences is not None:
+            return self.sentences
+        return SMALL_WRITER if model == EMBEDDED else 0
 
 
 class Reader(Value, frozen=True):
@@ -59,7 +70,10 @@ class Prompting(Value, frozen=True):
     """How a question and passages become a prompt."""
 
     citations: Literal["garage", "alce"] = "garage"  # [cite_N] or [N]
-    demonstrations: int = 0  # kept for stored stamps, read by nothing: shots are `Refinement.demonstrations`
+    # Probability of "yes" to "do the passages answer this question?" under which a model that scores says that they do
+    # not. 0: not asked. Off by default: the embedded model's doubt says nothing (bench/RESULTS.md).
+    refuse_under: Share = 0.0
+    demonstrations: CountOrZero = 0  # worked examples: before the passages, and for ARE's models (there at most 3)
 
 
 class Occlusion(Value, frozen=True):
@@ -104,10 +118,8 @@ class Faithfulness(Value, frozen=True):
 class Refinement(Value, frozen=True):
     """The second pass: what the conditions share, when they fire, how long they may take; METHODS section 2."""
 
-    demonstrations: CountOrZero = 2  # shots before A's passages; 0 for the embedded model, which was trained without
-    max_new_tokens: CountOrZero = (
-        0  # of every condition; 0 = 512 (ALCE's citations), 1,024 (GaRAGe's), 160 (embedded model)
-    )
+    demonstrations: CountOrZero = 2  # shots before A's passages
+    max_new_tokens: CountOrZero = 0  # of every condition; 0 = 512 (ALCE's citations) or 1,024 (GaRAGe's)
     temperature: Temperature = 0.7  # of every condition, 0 = greedy; grounded refinement, section 3.6
     seeds: tuple[int, ...] = (1337, 2024, 42)  # section 3.6; C1 takes the one after A's
     overlap_threshold: float = 0.75  # S3 under which D fires, for a lone question

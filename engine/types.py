@@ -6,6 +6,7 @@ strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks th
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
@@ -104,8 +105,9 @@ class Prompt(Value, frozen=True):
 
     @property
     def text(self) -> str:
-        """The segments' text joined, without a chat template."""
-        return "".join(segment.text for segment in self.segments)
+        """The segments' text joined, without a chat template; a blank line parts the roles."""
+        turns = groupby(self.segments, key=lambda segment: segment.role)
+        return "\n\n".join("".join(segment.text for segment in turn).strip("\n") for _, turn in turns)
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -8,11 +8,13 @@ A workbench holds a folder and settings, no results: every case goes into the li
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.answer.context import Steps, check_question, find_context
-from engine.answer.write import OnText, Write, Written, prompting, quoting
+from engine.answer.best_sentences import best_sentences
+from engine.answer.context import Context, Steps, check_question, find_context
+from engine.answer.write import OnText, Write, Written, prompting, quoting, refusing
 from engine.attribute.analyse import analyse
 from engine.attribute.attr_rag import Score, scored_by
 from engine.attribute.attr_rag_run import attr_rag_run
@@ -24,7 +26,8 @@ from engine.clock import now
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.jsonl import Fields
 from engine.errors import Cancelled, CorpusError, InputError, ServerError
-from engine.home import EMBEDDED, home
+from engine.home import home
+from engine.models.defaults import AUTO, READER, default_for, resolve_writer
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
 from engine.models.registry import load_writer
@@ -72,7 +75,7 @@ class Workbench:
         """Ingest the first sample corpus, if it is absent, and write the case that is open on the first start."""
         self._prepare(SAMPLES[0], watch)
         if not self.cases.has(FIRST_CASE):
-            self.ask(FIRST_QUESTION, SAMPLES[0].name, case_id=FIRST_CASE, watch=watch)
+            self.ask(FIRST_QUESTION, SAMPLES[0].name, model=READER, case_id=FIRST_CASE, watch=watch)
 
     def prepare_rest(self, watch: Watch | None = None) -> None:
         """Load the embedder and ingest the other sample corpora that are absent."""
@@ -96,8 +99,9 @@ class Workbench:
     # Answers
 
     def writer(self, model: str = "auto", numbered: Sequence[Passage] = ()) -> Write:
-        """Who answers: `auto` and `reader` quote, every other name is a model that writes (`numbered`: see there)."""
-        if model in ("auto", "reader"):
+        """Who answers: `reader` quotes, `auto` is the default writer, others are models (`numbered`: see there)."""
+        model = resolve_writer(model)
+        if model == READER:
             return quoting(self.embedder, self.settings.reader)
         writer = load_writer(model)
         require(writer, "generate")
@@ -122,6 +126,7 @@ class Workbench:
         """
         if method not in METHODS:
             raise InputError(f"There is no way of answering called {method!r}. Choose of: {', '.join(METHODS)}.")
+        model = resolve_writer(model)
         watch = watch or Watch()
         case = Case(
             id=case_id or new_case_id(),
@@ -143,6 +148,9 @@ class Workbench:
         grow.context(context)
         if method == "attr-rag":
             return self._attr_rag(grow, collection, write, watch, on_text)
+        context = self._shortened(case.question, context, steps, model)
+        grow.context(context)
+        write = self._refusing(write, model)
         try:
             written = steps.run(
                 "answer",
@@ -153,6 +161,23 @@ class Workbench:
             grow.broken(error.partial)
             raise
         return grow.answer(written)
+
+    def _refusing(self, write: Write, model: str) -> Write:
+        """`write`, with the question whether the passages answer asked first where the settings want it."""
+        how = self.settings.prompting
+        return refusing(write, self.scorer(model), how, how.refuse_under) if how.refuse_under else write
+
+    def _shortened(self, question: str, context: Context, steps: Steps, model: str) -> Context:
+        """The context with the best sentences in place of whole passages, for a writer that is given those."""
+        most = self.settings.retrieval.sentences_for(model)
+        if not most or not context.passages:
+            return context
+        best = steps.run(
+            "sentences",
+            lambda: best_sentences(question, context.passages, self.embedder, most),
+            lambda pieces: {"pieces": len(pieces)},
+        )
+        return dataclasses.replace(context, passages=best)
 
     def _attr_rag(
         self,
@@ -191,8 +216,8 @@ class Workbench:
     # Attribution
 
     def scorer(self, model: str = "auto") -> LanguageModel:
-        """The model that scores: `auto` and `reader` mean the embedded one; raise `CannotDo` for one that cannot."""
-        writer = load_writer(EMBEDDED if model in ("auto", "reader") else model)
+        """The model that scores: `auto` and `reader` mean the default scorer; raise `CannotDo` for one that cannot."""
+        writer = load_writer(default_for("scores").model if model in (AUTO, READER) else model)
         require(writer, "score")
         scorer: LanguageModel = writer  # type: ignore[assignment]
         return scorer
@@ -212,10 +237,10 @@ class Workbench:
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:
         """How to score Attr-RAG's sets under the model that writes; None where it has no probabilities."""
         name = case.stamp.model
-        if name in ("auto", "reader") or not load_writer(name).can.score:
+        if name in (AUTO, READER) or not load_writer(name).can.score:
             return None
         scorer = self.scorer(name)
-        return scored_by(scorer, scorer.name, self.settings.prompting, corpus=case.corpus, watch=watch)
+        return scored_by(scorer, scorer.name, self.settings.prompting, watch=watch)
 
     # Answers from elsewhere
 

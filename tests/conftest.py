@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault(
+    "GROUNDWORK_MODELS", str(ROOT / "build" / "models")
+)  # the model inside is converted once, not a test
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +76,19 @@ def sample_home(prepared_home, tmp_path, monkeypatch):
     shutil.copytree(prepared_home, folder)
     monkeypatch.setenv("GROUNDWORK_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def embedded_model():
+    """The real embedded language model, for the few end-to-end checks; skips the test where it is not installed."""
+    from engine.errors import ModelNotFound
+    from engine.home import EMBEDDED
+    from engine.models.registry import load_writer
+
+    try:
+        return load_writer(EMBEDDED)
+    except ModelNotFound as error:
+        pytest.skip(f"the embedded language model is not installed: {error}")
 
 
 @pytest.fixture

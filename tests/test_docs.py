@@ -16,8 +16,10 @@ from click.testing import CliRunner
 
 import components
 import engine
+import training
 from components.heading import METHODS, method_text, method_title
 from engine.commands import main
+from tests.planted import save_planted
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,7 +28,7 @@ _BLOCK = re.compile(r"```sh\n(.*?)```|((?:^    python -m engine .*\n)+)", re.DOT
 
 
 def modules():
-    for package in (engine, components):
+    for package in (engine, components, training):
         for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if "__main__" not in found.name and ">>> " in Path(found.module_finder.path, _file(found)).read_text():
                 yield found.name
@@ -74,9 +76,11 @@ def examples(cheap: bool):
 
 
 def run(arguments, monkeypatch, folder) -> None:
-    """Run it as it stands, but for the folder that it writes."""
+    """Run it as it stands, but for the folder that it writes and for the language model, which is the planted one."""
     monkeypatch.chdir(ROOT)
-    given = [str(folder / "out") if before == "--out" else word for before, word in pairwise(("", *arguments))]
+    instead = {("--model", "embedded"): "planted", ("--judge", "embedded"): "planted"}
+    pairs = pairwise(("", *arguments))
+    given = [str(folder / "out") if pair[0] == "--out" else instead.get(pair, pair[1]) for pair in pairs]
     result = CliRunner().invoke(main, given)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip()
@@ -91,6 +95,7 @@ def test_a_cheap_command_of_the_docs_runs(arguments, sample_home, monkeypatch, t
 @pytest.mark.long
 @pytest.mark.parametrize("arguments", examples(cheap=False))
 def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_path):
+    save_planted(sample_home / "models" / "planted")
     run(arguments, monkeypatch, tmp_path)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.types import Answer, Passage, Prompt, Segment
@@ -134,6 +135,13 @@ def tiny_model(kind: str, seed: int = 0) -> HuggingFaceModel:
     return HuggingFaceModel(f"tiny-{kind}", module, tokenizer)
 
 
+def save_tiny(folder: Path, kind: str = "llama") -> Path:
+    """`folder` with the model and its tokenizer in it, as `load_writer` reads them."""
+    tiny_model(kind).module.save_pretrained(folder)
+    tiny_model(kind).tokenizer.save_pretrained(folder)
+    return folder
+
+
 def passages(count: int = 4) -> tuple[Passage, ...]:
     """Short made-up passages of different lengths."""
     texts = (
@@ -150,13 +158,13 @@ def passages(count: int = 4) -> tuple[Passage, ...]:
 
 
 def tiny_prompt(count: int = 4, *, system: bool = False) -> Prompt:
-    """A prompt over `passages(count)`, with a system segment on request."""
+    """A short prompt over `passages(count)` as one user message, with a system segment on request."""
     from engine.answer.prompt import build_prompt
 
-    prompt = build_prompt("Who built the bridge?", passages(count))
-    if not system:
-        return prompt
-    return Prompt(segments=(Segment(kind="system", role="system", text="You cite passages."), *prompt.segments))
+    asked = build_prompt("Who built the bridge?", passages(count)).segments[1:]
+    prompt = (Segment(kind="instruction", text="Answer the question from the passages."), *asked)
+    first = (Segment(kind="system", role="system", text="You cite passages."),) if system else ()
+    return Prompt(segments=(*first, *prompt))
 
 
 def tiny_answer(model: LanguageModel, text: str = ANSWER) -> Answer:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.prompts import fill, template
+from engine.answer.demonstrations import worked_examples
+from engine.prompts import fill, system
 from engine.settings import Prompting
 from engine.types import Passage, Prompt, Segment
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}
-REFUSAL = template("answer").rpartition(": ")[2]  # asked for in the prompt, whose text every stamp hashes
+REFUSAL = "The passages do not say."
 _HERE = "\ue000"
 
 
@@ -36,16 +37,19 @@ def build_prompt(
     question: str,
     passages: Sequence[Passage],
     prompting: Prompting | None = None,
-    demonstrations: Sequence[Segment] = (),
+    demonstrations: Sequence[Segment] | None = None,
     numbers: Sequence[int] = (),
 ) -> Prompt:
     """The answering prompt: instruction, demonstrations, passages (1..n, or under `numbers`), question.
 
-    Without passages the instruction asks for an answer from memory. S2 and occlusion do not come here: they
+    `demonstrations` stand in for the number of shipped ones that `prompting` asks for. Without passages the instruction
+    asks for an answer from memory, and there are none. S2 and occlusion do not come here: they
     remove passage segments from the prompt that was used (`Prompt.keep`).
     """
-    marker = MARKERS[(prompting or Prompting()).citations]
-    text = fill("answer", marker=marker.format(1)) if passages else fill("answer_from_memory")
-    instruction = Segment(kind="instruction", text=text)
+    prompting = prompting or Prompting()
+    marker = MARKERS[prompting.citations]
+    if demonstrations is None:
+        demonstrations = worked_examples(prompting.demonstrations, question, marker) if passages else ()
+    instruction = system("answer", marker=marker.format(1)) if passages else system("answer_from_memory")
     ask = Segment(kind="question", text=fill("question", question=question))
     return Prompt(segments=(instruction, *demonstrations, *passage_segments(passages, numbers), ask))

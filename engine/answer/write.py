@@ -7,12 +7,17 @@ occlusion by regeneration, Attr-RAG, refinement.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from msgspec.structs import replace as changed
+
+from engine.answer.answerable import answerable
+from engine.answer.citations import annotate
 from engine.answer.generate import answer_with, stamp_of
+from engine.answer.prompt import REFUSAL, build_prompt
 from engine.answer.quoting_reader import QuotingReader, Reading
-from engine.models.protocols import Embedder, Writer
+from engine.models.protocols import Embedder, LanguageModel, Writer
 from engine.progress import Watch
 from engine.settings import Decoding, Prompting, Reader
 from engine.types import Answer, Passage, Prompt, Stamp
@@ -62,6 +67,27 @@ def quoting(embedder: Embedder, settings: Reader) -> Write:
         return Written(answer=reading.answer, stamp=stamp, reading=reading)
 
     return write
+
+
+def refusing(write: Write, model: LanguageModel, how: Prompting, threshold: float) -> Write:
+    """`write`, but only where the model's probability that the passages answer reaches `threshold`; else a refusal.
+
+    The probability goes into the stamp's settings as `answerable`.
+    """
+
+    def written(
+        question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
+    ) -> Written:
+        likely = answerable(model, question, passages, watch).probabilities["yes"]
+        if likely >= threshold:
+            done = write(question, passages, on_text, watch)
+        else:
+            prompt = build_prompt(question, passages, how)
+            answer = annotate(model.encode_answer(REFUSAL), len(passages), how.citations)
+            done = Written(answer=answer, stamp=stamp_of(model, how, Decoding()), prompt=prompt)
+        return replace(done, stamp=changed(done.stamp, settings={**done.stamp.settings, "answerable": likely}))
+
+    return written
 
 
 def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:

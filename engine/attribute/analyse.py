@@ -69,7 +69,7 @@ def _drops(case: Case, scorer: LanguageModel, settings: Settings, watch: Watch |
     stored = next((analysis for analysis in case.analyses if analysis.id == "attr-rag"), None)
     if stored is None:
         raise AttributionError("This case has no Attr-RAG run. Ask with the method Attr-RAG first.")
-    score = scored_by(scorer, case.stamp.model, settings.prompting, corpus=case.corpus, watch=watch)
+    score = scored_by(scorer, case.stamp.model, settings.prompting, watch=watch)
     return replace(stored, result=with_drops(AttrRag.from_dict(stored.result), score).to_dict())
 
 

@@ -18,7 +18,7 @@ from engine.answer.prompt import build_prompt
 from engine.attribute.gap_fill import Lookup, by_best_set, fill_gaps, without_overlap
 from engine.attribute.occlusion import occlusion
 from engine.attribute.regeneration import Answering, Regeneration, regenerate
-from engine.attribute.scorer import answer_for, banner, out_of_domain
+from engine.attribute.scorer import answer_for, banner
 from engine.attribute.selection import Selected, select
 from engine.errors import AttributionError
 from engine.models.protocols import Embedder, LanguageModel
@@ -171,7 +171,6 @@ def scored_by(
     writer: str,
     prompting: Prompting | None = None,
     *,
-    corpus: str | None = None,
     watch: Watch | None = None,
 ) -> Score:
     """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
@@ -182,7 +181,8 @@ def scored_by(
     ) -> Attribution:
         own = answer_for(model, answer, writer, len(passages), prompting.citations)
         result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups, watch=watch)
-        said = filter(None, (banner(writer, model.name), out_of_domain(model.name, corpus)))
-        return replace(result, notes=(*said, *result.notes))
+        said = banner(writer, model.name)
+        details = {**result.details, "revision": getattr(model, "revision", "")}
+        return replace(result, notes=(said, *result.notes) if said else result.notes, details=details)
 
     return score

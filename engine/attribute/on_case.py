@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from engine.answer.best_sentences import whole_id
 from engine.answer.prompt import passage_body
 from engine.attribute import registry
 from engine.attribute.faithfulness_report import FaithfulnessReport, faithfulness, faithfulness_of
@@ -56,7 +57,7 @@ def sources_of(case: Case) -> tuple[tuple[int, ...], ...]:
     groups: dict[int, list[int]] = {}
     places = {passage.id: index for index, chunk_set in enumerate(case.chunk_sets) for passage in chunk_set.passages}
     for number, passage in enumerate(case.passages, start=1):
-        groups.setdefault(places.get(passage.id, -number), []).append(number)
+        groups.setdefault(places.get(whole_id(passage), -number), []).append(number)
     return tuple(tuple(numbers) for numbers in groups.values())
 
 

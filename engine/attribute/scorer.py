@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.answer.citations import annotate
-from engine.home import EMBEDDED
 from engine.models.protocols import LanguageModel
 from engine.types import Answer
 
@@ -18,16 +17,6 @@ def banner(writer: str, scorer: str) -> str:
         f"Written by {writer}. Scored by {scorer}. "
         f"This shows what makes the answer likely to {scorer}, not what {writer} used."
     )
-
-
-SAMPLE_CORPORA = ("bench-chemistry", "bank-investigation", "science-primer")  # the worlds that the embedded model knows
-
-
-def out_of_domain(scorer: str, corpus: str | None) -> str:
-    """What to add where the embedded model scores text outside its sample worlds; empty elsewhere."""
-    if scorer != EMBEDDED or corpus in SAMPLE_CORPORA:
-        return ""
-    return "The embedded model was trained on its sample worlds: this text is out of its domain."
 
 
 def answer_for(

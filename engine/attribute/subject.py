@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from engine.answer.generate import stamp_of
 from engine.answer.prompt import build_prompt
-from engine.attribute.scorer import answer_for, banner, out_of_domain
+from engine.attribute.scorer import answer_for, banner
 from engine.errors import AttributionError, Cancelled
 from engine.models.protocols import LanguageModel
 from engine.settings import Settings
@@ -27,8 +27,8 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
     sent = case.prompt if case.stamp.model == model.name else None
     prompt = sent or build_prompt(case.question, case.passages, settings.prompting)
     answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)
-    notes = (banner(case.stamp.model, model.name), out_of_domain(model.name, case.corpus))
-    return prompt, answer, tuple(filter(None, notes))
+    said = banner(case.stamp.model, model.name)
+    return prompt, answer, (said,) if said else ()
 
 
 def markers_stamped(settings: Settings) -> dict[str, Any]:

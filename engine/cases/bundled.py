@@ -2,7 +2,7 @@
 
 The worked example is one case with every analysis already run (`bench.worked_example`); the others are the kinds of
 engine/refine/kinds.py, each the outcome of a run with its seed (`bench.refinement`). Their numbers carry the stamps
-of the runs that made them, and replay scores them again as those of any other case.
+of the runs that made them; replay says where the revision that scored them is not installed.
 """
 
 from __future__ import annotations

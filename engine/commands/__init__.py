@@ -29,6 +29,7 @@ def main() -> None:
     """Ask questions of documents, see why the answer is what it is and whether it stands.
 
     All state lives in one folder: GROUNDWORK_HOME, by default the platform's place for user data.
+    GROUNDWORK_MODELS names another folder for model weights.
     """
 
 

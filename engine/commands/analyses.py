@@ -17,7 +17,7 @@ from engine.attribute.input_x_gradient import input_x_gradient
 from engine.attribute.occlusion import occlusion
 from engine.attribute.on_case import FaithfulnessReport, faithfulness
 from engine.attribute.regeneration import regenerate
-from engine.attribute.scorer import banner, out_of_domain
+from engine.attribute.scorer import banner
 from engine.attribute.spans import Span
 from engine.commands.shared import emit, file_argument, model_option, progress, run_records, seed_option, set_option
 from engine.commands.shared import workbench as open_workbench
@@ -50,8 +50,8 @@ class Scored:
         self.prompt: Prompt = build_prompt(record.question, passages, settings.prompting)
         style = settings.prompting.citations
         self.answer: Answer = annotate(model.encode_answer(record.answer), len(passages), style)
-        written = banner(record.model or "imported", model.name)
-        self.notes = tuple(filter(None, (written, out_of_domain(model.name, None))))
+        said = banner(record.model or "imported", model.name)
+        self.notes = (said,) if said else ()
         self.spans: tuple[Span, ...] = record.spans or ((0, len(record.answer)),)
         for start, end in self.spans:
             if not 0 <= start < end <= len(record.answer):

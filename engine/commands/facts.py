@@ -73,7 +73,8 @@ def facts(
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
     bench = open_workbench((*wanted, *assignments))
     collection = bench.collection(corpus) if corpus else None
-    tools, settings, watch = load_tools(verifier, decomposer, judge or ""), bench.settings.verification, progress()
+    tools = load_tools(verifier, decomposer, judge or "", bench.settings.prompting.demonstrations)
+    settings, watch = bench.settings.verification, progress()
     model = load_writer(scorer) if scorer else None
 
     def work(record: AnswerRecord) -> list[dict[str, Any]]:

@@ -1,24 +1,63 @@
-"""models, self-test."""
+"""models (list, install, remove), self-test."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import click
 
-from engine.commands.shared import emit
-from engine.models.registry import available_models, load_writer
+from engine.commands.shared import emit, progress
+from engine.models.catalogue import LANGUAGE_MODEL, catalogue, entry_of
+from engine.models.install import install as install_model
+from engine.models.install import remove as remove_model
+from engine.models.registry import ModelCard, available_models, load_writer
 from engine.models.self_test import self_test as run_self_test
 
 
-@click.command()
-def models() -> None:
-    """List the models at hand and what each can do.
+@click.group(invoke_without_command=True)
+@click.pass_context
+def models(context: click.Context) -> None:
+    """List the available models, what each can do, and which ones can be installed.
 
     Example: python -m engine models
     """
-    for card in available_models():
-        emit(card.to_dict())
+    if context.invoked_subcommand is None:
+        for card in (*available_models(), *_further_cards()):
+            emit(card.to_dict())
+
+
+def _further_cards() -> Iterator[ModelCard]:
+    """The catalogue's embedders, and those of its language models that are not installed."""
+    for entry in catalogue():
+        if entry.installed and entry.kind == LANGUAGE_MODEL:
+            continue
+        note = f"Not installed: {entry.download / 1e9:.2f} GB to download. Run: {entry.how_to_install}"
+        where = str(entry.folder) if entry.installed else ""
+        yield ModelCard(
+            name=entry.name, kind=entry.kind, can_generate=False, where=where, note="" if entry.installed else note
+        )
+
+
+@models.command()
+@click.argument("name")
+def install(name: str) -> None:
+    """Download a model of the catalogue, check it and make it usable by its name; run again to resume.
+
+    Example: python -m engine models install qwen2.5-coder-1.5b
+    """
+    emit({"name": name, "where": str(install_model(entry_of(name), progress()))})
+
+
+@models.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Delete an installed model.
+
+    Example: python -m engine models remove qwen2.5-coder-1.5b
+    """
+    remove_model(entry_of(name), progress())
+    emit({"name": name, "removed": True})
 
 
 @click.command("self-test")
@@ -28,7 +67,7 @@ def self_test(model: str) -> None:
 
     Example: python -m engine self-test embedded
     """
-    checks = run_self_test(load_writer(model))
+    checks = run_self_test(load_writer(model, watch=progress()))
     for check in checks:
         emit(check.to_dict())
     if not all(check.passed for check in checks):

@@ -19,8 +19,8 @@ from engine.commands.shared import (
     settings_of,
 )
 from engine.errors import GroundworkError, RecordError
-from engine.home import EMBEDDED
-from engine.judge import Winner, judge_pair, judge_warning, tally
+from engine.judge import Winner, judge_pair, tally
+from engine.models.defaults import AUTO, default_generator
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Writer
 from engine.models.registry import load_writer
@@ -40,8 +40,8 @@ scorer_option = click.option("--scorer", metavar="MODEL", help="A local model fo
 
 
 def writer_of(model: str) -> Writer:
-    """The model that writes: `auto` is the embedded language model."""
-    return load_writer(EMBEDDED if model == "auto" else model)
+    """The model that writes: `auto` is the default writer, the embedded model in place of the quoting reader."""
+    return load_writer(default_generator() if model == AUTO else model)
 
 
 def local_scorer(name: str | None) -> LanguageModel | None:
@@ -176,9 +176,6 @@ def judge(file: TextIO, name: str) -> None:
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
     model = load_writer(name)
-    warning = judge_warning(model.name)
-    if warning:
-        click.echo(warning, err=True)
     winners: list[Winner] = []
 
     def work(record: PairRecord) -> list[dict[str, Any]]:
@@ -186,7 +183,7 @@ def judge(file: TextIO, name: str) -> None:
         found = judge_pair(model, record.question, texts, record.x, record.y, progress())
         winners.append(found.winner)
         row = {"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model.name}
-        return [{**row, "warning": warning} if warning else row]
+        return [row]
 
     run_records(file, PairRecord, work, lambda: emit({"summary": tally(winners).to_dict()}) if winners else None)
 

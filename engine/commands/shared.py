@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from engine.errors import GroundworkError
+from engine.models.defaults import AUTO, default_notes
 from engine.progress import Watch
 from engine.records import read_jsonl
 from engine.settings import Settings
@@ -22,9 +23,24 @@ V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
 file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The collection to use.")
-model_option = click.option("--model", default="auto", show_default=True, help="auto, reader, embedded, an id, a URL.")
 seed_option = click.option("--seed", type=int, default=None, help="Seed of everything that is drawn.")
 set_option = click.option("--set", "assignments", multiple=True, metavar="STAGE.FIELD=VALUE", help="Change a setting.")
+
+
+def _named(context: click.Context, option: click.Parameter, name: str) -> str:
+    """The name as given; `auto` tells where a default is not the one that the user chose."""
+    for note in default_notes() if name == AUTO else ():
+        click.echo(note, err=True)
+    return name
+
+
+model_option = click.option(
+    "--model",
+    default=AUTO,
+    show_default=True,
+    callback=_named,
+    help="auto (the defaults of Settings), reader, embedded, an id, a URL.",
+)
 
 
 class GroundworkGroup(click.Group):

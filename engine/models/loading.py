@@ -1,4 +1,4 @@
-"""Weights and tokenizer from a folder or a Hugging Face id: safetensors, no remote code, dtype and device said."""
+"""Weights and tokenizer from a folder, a .gguf file or a Hugging Face id: safetensors, no remote code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import torch
 
 from engine.errors import ModelError, ModelNotFound, first_line
 from engine.hosts import is_offline
+from engine.models.gguf import check_readable, converted_folder, is_gguf, read_header
 from engine.models.lock import LOADING
 from engine.models.memory import BYTES, MemoryEstimate, free_memory, memory_estimate
+from engine.progress import Watch
 
 QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
@@ -22,13 +24,20 @@ INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}
 
 
 def load_parts(
-    name: str | Path, *, dtype: str = "auto", device: str = "auto", safetensors_only: bool = True
+    name: str | Path,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    safetensors_only: bool = True,
+    adapter: Path | None = None,
+    watch: Watch | None = None,
 ) -> tuple[Any, Any]:
-    """(module, tokenizer), the module on its device.
+    """(module, tokenizer), the module on its device; a .gguf file is converted first where it was not yet.
 
-    Raises `ModelNotFound` where files are missing or of another kind, `ModelError` where they cannot be used.
+    `adapter` is a folder in PEFT's format that is merged into the weights. Raises `ModelNotFound` where files are
+    missing or of another kind, `ModelError` where they cannot be used.
     """
-    source, offline = str(name), is_offline()
+    source, offline = str(converted_folder(Path(name), watch) if is_gguf(name) else name), is_offline()
     try:
         with LOADING:
             from transformers import AutoTokenizer
@@ -39,6 +48,8 @@ def load_parts(
             logging.set_verbosity_error()  # type: ignore[no-untyped-call]
             tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=offline)
             module = _load_module(source, dtype, device, safetensors_only, offline)
+            if adapter is not None:
+                module = merge_adapter(module, adapter)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _explain(source, error, offline) from error
     return module, tokenizer
@@ -64,14 +75,27 @@ def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, o
     return module if dtype in QUANTIZED else module.to(place)
 
 
+def merge_adapter(module: Any, folder: Path) -> Any:
+    """The module with the adapter in `folder` (PEFT's format, safetensors) added to its weights."""
+    from peft import PeftModel
+
+    if not (folder / "adapter_model.safetensors").is_file():
+        raise OSError(f"{folder} holds no adapter_model.safetensors")
+    return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
+
+
 def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """What the model of that id or folder would take, from its config alone; raises `ModelNotFound`."""
+    """What the model of that id, folder or .gguf file would take, from its config alone; raises `ModelNotFound`."""
     offline = is_offline()
+    source, options = str(name), {}
+    if is_gguf(name):
+        check_readable(read_header(Path(name)), Path(name))
+        source, options = str(Path(name).parent), {"gguf_file": Path(name).name}
     try:
         with LOADING:
             from transformers import AutoConfig
 
-            config = AutoConfig.from_pretrained(str(name), trust_remote_code=False, local_files_only=offline)
+            config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline, **options)
         return memory_estimate(config, dtype, prompt_tokens, batch)
     except (OSError, ValueError, KeyError) as error:
         raise _explain(str(name), error, offline) from error

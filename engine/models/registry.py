@@ -1,4 +1,4 @@
-"""Models by name: `embedded`, a Hugging Face id or folder, `openai:MODEL@BASE_URL`.
+"""Models by name: `embedded`, a Hugging Face id or folder, a .gguf file, `openai:MODEL@BASE_URL`.
 
 The two models used last stay loaded. A model is loaded once however many ask for it at the same time.
 `reader`, the quoting reader, is no model: whoever answers with it builds it.
@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelNotFound
-from engine.home import ASSETS, EMBEDDED, home
+from engine.home import EMBEDDED, home, models_folder
+from engine.models.catalogue import LANGUAGE_MODEL, installed_folder, names_of_folders
+from engine.models.embedded import ADAPTER, NOTE, embedded_folder, has_embedded, target_folder
+from engine.models.folders import is_complete
+from engine.models.gguf import SUFFIX, is_gguf
 from engine.models.protocols import Writer
+from engine.progress import Watch
 from engine.types import Value
 
-LANGUAGE_MODEL = ASSETS / "models" / "language_model"
 KEPT = 2  # loaded models at a time; the one unused longest goes first
 SERVED = "openai:"
 
@@ -27,7 +31,7 @@ _loading: dict[tuple[Any, ...], threading.Lock] = {}
 
 
 class ModelCard(Value, frozen=True):
-    """A model at hand and what it can do; `where` is a folder, an address or "here"."""
+    """A model available and what it can do; `where` is a folder, an address or "here"."""
 
     name: str
     kind: str
@@ -38,8 +42,8 @@ class ModelCard(Value, frozen=True):
     note: str = ""
 
 
-def load_writer(name: str, dtype: str = "auto", device: str = "auto") -> Writer:
-    """The model of that name, loaded or taken from those that are.
+def load_writer(name: str, dtype: str = "auto", device: str = "auto", watch: Watch | None = None) -> Writer:
+    """The model of that name, loaded or taken from those that are; `watch` follows a conversion, which takes longest.
 
     Raises `ModelNotFound` with the names that would work, `ModelError` where the files cannot be used.
     """
@@ -53,7 +57,7 @@ def load_writer(name: str, dtype: str = "auto", device: str = "auto") -> Writer:
         with _lock:
             if key in _loaded:
                 return _loaded[key]
-        model = _load(*key)
+        model = _load(*key, watch)
         _keep(key, model)
     return model
 
@@ -72,39 +76,42 @@ def _keep(key: tuple[Any, ...], model: Writer) -> None:
             _loaded.popitem(last=False)
 
 
-def _load(name: str, dtype: str, device: str) -> Writer:
+def _load(name: str, dtype: str, device: str, watch: Watch | None) -> Writer:
     if name.startswith(SERVED):
         from engine.models.server import ServerModel
 
         return ServerModel.named(name)
     if not name or name in ("reader", "auto"):
         raise ModelNotFound(
-            f"{name or 'An empty name'} is no language model. "
-            "Give embedded, a Hugging Face id or folder, or openai:MODEL@BASE_URL."
-        )
-    if name == EMBEDDED and not holds_weights(LANGUAGE_MODEL):
-        raise ModelNotFound(
-            f"The embedded language model is not in this copy ({LANGUAGE_MODEL} holds no weights). "
-            "Give a Hugging Face id or folder, or openai:MODEL@BASE_URL."
+            f"{name or 'An empty name'} is not a language model. "
+            "Give embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL."
         )
     from engine.models.huggingface import HuggingFaceModel
 
-    source = LANGUAGE_MODEL if name == EMBEDDED else local_folder(name) or name
-    return HuggingFaceModel.load(source, dtype, device, called=name)
+    if name == EMBEDDED:
+        adapter = ADAPTER if (ADAPTER / "adapter_config.json").is_file() else None
+        return HuggingFaceModel.load(embedded_folder(watch), dtype, device, called=name, adapter=adapter, watch=watch)
+    return HuggingFaceModel.load(local_model(name) or name, dtype, device, called=name, watch=watch)
 
 
-def holds_weights(folder: Path) -> bool:
-    """Whether a folder has a config and safetensors."""
-    return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
+def local_model(name: str) -> Path | None:
+    """The folder or .gguf file that `name` means: a path, or what a models folder holds; None for an id of the hub.
 
-
-def local_folder(name: str) -> Path | None:
-    """The folder that `name` means: a path, or a folder of the data folder's `models`."""
+    Raises `ModelNotFound` for a model of the catalogue that is not installed.
+    """
     try:
-        candidates = (Path(name).expanduser(), home() / "models" / name)
-        return next((folder for folder in candidates if (folder / "config.json").is_file()), None)
+        candidates = (Path(name).expanduser(), *(folder / name for folder in _places()))
+        if is_gguf(name):
+            return next((file for file in candidates if file.is_file()), candidates[0])
+        found = next((folder for folder in candidates if (folder / "config.json").is_file()), None)
+        return found or installed_folder(name, LANGUAGE_MODEL)
     except (OSError, RuntimeError):  # too long for the disk, or the home of nobody
         return None
+
+
+def _places() -> tuple[Path, ...]:
+    """The models folder, and the data folder's own where that is another."""
+    return tuple(dict.fromkeys((models_folder(), home() / "models")))
 
 
 def available_models() -> tuple[ModelCard, ...]:
@@ -116,21 +123,20 @@ def available_models() -> tuple[ModelCard, ...]:
 
 
 def writers() -> list[str]:
-    """Names of the models at hand that write words of their own: all of them but the quoting reader."""
+    """Names of the models available that write words of their own: all of them but the quoting reader."""
     return [card.name for card in available_models() if card.can_generate and card.name != "reader"]
 
 
 def _embedded_card() -> ModelCard:
-    here = holds_weights(LANGUAGE_MODEL)
-    note = "Small; trained on sample worlds, out of its domain elsewhere." if here else "Not in this copy."
+    here = has_embedded()
     return ModelCard(
         name=EMBEDDED,
         kind="language model",
         can_generate=here,
         can_score=here,
         can_gradients=here,
-        where=str(LANGUAGE_MODEL) if here else "",
-        note=note,
+        where="here" if here else "",
+        note=NOTE if here else "Not installed.",
     )
 
 
@@ -139,8 +145,12 @@ def _white_box(name: str, where: str) -> ModelCard:
 
 
 def _folder_cards() -> tuple[ModelCard, ...]:
-    folders = sorted(path.parent for path in (home() / "models").glob("*/config.json"))
-    return tuple(_white_box(folder.name, str(folder)) for folder in folders if holds_weights(folder))
+    folders = [path.parent for place in _places() for path in place.glob("*/config.json")]
+    files = [path for place in _places() for path in place.glob(f"*{SUFFIX}")]
+    causal = [folder for folder in folders if is_complete(folder) and is_causal(folder)]
+    names = names_of_folders()
+    found = sorted({*files, *causal} - {target_folder()})
+    return tuple(_white_box(names.get(path, path.name), str(path)) for path in found)
 
 
 def _cached_cards() -> tuple[ModelCard, ...]:
@@ -149,7 +159,7 @@ def _cached_cards() -> tuple[ModelCard, ...]:
 
     cards = []
     for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
-        if any(holds_weights(path) and is_causal(path) for path in folder.glob("snapshots/*")):
+        if any(is_complete(path) and is_causal(path) for path in folder.glob("snapshots/*")):
             cards.append(_white_box(folder.name.removeprefix("models--").replace("--", "/"), str(folder)))
     return tuple(cards)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any, TypeVar
 
@@ -113,6 +114,26 @@ def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int
         own = logits[i].float().log_softmax(-1)
         scores[i] = own.gather(-1, target)[:, 0].cpu().numpy()
     return scores
+
+
+@torch.no_grad()
+def continuation_scores(module: Any, ids: Sequence[int], continuations: Sequence[Sequence[int]]) -> Floats:
+    """log p(continuation | ids) in nats, shape (len(continuations),); with a cache the prompt is read once."""
+    device = module.get_input_embeddings().weight.device
+    extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
+    out = module(input_ids=torch.tensor([list(ids)], device=device), use_cache=True, **extra)
+    first, cache = out.logits[0, -1].float().log_softmax(-1), getattr(out, "past_key_values", None)
+    if cache is None:
+        return np.array([score_batch(module, [ids], one).sum() for one in continuations])
+    sums = []
+    for one in continuations:
+        total = float(first[one[0]])
+        if len(one) > 1:
+            fed = torch.tensor([list(one[:-1])], device=device)
+            logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0].float()
+            total += float(logits.log_softmax(-1).gather(-1, torch.tensor(one[1:], device=device)[:, None]).sum())
+        sums.append(total)
+    return np.array(sums)
 
 
 def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

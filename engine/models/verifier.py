@@ -1,7 +1,7 @@
 """The embedded verifier: all-MiniLM-L6-v2 with a trained low-rank adapter, a three-way verdict on claim and evidence.
 
 Verdicts as in ARE (3.3): supportive, editing required, irrelevant (also where the evidence bears out only part). The
-weights in assets/models/verifier are trained by `engine.train.verifier` on public data (README.md there says on what
+weights in assets/models/verifier are trained by `training.verifier` on public data (README.md there says on what
 and how well). The calibration (scale and bias of each class) and the thresholds by number of windows were fitted on dev
 halves and stand in thresholds.json. A guard beside the network (a logistic layer on counts of differing numbers, names
 and negations) was measured and left out: the network reads the same counts as token types.
@@ -95,7 +95,7 @@ def load_embedded(folder: Path = FOLDER) -> EmbeddedVerifier:
     except (OSError, msgspec.DecodeError, KeyError, RuntimeError) as error:
         raise ModelNotFound(
             f"The embedded verifier in {folder} cannot be read ({error}). Restore assets/models/verifier, "
-            "or train it again: python -m engine.train.verifier --data DIR --minutes 90."
+            "or train it again: python -m training.verifier --data DIR --minutes 90."
         ) from error
     return EmbeddedVerifier(network, tokenizer, calibration)
 

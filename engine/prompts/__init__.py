@@ -1,4 +1,7 @@
-"""Prompt templates: one text file a step, `{name}` for a hole; a missing hole raises, an extra one too."""
+"""Prompt templates: one text file per step, `{name}` for a hole; a missing or an extra value raises.
+
+What stands above a line `---` is the system message, what follows is the user's.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import string
 from functools import cache
 from pathlib import Path
 
-from engine.types import sha256
+from engine.types import Prompt, Segment, sha256
 
 FOLDER = Path(__file__).parent
+_SPLIT = "\n---\n"
 
 
 @cache
@@ -31,6 +35,24 @@ def fill(name: str, **values: str | int) -> str:
     if holes(name) != values.keys():
         raise KeyError(f"template {name} has the holes {sorted(holes(name))}, given {sorted(values)}")
     return template(name).format(**values)
+
+
+def system(name: str, **values: str | int) -> Segment:
+    """A template that is a system message and nothing else, filled."""
+    return Segment(kind="system", role="system", text=fill(name, **values))
+
+
+def ask(name: str, **values: str | int) -> Prompt:
+    """A template of a system message and a user message, filled.
+
+    >>> [segment.role for segment in ask("expand", fact="Ice melts.").segments]
+    ['system', 'user']
+    """
+    if holes(name) != values.keys():
+        raise KeyError(f"template {name} has the holes {sorted(holes(name))}, given {sorted(values)}")
+    above, _, below = template(name).partition(_SPLIT)
+    user = Segment(kind="instruction", text=below.format(**values))
+    return Prompt(segments=(Segment(kind="system", role="system", text=above.format(**values)), user))
 
 
 def templates_hash(*names: str) -> str:

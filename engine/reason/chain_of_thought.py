@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.answer.prompt import passage_segments
-from engine.prompts import fill
+from engine.prompts import fill, system
 from engine.reason.options import Problem
 from engine.types import Passage, Prompt, Segment
 
@@ -16,4 +16,4 @@ from engine.types import Passage, Prompt, Segment
 def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) -> Prompt:
     """Instruction, passages if any, and the problem with its options."""
     ask = Segment(kind="question", text=fill("think_problem", problem=problem.text))
-    return Prompt(segments=(Segment(kind="instruction", text=fill("think")), *passage_segments(passages), ask))
+    return Prompt(segments=(system("think"), *passage_segments(passages), ask))

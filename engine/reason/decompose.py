@@ -12,23 +12,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.prompts import fill
+from engine.models.replies import content
+from engine.prompts import ask
 from engine.reason.options import Problem
 from engine.reason.values import SubQuestion
-from engine.types import Prompt, Segment
+from engine.types import Prompt
 
 _MARKS = re.compile(r"\*\*|__|`|^#+\s*")
 _LIST_MARK = re.compile(r"^(?:\(?\d{1,3}[.):]|\(?[a-z][.)]|\(?[ivx]{1,4}[.)]|[-–•+*])\s+")
 _QUESTION = re.compile(
-    r"^(?:sub-?\s?question|question|step|q)\s*(?P<number>\d{1,3})?\s*(?:[:.)=]|\s[-–]\s)\s*(?P<text>.*)$", re.IGNORECASE
+    r"^(?:sub-?\s?question|question|step|q)\s*+(?:(?P<number>\d{1,3})\s*+)?(?:[:.)=]|(?<=\s)[-–]\s)\s*+(?P<text>.*)$",
+    re.IGNORECASE,
 )
 _QUERY = re.compile(
-    r"^(?:search\s+)?query\s*(?:for\s+)?(?:sub-?\s?question|question|step)?\s*(?P<number>\d{1,3})?\s*[:=]\s*(?P<text>.*)$",
+    r"^(?:search\s+)?query\s*+(?:for\s++)?(?:(?:sub-?\s?question|question|step)\s*+)?(?:(?P<number>\d{1,3})\s*+)?"
+    r"[:=]\s*+(?P<text>.*)$",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"^[\s|:+-]*$")
 _HEADS = {"question", "questions", "sub-question", "subquestion", "sub-questions", "subquestions"}
 
+_MOST_LINES = 1000  # of a reply that are read
 _NUMBER_HEADS = {"#", "no", "no.", "number", "step"}
 
 
@@ -43,7 +47,7 @@ class _Draft:
 
 def decompose_prompt(problem: Problem) -> Prompt:
     """p_1 of Algorithm 1: the problem with its options."""
-    return Prompt(segments=(Segment(kind="instruction", text=fill("sub_questions", problem=problem.text)),))
+    return ask("sub_questions", problem=problem.text)
 
 
 def parse(reply: str, most: int = 30) -> tuple[tuple[SubQuestion, ...], tuple[str, ...]]:
@@ -65,7 +69,7 @@ def _drafts(reply: str) -> list[_Draft]:
     """Read the lines in order; a label with nothing after it takes the line that follows."""
     drafts: list[_Draft] = []
     waiting: tuple[str, int | None] | None = None
-    for raw in reply.splitlines():
+    for raw in content(reply)[:_MOST_LINES]:
         line = _MARKS.sub("", raw.strip()).strip()
         if _RULE.match(line):
             continue

@@ -5,11 +5,11 @@ Left out: the mean over several hypothetical answers of the original; RAISE's fi
 
 from __future__ import annotations
 
-from engine.prompts import fill
+from engine.prompts import ask
 from engine.reason.values import SubQuestion
-from engine.types import Prompt, Segment
+from engine.types import Prompt
 
 
 def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
     """Ask for a paragraph that answers the sub-question."""
-    return Prompt(segments=(Segment(kind="instruction", text=fill("hypothetical_answer", question=sub.question)),))
+    return ask("hypothetical_answer", question=sub.question)

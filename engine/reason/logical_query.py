@@ -6,14 +6,13 @@ search, never shown to the model that answers.
 
 from __future__ import annotations
 
-from engine.prompts import fill
+from engine.prompts import ask
 from engine.reason.values import SubQuestion
-from engine.types import Prompt, Segment
+from engine.types import Prompt
 
 LABEL = "guess used only to search"
 
 
 def logical_query_prompt(sub: SubQuestion) -> Prompt:
     """p_2 of Algorithm 1: the sub-question and its search query, not the problem."""
-    text = fill("logical_query", question=sub.question, query=sub.query)
-    return Prompt(segments=(Segment(kind="instruction", text=text),))
+    return ask("logical_query", question=sub.question, query=sub.query)

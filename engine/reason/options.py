@@ -1,7 +1,7 @@
 """The problem x with its options, and which option a reply names.
 
-RAISE asks for "the final answer is (X)" (figures 8, 10 and 15). A reply that names no option, or one that does not
-exist, is a visible state and counts as wrong; nothing is guessed from the rest of its text.
+RAISE asks for "the final answer is (X)" (figures 8, 10 and 15). Nothing is guessed from the rest of a reply that names
+no option, or one that does not exist: a model that scores is asked for one (solve.py), else the reply counts as wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from string import ascii_uppercase
 from engine.errors import RecordError
 from engine.types import Value
 
-_STATED = re.compile(r"\banswer(?:\s+is|\s*:)[\s:*_]*(?=(?P<said>[^\n]*))", re.IGNORECASE)
+_STATED = re.compile(r"\banswer(?:\s+is|\s*:)[\s:*_]*(?=(?P<said>[^\n]{0,500}))", re.IGNORECASE)
 _LETTER = re.compile(
     r"(?:\\boxed\{|\\text\{|[\s*_$])*"
     r"(?:[(\[]\s*(?P<bracketed>[A-Za-z])\s*[)\]]|(?P<bare>[A-Z])(?=[\s*_.,;:})$]*$|[).:,}]))"
@@ -27,13 +27,18 @@ class Problem(Value, frozen=True):
     options: tuple[str, ...] = ()
 
     @property
+    def letters(self) -> tuple[str, ...]:
+        """The letters of the options."""
+        return tuple(letter(index) for index in range(len(self.options)))
+
+    @property
     def text(self) -> str:
         """The question and a line an option, as prompts show it.
 
         >>> Problem(question="Which?", options=("this", "that")).text
         'Which?\\n(A) this\\n(B) that'
         """
-        lines = (f"({letter(index)}) {option}" for index, option in enumerate(self.options))
+        lines = (f"({mark}) {option}" for mark, option in zip(self.letters, self.options, strict=True))
         return "\n".join((self.question, *lines))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from engine.judge import LEVELS as LEVELS
 from engine.judge import Level, judge_relevance
 from engine.models.protocols import Writer
 from engine.progress import Watch
@@ -16,16 +17,19 @@ from engine.reason.values import Solution
 from engine.types import Analysis, Case, Stamp, Value, inputs_hash
 
 KIND = "relevance to steps"
-LEVELS: tuple[Level, ...] = ("none", "superficial", "partial", "full")
 
 
 class Rating(Value, frozen=True):
-    """The level of one passage for one step; None where the rater's reply could not be read."""
+    """The level of one passage for one step; None where the rater's reply could not be read.
+
+    `probabilities` are the shares of the levels where their likelihood decided.
+    """
 
     step: int
     passage: str
     level: Level | None
     raw: str = ""
+    probabilities: dict[str, float] = {}
 
 
 class Ratings(Value, frozen=True):
@@ -53,7 +57,15 @@ def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropp
     for done, (step, passage) in enumerate(asked):
         watch.step("relevance", done, len(asked))
         found = judge_relevance(judge, solution.problem.text, step.question, passage.text, watch)
-        ratings.append(Rating(step=step.number, passage=passage.id, level=found.level, raw=found.raw))
+        ratings.append(
+            Rating(
+                step=step.number,
+                passage=passage.id,
+                level=found.level,
+                raw=found.raw,
+                probabilities=found.probabilities,
+            )
+        )
     return Ratings(method=solution.method, model=solution.model, by=judge.name, ratings=tuple(ratings))
 
 

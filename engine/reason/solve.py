@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from engine.errors import Cancelled
+from engine.errors import Cancelled, PromptTooLong
+from engine.models.closed import after, by_likelihood, can_score
 from engine.models.protocols import Writer, require
 from engine.progress import Watch
 from engine.reason.chain_of_thought import chain_of_thought_prompt
@@ -48,6 +49,7 @@ NOTHING_FOUND = (
 EMPTY_ANSWER = "The model wrote nothing for this step."
 UNPARSED = "The reply names no sub-question that can be read, so there are no steps and no answer."
 NO_OPTION = "The answer names no option, so none is counted as chosen."
+OPTION_ASKED = "The answer names no option. Asked for one after it, the model ranks ({}) first, with a share of {:.0%}."
 _WRITTEN_BY: Mapping[Searched, tuple[Purpose, Callable[[SubQuestion], Prompt]]] = {
     "logical query": ("logical query", logical_query_prompt),
     "principle": ("principle", principle_prompt),
@@ -145,7 +147,7 @@ def _by_steps(solution: Solution, method: Method, means: Means, watch: Watch) ->
             solution = replace(solution, steps=(*earlier, step))
             yield solution
     prompt = final_answer_prompt(solution.problem, solution.steps)
-    yield _finished(solution, ask(means, "answer", prompt, watch))
+    yield from _finished(solution, ask(means, "answer", prompt, watch), means, watch)
 
 
 def _directly(solution: Solution, method: Method, means: Means, watch: Watch) -> Iterator[Solution]:
@@ -158,7 +160,8 @@ def _directly(solution: Solution, method: Method, means: Means, watch: Watch) ->
         passages = step.passages
         solution = replace(solution, steps=(step,))
         yield solution
-    yield _finished(solution, ask(means, "answer", chain_of_thought_prompt(solution.problem, passages), watch))
+    asked = ask(means, "answer", chain_of_thought_prompt(solution.problem, passages), watch)
+    yield from _finished(solution, asked, means, watch)
 
 
 def _step(solution: Solution, step: ReasonStep, method: Method, means: Means, watch: Watch) -> Iterator[ReasonStep]:
@@ -224,7 +227,39 @@ def _searched(step: ReasonStep, search: Search, threshold: float | None) -> Reas
     return replace(step, notes=tuple(notes))
 
 
-def _finished(solution: Solution, asked: Asked) -> Solution:
-    solution = replace(solution, final=asked, state="done")
-    lost = solution.problem.options and solution.choice is None
-    return replace(solution, notes=(*solution.notes, NO_OPTION)) if lost else solution
+def _finished(solution: Solution, asked: Asked, means: Means, watch: Watch) -> Iterator[Solution]:
+    """The run with its answer; where that names no option, one is asked for."""
+    done = replace(solution, final=asked, state="done")
+    if not done.problem.options or done.choice is not None:
+        yield done
+        return
+    option = ask_option(done.problem, asked, means, watch)
+    if option is None:
+        yield replace(done, notes=(*done.notes, NO_OPTION))
+        return
+    note = OPTION_ASKED.format(option.reply, option.probabilities[option.reply])
+    yield replace(done, option=option, notes=(*done.notes, note))
+
+
+def ask_option(problem: Problem, answered: Asked, means: Means, watch: Watch) -> Asked | None:
+    """The letter that is likeliest after an answer; None where the model cannot score, or its window is full."""
+    if not can_score(means.model):
+        return None
+    prompt = after(answered.prompt, answered.reply, problem.letters)
+    if prompt.text in means.known:
+        return means.known[prompt.text]
+    watch.step("option")
+    try:
+        with metered(means.model) as meter:
+            choice = by_likelihood(means.model, prompt, problem.letters, watch)
+    except PromptTooLong:
+        return None
+    return Asked(
+        purpose="option",
+        prompt=prompt,
+        reply=str(choice.option),
+        read=len(means.model.encode(prompt).ids),
+        written=0,
+        seconds=meter.cost.seconds,
+        probabilities=choice.probabilities,
+    )

@@ -5,14 +5,14 @@ Step-Back gives the principle to the model that answers the sub-question; Step-B
 
 from __future__ import annotations
 
-from engine.prompts import fill
+from engine.prompts import ask, fill
 from engine.reason.values import SubQuestion
 from engine.types import Prompt, Segment
 
 
 def principle_prompt(sub: SubQuestion) -> Prompt:
     """Ask for the principles of the sub-question alone."""
-    return Prompt(segments=(Segment(kind="instruction", text=fill("principle", question=sub.question)),))
+    return ask("principle", question=sub.question)
 
 
 def principle_segment(principle: str) -> Segment:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.answer.prompt import passage_segments
-from engine.prompts import fill
+from engine.prompts import ask, fill
 from engine.reason.options import Problem
 from engine.reason.step_back import principle_segment
 from engine.reason.values import ReasonStep
@@ -24,13 +24,12 @@ def told(steps: Sequence[ReasonStep]) -> str:
 
 def sub_answer_prompt(problem: Problem, earlier: Sequence[ReasonStep], step: ReasonStep) -> Prompt:
     """p_3: problem and earlier steps, the passages that the step kept, Step-Back's principle, the sub-question."""
-    instruction = Segment(kind="instruction", text=fill("sub_answer", problem=problem.text, steps=told(earlier)))
+    asked = ask("sub_answer", problem=problem.text, steps=told(earlier))
     principle = (principle_segment(step.principle.reply),) if step.principle else ()
-    ask = Segment(kind="question", text=fill("question", question=step.question))
-    return Prompt(segments=(instruction, *passage_segments(step.passages), *principle, ask))
+    question = Segment(kind="question", text=fill("question", question=step.question))
+    return Prompt(segments=(*asked.segments, *passage_segments(step.passages), *principle, question))
 
 
 def final_answer_prompt(problem: Problem, steps: Sequence[ReasonStep]) -> Prompt:
     """p_4: the problem and all steps, no documents."""
-    text = fill("final_answer", problem=problem.text, steps=told(steps))
-    return Prompt(segments=(Segment(kind="instruction", text=text),))
+    return ask("final_answer", problem=problem.text, steps=told(steps))

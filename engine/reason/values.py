@@ -9,7 +9,9 @@ from engine.reason.options import Problem, parse_choice, stated_answer
 from engine.settings import Decoding
 from engine.types import Hit, Passage, Prompt, Value
 
-Purpose = Literal["sub-questions", "logical query", "principle", "hypothetical answer", "sub-answer", "answer"]
+Purpose = Literal[
+    "sub-questions", "logical query", "principle", "hypothetical answer", "sub-answer", "answer", "option"
+]
 Searched = Literal["logical query", "sub-question", "principle", "hypothetical answer", "problem"]
 State = Literal["running", "done", "unparsed", "stopped"]
 
@@ -17,7 +19,8 @@ State = Literal["running", "done", "unparsed", "stopped"]
 class Asked(Value, frozen=True):
     """One call of the model. `read` and `written` are tokens, None where the model does not count them.
 
-    `finished` is False where the reply was cut at the length limit.
+    `finished` is False where the reply was cut at the length limit. A closed question that likelihood decided has the
+    option as its reply, nothing written, and the shares of all options as `probabilities`.
     """
 
     purpose: Purpose
@@ -27,6 +30,7 @@ class Asked(Value, frozen=True):
     written: int | None
     seconds: float
     finished: bool = True
+    probabilities: dict[str, float] = {}
 
 
 class SubQuestion(Value, frozen=True):
@@ -107,6 +111,8 @@ class Cost(Value, frozen=True):
 class Solution(Value, frozen=True):
     """A run so far. `threshold` is T where the method has one. `final` holds the answer y.
 
+    `option` is the closed question after an answer that names no option of a multiple-choice problem.
+
     A method without decomposition has no `decomposition`, and one step that is the problem itself where it searches.
     """
 
@@ -120,6 +126,7 @@ class Solution(Value, frozen=True):
     decomposition: Decomposition | None = None
     steps: tuple[ReasonStep, ...] = ()
     final: Asked | None = None
+    option: Asked | None = None
     state: State = "running"
     notes: tuple[str, ...] = ()
 
@@ -131,8 +138,11 @@ class Solution(Value, frozen=True):
 
     @property
     def choice(self) -> int | None:
-        """The option chosen, from 0; None where there are no options or the reply names none of them."""
-        return parse_choice(self.final.reply, self.problem.options) if self.final and self.problem.options else None
+        """The option chosen, from 0; None where there are no options, or none was named and none could be asked for."""
+        if not self.final or not self.problem.options:
+            return None
+        said = parse_choice(self.final.reply, self.problem.options)
+        return self.problem.letters.index(self.option.reply) if said is None and self.option else said
 
     @property
     def calls(self) -> tuple[Asked, ...]:
@@ -164,3 +174,4 @@ def _calls(solution: Solution) -> Iterator[Asked | None]:
         yield step.principle
         yield step.asked
     yield solution.final
+    yield solution.option

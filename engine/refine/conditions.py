@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from engine.answer.citations import annotate
 from engine.answer.prompt import MARKERS, build_prompt
 from engine.errors import InputError
-from engine.home import EMBEDDED
 from engine.models.protocols import Writer
 from engine.progress import Watch
 from engine.refine.values import Purpose, Turn
 from engine.settings import Decoding, Prompting
 from engine.types import Answer, Passage, Prompt, Segment
-
-TRAINED_HERE = (EMBEDDED,)  # models that know the engine's one-message prompts and no demonstrations
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,6 @@ class Conditions:
     def marker_of(self, number: int) -> str:
         """What a citation of that passage looks like."""
         return MARKERS[self.prompting.citations].format(number)
-
-    @property
-    def one_message(self) -> bool:
-        """Whether the writer was trained on the engine's own one-message prompts."""
-        return self.writer.name in TRAINED_HERE
 
     def ask(self, purpose: Purpose, prompt: Prompt, decoding: Decoding | None = None) -> Turn:
         """One call of the writer, its answer with sentences and citations."""

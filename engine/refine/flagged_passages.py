@@ -19,7 +19,7 @@ def passages_critique(conditions: Conditions) -> str:
             "No passage is flagged, so v2a and v2b have nothing to name. Mark passages not relevant, or compare v2c."
         )
     names = ", ".join(conditions.marker_of(number) for number in conditions.flagged)
-    return fill("critique_passages", passages=names, marker=conditions.marker)
+    return fill("critique_passages", passages=names)
 
 
 def flagged_passages(conditions: Conditions) -> tuple[Turn, ...]:

@@ -14,4 +14,4 @@ from engine.refine.values import Turn
 
 def grounding_critique(conditions: Conditions) -> tuple[Turn, ...]:
     """One revision after D's critique."""
-    return (revise(conditions, critique_text(conditions)),)
+    return (revise(conditions, critique_text()),)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.models.protocols import LanguageModel
-from engine.refine.conditions import TRAINED_HERE, Conditions
+from engine.refine.conditions import Conditions
 from engine.refine.flagged_omit import omit_critique
 from engine.refine.revision import revision_prompt
 from engine.settings import Settings
 from engine.types import Answer
 
 BY_STYLE = {"alce": 512, "garage": 1024}  # grounded refinement, section 3.6
-TRAINED_HERE_LIMIT = 160  # its answers are a few sentences, and what it writes beyond them is noise
 
 
-def asked_limit(settings: Settings, writer: str = "") -> int:
-    """Tokens that a condition may write: as set, else as the citation style or the embedded model has it."""
-    if settings.refinement.max_new_tokens:
-        return settings.refinement.max_new_tokens
-    return TRAINED_HERE_LIMIT if writer in TRAINED_HERE else BY_STYLE[settings.prompting.citations]
+def asked_limit(settings: Settings) -> int:
+    """Tokens that a condition may write: as set, else the citation style's."""
+    return settings.refinement.max_new_tokens or BY_STYLE[settings.prompting.citations]
 
 
 def shared_limit(conditions: Conditions) -> int:

@@ -12,11 +12,11 @@ from engine.refine.revision import revise
 from engine.refine.values import Turn
 
 
-def grounding_critique(conditions: Conditions) -> str:
-    """D's critique in the case's citation style."""
-    return fill("critique_grounding", marker=conditions.marker)
+def grounding_critique() -> str:
+    """D's critique."""
+    return fill("critique_grounding")
 
 
 def overlap_heuristic(conditions: Conditions) -> tuple[Turn, ...]:
     """One revision after the grounding critique."""
-    return (revise(conditions, grounding_critique(conditions)),)
+    return (revise(conditions, grounding_critique()),)

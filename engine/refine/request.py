@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import msgspec
 from msgspec.structs import replace as changed
 
+from engine.answer.demonstrations import worked_examples
 from engine.answer.generate import stamp_of
+from engine.answer.prompt import MARKERS
 from engine.attribute.subject import markers_stamped
 from engine.models.protocols import LanguageModel, Writer
-from engine.refine.conditions import TRAINED_HERE, Conditions
-from engine.refine.demonstrations import choose
+from engine.refine.conditions import Conditions
 from engine.refine.limits import asked_limit, shared_limit
 from engine.refine.values import Gate
 from engine.refine.variants import VARIANTS
@@ -59,12 +60,11 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     settings, style = request.settings.refinement, request.settings.prompting.citations
     shots = request.demonstrations
     if shots is None:
-        count = 0 if request.writer.name in TRAINED_HERE else settings.demonstrations
-        shots = tuple(s for d in choose(count, request.question, request.own_set) for s in d.segments(style))
+        shots = worked_examples(settings.demonstrations, request.question, MARKERS[style], request.own_set)
     decoding = changed(
         request.settings.decoding,
         temperature=settings.temperature,
-        max_new_tokens=asked_limit(request.settings, request.writer.name),
+        max_new_tokens=asked_limit(request.settings),
     )
     conditions = Conditions(
         question=request.question,
@@ -77,8 +77,6 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     )
     limit = shared_limit(conditions)
     notes = []
-    if request.writer.name in TRAINED_HERE and request.demonstrations is None:
-        notes.append(f"{request.writer.name} was trained without demonstrations and is given none.")
     if limit < decoding.max_new_tokens:
         notes.append(
             f"Every condition may write {limit} tokens, not {decoding.max_new_tokens}: so much of the model's window"

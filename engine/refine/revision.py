@@ -1,14 +1,13 @@
 """The second pass: the same case again with A's answer as a draft and a critique of it.
 
 The writer is given the input of A, then its draft as its own turn, then the critique (grounded refinement, 3.4), so
-that instruction, demonstrations and passages are the same in every condition. A model trained on this engine's
-prompts (`TRAINED_HERE`) gets the same in one message, as in its training.
+that instruction, demonstrations and passages are the same in every condition.
 """
 
 from __future__ import annotations
 
 from engine.answer.prompt import passage_segments
-from engine.prompts import fill
+from engine.prompts import fill, system
 from engine.refine.conditions import Conditions
 from engine.refine.values import Turn
 from engine.types import Prompt, Segment
@@ -22,12 +21,9 @@ def revise(conditions: Conditions, critique: str) -> Turn:
 def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
     """The prompt of the second pass; its passages carry the numbers that they have in A's."""
     draft, marker = conditions.drafted(), conditions.marker
-    if conditions.one_message:
-        tail = fill("revise_draft", question=conditions.question, draft=draft, critique=critique)
-        return one_message(conditions, fill("revise", marker=marker), Segment(kind="critique", text=tail))
     turns = (
-        Segment(kind="draft", role="assistant", text=f" {draft}"),
-        Segment(kind="critique", text="\n\n" + fill("revise_turn", critique=critique, marker=marker)),
+        Segment(kind="draft", role="assistant", text=draft),
+        Segment(kind="critique", text=fill("revise_turn", critique=critique, marker=marker)),
     )
     return Prompt(segments=(*conditions.baseline_prompt().segments, *turns))
 
@@ -35,10 +31,5 @@ def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
 def critique_prompt(conditions: Conditions) -> Prompt:
     """What asks for a critique: passages, question, draft; no demonstrations, as in the paper."""
     tail = fill("critique_draft", question=conditions.question, draft=conditions.drafted())
-    return one_message(conditions, fill("critique"), Segment(kind="draft", text=tail))
-
-
-def one_message(conditions: Conditions, instruction: str, tail: Segment) -> Prompt:
-    """Instruction, passages and tail as one user message."""
-    first = Segment(kind="instruction", text=instruction)
-    return Prompt(segments=(first, *passage_segments(conditions.passages), tail))
+    shown = passage_segments(conditions.passages)
+    return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))

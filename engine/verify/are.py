@@ -44,7 +44,14 @@ def check_answer(
     settings, watch = settings or Verification(), watch or Watch()
     task = Task(question, answer, sources.chosen(settings), tools, settings)
     started = time.perf_counter()
-    found = decompose(answer, tools.decomposer, watch, atomic=settings.atomic, molecular=settings.molecular)
+    found = decompose(
+        answer,
+        tools.decomposer,
+        watch,
+        atomic=settings.atomic,
+        molecular=settings.molecular,
+        demonstrations=tools.demonstrations,
+    )
     records = [
         FactRecord(clause=number, fact=fact) for number, clause in enumerate(found.clauses) for fact in clause.facts
     ]

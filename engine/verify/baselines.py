@@ -21,11 +21,12 @@ from engine.metrics import (
     preservation,
 )
 from engine.models.protocols import Entailment, Writer
+from engine.models.replies import lines
 from engine.progress import Watch
-from engine.prompts import fill
+from engine.prompts import ask
 from engine.settings import Decoding, Verification
-from engine.types import Prompt, Segment, Value
-from engine.verify.decompose import decompose, lines, plain
+from engine.types import Value
+from engine.verify.decompose import decompose, plain
 from engine.verify.edit import asked_edit, smallest_edit
 from engine.verify.entropy import yes_no_question
 from engine.verify.evidence import Sources, find_evidence
@@ -162,7 +163,7 @@ def _sub_questions(run: _Run) -> list[tuple[str, int]]:
 
 def _asked_questions(run: _Run, clause: str) -> list[str]:
     assert run.writer is not None
-    prompt = Prompt(segments=(Segment(kind="instruction", text=fill("sub_questions", problem=clause)),))
+    prompt = ask("sub_questions", problem=clause)
     reply = run.writer.generate(prompt, Decoding(max_new_tokens=200), None, run.watch).text
     return [line.partition("|")[0].strip() for line in lines(reply) if "?" in line]
 

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from engine.models.protocols import Writer
+from engine.models.replies import lines
 from engine.progress import Watch
-from engine.prompts import fill
+from engine.prompts import ask
 from engine.settings import Decoding
-from engine.types import Prompt, Segment
-from engine.verify.clauses import blanked, clause_spans
+from engine.types import Prompt
+from engine.verify.clauses import MARKER, blanked, clause_spans
+from engine.verify.examples import with_examples
 from engine.verify.facts import Clause, Decomposition, Exchange, Fact, Piece
 from engine.verify.pronouns import Known, resolve
 from engine.verify.splitter import split_with_pieces
@@ -25,26 +27,37 @@ from engine.verify.splitter import split_with_pieces
 RULES = "rules"
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MOST = 24  # facts of a clause that are read from a reply
-_NUMBERED = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
+_LOOSE = frozenset("\"'“”‘’«»`*")  # marks that a copy may have or lack
+_FINAL = frozenset(".,;:!?…")
+_JOINING = frozenset(("and", "but", "while", "whereas", "so", "or"))
+_GAP = 8  # marks and joining words that may stand between two clauses
+_ENDING = re.compile(rf"[\"”’»*]*(?:\s*{MARKER.pattern})*[.!?…]*[\"”’»*]*(?:\s*{MARKER.pattern})*", re.IGNORECASE)
 
 
 def decompose(
-    text: str, writer: Writer | None = None, watch: Watch | None = None, *, atomic: bool = True, molecular: bool = True
+    text: str,
+    writer: Writer | None = None,
+    watch: Watch | None = None,
+    *,
+    atomic: bool = True,
+    molecular: bool = True,
+    demonstrations: int = 0,
 ) -> Decomposition:
     """The clauses and facts of an answer; by `writer` where one is given, else by rules.
 
     `atomic=False`: each clause is its own one fact; `molecular=False`: the answer is one clause (ARE's ablations).
+    `demonstrations`: so many worked examples are shown to the writer.
     """
     watch = watch or Watch()
     exchanges: list[Exchange] = []
-    spans = _spans(text, writer, exchanges, watch) if molecular else _whole(text)
+    spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular else _whole(text)
     clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
     if not atomic:
         done = [replace(c, facts=(_copy(text, c),)) for c in clauses]
     elif writer is None:
         done = facts_by_rules(clauses)
     else:
-        done = _facts_by_model(text, clauses, writer, exchanges, watch)
+        done = _facts_by_model(text, clauses, writer, demonstrations, exchanges, watch)
     return Decomposition(
         clauses=tuple(done),
         made_by=writer.name if writer else RULES,
@@ -116,41 +129,75 @@ def _beside(mine: Sequence[re.Match[str]], i: int, theirs: Sequence[re.Match[str
     return before or after
 
 
-def _ask(writer: Writer, step: str, prompt: str, watch: Watch) -> str:
+def _reply(writer: Writer, step: str, prompt: Prompt, watch: Watch) -> str:
     watch.step(step)
-    asked = Prompt(segments=(Segment(kind="instruction", text=prompt),))
-    return writer.generate(asked, Decoding(max_new_tokens=400), None, watch).text
+    return writer.generate(prompt, Decoding(max_new_tokens=400), None, watch).text
 
 
-def _spans(text: str, writer: Writer | None, exchanges: list[Exchange], watch: Watch) -> tuple[tuple[int, int], ...]:
+def _spans(
+    text: str, writer: Writer | None, demonstrations: int, exchanges: list[Exchange], watch: Watch
+) -> tuple[tuple[int, int], ...]:
     if writer is None:
         return clause_spans(text)
-    prompt = fill("clauses", text=text)
-    reply = _ask(writer, "clauses", prompt, watch)
+    prompt = with_examples("clauses", ask("clauses", text=text), demonstrations)
+    reply = _reply(writer, "clauses", prompt, watch)
     spans = parse_clauses(reply, text)
-    exchanges.append(Exchange(step="clauses", prompt=prompt, reply=reply, parsed=spans is not None))
+    exchanges.append(Exchange(step="clauses", prompt=prompt.text, reply=reply, parsed=spans is not None))
     return spans or clause_spans(text)
 
 
 def parse_clauses(reply: str, text: str) -> tuple[tuple[int, int], ...] | None:
-    """Spans of the reply's lines in `text`, in order; None unless all are copied and no word is left out."""
+    """Spans of the reply's lines in `text`, in order; None unless all are copied and no word is left out.
+
+    A line may differ in citation markers, white space, quotes, bold and final punctuation. The span takes in the marks
+    that end a sentence and the markers behind it.
+
+    >>> text = 'Ice "melts" [cite_1]. Steam  rises.'
+    >>> [text[a:b] for a, b in parse_clauses("1. Ice melts\\n2. Steam rises", text) or ()]
+    ['Ice "melts" [cite_1].', 'Steam  rises.']
+    """
+    theirs = _pieces(text)
     spans: list[tuple[int, int]] = []
     at = 0
     for line in lines(reply):
-        place = text.find(line, at)
-        if place < 0:
+        mine = [piece for piece, _ in _pieces(line)]
+        while mine and mine[-1] in _FINAL:
+            mine.pop()
+        if not mine:
+            continue
+        place = _next_place(mine, theirs, at)
+        if place is None:
             return None
-        spans.append((place, place + len(line)))
-        at = place + len(line)
-    gaps = [text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True)]
-    left = " ".join(re.findall(r"\w+", blanked(" ".join(gaps)).lower()))
-    joining = re.fullmatch(r"(?:(?:and|but|while|whereas|so|or)\s*)*", left)
-    return tuple(spans) if spans and joining else None
+        at = place + len(mine)
+        spans.append((theirs[place][1], _end(text, theirs[at - 1])))
+    return tuple(spans) if spans and all(_skipped(piece) for piece, _ in theirs[at:]) else None
 
 
-def lines(reply: str) -> list[str]:
-    """The lines of a reply without bullets and numbers, empty ones left out."""
-    return [line for raw in reply.splitlines() if (line := _NUMBERED.sub("", raw).strip())]
+def _pieces(text: str) -> list[tuple[str, int]]:
+    """Words and marks with their places, without citation markers, quotes and bold."""
+    found = _WORD.finditer(blanked(text))
+    return [(match.group(), match.start()) for match in found if match.group() not in _LOOSE]
+
+
+def _next_place(mine: Sequence[str], theirs: Sequence[tuple[str, int]], at: int) -> int | None:
+    """Where the pieces of a line begin: at `at`, or behind a few marks and joining words."""
+    for place in range(at, min(at + _GAP, len(theirs) - len(mine)) + 1):
+        if all(theirs[place + i][0] == piece for i, piece in enumerate(mine)):
+            return place
+        if not _skipped(theirs[place][0]):
+            return None
+    return None
+
+
+def _skipped(piece: str) -> bool:
+    return piece.lower() in _JOINING or not any(c.isalnum() for c in piece)
+
+
+def _end(text: str, last: tuple[str, int]) -> int:
+    """The end of the span whose last piece this is, with the sentence's end and its markers."""
+    end = last[1] + len(last[0])
+    match = _ENDING.match(text, end)
+    return match.end() if match else end
 
 
 def parse_facts(reply: str, clause: str) -> list[str] | None:
@@ -162,16 +209,17 @@ def parse_facts(reply: str, clause: str) -> list[str] | None:
 
 
 def _facts_by_model(
-    text: str, clauses: Sequence[Clause], writer: Writer, exchanges: list[Exchange], watch: Watch
+    text: str, clauses: Sequence[Clause], writer: Writer, demonstrations: int, exchanges: list[Exchange], watch: Watch
 ) -> list[Clause]:
     by_rules = facts_by_rules(clauses)
     done = []
     for number, clause in enumerate(clauses):
         watch.step("facts", number, len(clauses))
-        prompt = fill("facts", text=blanked(text), clause=plain(clause.text))
-        reply = _ask(writer, "facts", prompt, watch)
+        asked = ask("facts", text=blanked(text), clause=plain(clause.text))
+        prompt = with_examples("facts", asked, demonstrations)
+        reply = _reply(writer, "facts", prompt, watch)
         facts = parse_facts(reply, clause.text)
-        exchanges.append(Exchange(step="facts", prompt=prompt, reply=reply, parsed=facts is not None))
+        exchanges.append(Exchange(step="facts", prompt=prompt.text, reply=reply, parsed=facts is not None))
         if facts is None:
             done.append(replace(clause, facts=tuple(replace(f, fallback=True) for f in by_rules[number].facts)))
         else:

@@ -11,12 +11,14 @@ import re
 from difflib import SequenceMatcher
 
 from engine.models.protocols import Entailment, Judged, Writer
+from engine.models.replies import lines
 from engine.progress import Watch
-from engine.prompts import fill
+from engine.prompts import ask
 from engine.settings import Decoding
 from engine.text import sentences
-from engine.types import Prompt, Segment
+from engine.types import Prompt
 from engine.verify.differences import Replacement, apply, replacements
+from engine.verify.examples import with_examples
 from engine.verify.gaps import missing
 from engine.verify.quantities import holds, quantities
 from engine.verify.rivals import rival
@@ -32,6 +34,7 @@ KIND = 0.35  # what the plausibility of a replacement's kind counts beside p(sup
 DOUBT = 0.1  # p(editing required) less p(supportive), from which a claim is edited
 ENOUGH = 0.4  # p(supportive) that the edited text must reach
 SETTLED = 0.75  # p(supportive) from which no further span is changed
+_MOST_LINES = 20  # of a reply
 _WORDS = re.compile(r"\s+|\w+(?:[-'’.,]\w+)*|[^\w\s]")
 
 
@@ -152,24 +155,33 @@ def _size(text: str, change: Replacement) -> int:
     return max(len(text[change.start : change.end].split()), len(change.new.split()))
 
 
-def edit_prompt(fact: str, evidence: str) -> Prompt:
-    """What a language model is asked."""
-    return Prompt(segments=(Segment(kind="instruction", text=fill("edit", fact=fact, evidence=evidence)),))
+def edit_prompt(fact: str, evidence: str, demonstrations: int = 0) -> Prompt:
+    """What a language model is asked, after so many worked examples."""
+    return with_examples("edit", ask("edit", fact=fact, evidence=evidence), demonstrations)
 
 
 def parse_edit(reply: str, fact: str) -> tuple[str, str] | None:
-    """(what is wrong, the fix) of a reply in the asked form; None without a fix or where it is another sentence."""
-    lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
-    if len(lines) < 2:
-        return None
-    wrong, fix = lines[0], re.sub(r"^(?:My )?(?:fix|fact|fixed)\s*:\s*", "", lines[-1], flags=re.IGNORECASE)
-    alike = SequenceMatcher(None, fact.lower().split(), fix.lower().split(), autojunk=False).ratio()
-    return (wrong, fix) if fix and alike >= 0.5 else None
+    """(what differs, the corrected fact) of a reply; None without both, or where it is another sentence.
+
+    The fix is the last line that shares half of its words with the fact; what comes behind it is left out.
+    """
+    said = lines(reply)[:_MOST_LINES]
+    fixes = [place for place, line in enumerate(said) if place and _alike(fact, line)]
+    return (said[0], said[fixes[-1]]) if fixes else None
 
 
-def asked_edit(fact: str, evidence: str, writer: Writer, watch: Watch | None = None) -> tuple[Edit | None, str]:
+def _alike(fact: str, line: str) -> bool:
+    mine, theirs = fact.lower().split(), line.lower().split()
+    if len(theirs) > 3 * len(mine):  # then less than half can be shared
+        return False
+    return SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= 0.5
+
+
+def asked_edit(
+    fact: str, evidence: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
+) -> tuple[Edit | None, str]:
     """A language model's edit, not yet checked, and its raw reply; no edit where the reply cannot be parsed."""
-    reply = writer.generate(edit_prompt(fact, evidence), Decoding(max_new_tokens=200), None, watch).text
+    reply = writer.generate(edit_prompt(fact, evidence, demonstrations), Decoding(max_new_tokens=200), None, watch).text
     parsed = parse_edit(reply, fact)
     if parsed is None or parsed[1] == fact:
         return None, reply

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 
 from engine.models.protocols import Writer
+from engine.models.replies import lines
 from engine.progress import Watch
-from engine.prompts import fill
+from engine.prompts import ask
 from engine.settings import Decoding
 from engine.text import content_words
-from engine.types import Prompt, Segment
-from engine.verify.decompose import lines
 from engine.verify.facts import Exchange
 
 _NAME = re.compile(r"\b[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*|\d[\d,.]*\d|\d")
@@ -37,9 +36,8 @@ def expand(
     """Two queries for a fact, and the exchange with the language model if one was asked."""
     if writer is None:
         return expanded_by_rules(fact, question, context), None
-    prompt = fill("expand", fact=fact)
-    asked = Prompt(segments=(Segment(kind="instruction", text=prompt),))
-    reply = writer.generate(asked, Decoding(max_new_tokens=80), None, watch).text
+    prompt = ask("expand", fact=fact)
+    reply = writer.generate(prompt, Decoding(max_new_tokens=80), None, watch).text
     phrases = tuple(lines(reply)[:2])
-    exchange = Exchange(step="expand", prompt=prompt, reply=reply, parsed=len(phrases) == 2)
+    exchange = Exchange(step="expand", prompt=prompt.text, reply=reply, parsed=len(phrases) == 2)
     return (phrases if len(phrases) == 2 else expanded_by_rules(fact, question, context)), exchange

@@ -38,12 +38,17 @@ class Clause(Value, frozen=True):
 
 
 class Exchange(Value, frozen=True):
-    """One question to a language model, its raw reply, and whether it could be parsed."""
+    """One question to a language model, its raw reply, and whether it could be parsed.
+
+    `probabilities` are the shares of the allowed answers where their likelihood decided; the reply is then what was
+    written before, if anything.
+    """
 
     step: str
     prompt: str
     reply: str
     parsed: bool
+    probabilities: dict[str, float] = {}
 
 
 class Decomposition(Value, frozen=True):

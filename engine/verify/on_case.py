@@ -50,6 +50,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
             "verification": settings.verification.to_dict(),
             "decomposer": record.decomposer,
             "editor": record.editor,
+            "demonstrations": settings.prompting.demonstrations,
         },
         versions=package_versions(),
         inputs=inputs_hash(case.question, case.passages, case.answer.text),

@@ -15,7 +15,7 @@ from engine.progress import Watch
 from engine.settings import Verification
 from engine.verify.anchor import Anchor, Others, anchors, others
 from engine.verify.anchored_edit import anchored_edit
-from engine.verify.edit import asked_edit
+from engine.verify.edit import asked_edit, edit_prompt
 from engine.verify.event_dates import dated_parts
 from engine.verify.evidence import cited_numbers, find_evidence
 from engine.verify.expand import expand
@@ -113,7 +113,9 @@ def _checks(
     if tools.judge is not None:
         for done, (fact, text) in enumerate(pairs):
             watch.step("verdicts", done, len(pairs))
-            ruling, exchange = ask_verdict(fact, text, task.answer, tools.judge, watch)
+            ruling, exchange = ask_verdict(
+                fact, text, task.answer, tools.judge, watch, demonstrations=tools.demonstrations
+            )
             asked.append(ruling)
             exchanges.append(exchange)
     own = judge(pairs, tools.verifier, watch) if tools.measured else []
@@ -253,12 +255,14 @@ def _edit(
         return None, None
     if tools.editor is None:
         return anchored_edit(fact, evidence, anchor, beside, tools.verifier, watch), None
-    edit, reply = asked_edit(fact, evidence.text, tools.editor, watch)
-    exchange = Exchange(step="edit", prompt=f"{fact}\n{evidence.text}", reply=reply, parsed=edit is not None)
+    shown = tools.demonstrations
+    edit, reply = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
+    prompt = edit_prompt(fact, evidence.text, shown)
+    exchange = Exchange(step="edit", prompt=prompt.text, reply=reply, parsed=edit is not None)
     if edit is None:
         return None, exchange
     if tools.judge is not None and not tools.measured:
-        ruling = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch)[0]
+        ruling = ask_verdict(edit.after, evidence.text, task.answer, tools.judge, watch, demonstrations=shown)[0]
     else:
         ruling = judge([(edit.after, evidence.text)], tools.verifier, watch)[0]
     return (replace(edit, ruling=ruling) if ruling.verdict == "supportive" else None), exchange

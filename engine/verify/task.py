@@ -14,6 +14,7 @@ class Tools:
     """Who decides: the entailment model, and language models where they take a part over (None: rules or the verifier).
 
     `judge` gives the verdicts beside (`both`) or instead of the verifier; the measures are always the verifier's.
+    `demonstrations` is the number of worked examples that the language models are shown.
     """
 
     verifier: Entailment
@@ -22,6 +23,7 @@ class Tools:
     editor: Writer | None = None
     expander: Writer | None = None
     both: bool = False
+    demonstrations: int = 0
 
     @property
     def measured(self) -> bool:

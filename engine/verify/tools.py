@@ -16,7 +16,7 @@ def language_model(name: str) -> Writer | None:
     return load_writer(name.removeprefix(LANGUAGE_MODEL)) if name.startswith(LANGUAGE_MODEL) else None
 
 
-def load_tools(verifier: str, decomposer: str = RULES, judge: str = "") -> Tools:
+def load_tools(verifier: str, decomposer: str = RULES, judge: str = "", demonstrations: int = 0) -> Tools:
     """The tools of those names; with `lm:MODEL` the measures stay with the embedded verifier.
 
     `judge` names a language model whose verdicts stand beside the entailment model's, which go on deciding; it is
@@ -31,4 +31,5 @@ def load_tools(verifier: str, decomposer: str = RULES, judge: str = "") -> Tools
         editor=writer,
         expander=writer,
         both=beside is not None,
+        demonstrations=demonstrations,
     )

@@ -8,12 +8,12 @@ from components.evidence import evidence
 from components.frame import open_case
 from components.heading import heading, question_line
 from components.html import escape, plain, show, tag
+from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
 from components.steps import draw_steps
 from engine.corpus.collection import list_corpora
-from engine.models.registry import writers
 from engine.samples import SAMPLES
 from engine.types import Case
 
@@ -81,7 +81,7 @@ def ask_form(case: Case | None) -> None:
         return
     with st.form("ask", border=False):
         question = st.text_area(
-            "Question", key="question", height=72, placeholder="What do you want to know of these documents?"
+            "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
         )
         left, middle, writer, right = st.columns([3, 3, 3, 2], vertical_alignment="bottom")
         corpus = left.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session")
@@ -90,15 +90,18 @@ def ask_form(case: Case | None) -> None:
         )
         model = writer.selectbox(
             "Written by",
-            ["auto", "reader", *writers()],
+            writer_options("auto", "reader"),
             key="ask_model",
+            format_func=model_title,
             accept_new_options=True,
             persist_state="session",
-            help="auto quotes the documents. Or a model: a Hugging Face id, a folder, openai:MODEL@BASE_URL.",
+            help="auto: the default of Settings; without one the documents are quoted. Or name a model: embedded, an"
+            " installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
         )
         if right.form_submit_button("Ask", type="primary", width="stretch"):
             begin(question, corpus, method, model or "auto")
             st.rerun()
+    draw_models_line()
     questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
     if questions:
         with st.popover("Questions to try"):

@@ -14,6 +14,7 @@ from components.flags import flags_view
 from components.frame import open_case
 from components.heading import heading, question_line
 from components.html import plain
+from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
 from components.token_map import token_map
 from components.used_supports import used_supports_view
@@ -25,6 +26,7 @@ from engine.attribute.methods_run import methods_run
 from engine.attribute.on_case import FaithfulnessReport, TokenMap
 from engine.attribute.used_supports import UsedSupports
 from engine.cases.review import review_of, with_labels
+from engine.models.defaults import default_for
 from engine.text import counted
 from engine.types import Case
 
@@ -133,11 +135,12 @@ elif stored is not None:
     answer_view(case.answer)
     scorer = st.text_input(
         "Scored by",
-        "embedded",
+        default_for("scores").model,
         key="scorer",
         persist_state="session",
-        help="A model that gives probabilities and gradients: embedded, a Hugging Face id or a folder.",
+        help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
     )
+    draw_models_line(scorer.strip())
     for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

@@ -58,7 +58,7 @@ def check(case: Case, asked: Asked, settings: Settings, run: Run[Case]) -> Case:
     """The check in its worker: what is finished is kept when it is stopped."""
     run.stage = "loading the models"
     bench = workbench()
-    tools = load_tools(asked.verifier, asked.decomposer, asked.judge)
+    tools = load_tools(asked.verifier, asked.decomposer, asked.judge, settings.prompting.demonstrations)
     try:
         found = facts_of(case, tools, settings, bench.embedder, collection_of(case), run.watch)
     except Cancelled as stopped:

@@ -15,6 +15,7 @@ from engine.cases.report.refinement import title_of
 from engine.cases.review import review_of
 from engine.cases.variants import conditions, scored, side
 from engine.errors import GroundworkError
+from engine.models.defaults import default_for
 from engine.types import Case
 
 LISTED = 1_000  # cases offered by the two pickers
@@ -72,7 +73,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
     run_id, bench = f"compare:{left.id}:{right.id}", workbench()
     with st.form("compare_scorer", border=False):
         field, button = st.columns([4, 1], vertical_alignment="bottom")
-        name = field.text_input("Score both answers with", "embedded", key="compare_model")
+        name = field.text_input("Score both answers with", default_for("scores").model, key="compare_model")
         asked = button.form_submit_button("Score", width="stretch")
     if asked and name.strip():
 

@@ -1,4 +1,4 @@
-"""Settings: models and what each can do, a self-test, where data lies, which hosts are contacted."""
+"""Settings: models and what each can do, models to install, a self-test, where data lies, which hosts are contacted."""
 
 import os
 import sys
@@ -10,13 +10,17 @@ from components import state
 from components.cache import workers
 from components.heading import heading
 from components.html import plain
+from components.install import install_section
+from components.model_choice import defaults_section, draw_models_line, model_title
 from components.polling import result_of, wait_for
 from components.runs import start
 from components.self_test import checks_table
 from engine.errors import GroundworkError
-from engine.home import EMBEDDED, home
+from engine.home import EMBEDDED, home, models_folder
 from engine.hosts import hosts
-from engine.models.registry import LANGUAGE_MODEL, available_models, load_writer, local_folder
+from engine.models.defaults import default_hosts
+from engine.models.embedded import embedded_source
+from engine.models.registry import available_models, load_writer, local_model
 from engine.models.self_test_record import checks_of
 from engine.versions import package_versions
 
@@ -29,7 +33,7 @@ def models() -> None:
         pd.DataFrame(
             [
                 {
-                    "model": card.name,
+                    "model": model_title(card.name),
                     "kind": card.kind,
                     "writes": card.can_generate,
                     "scores": card.can_score,
@@ -42,9 +46,10 @@ def models() -> None:
         hide_index=True,
     )
     st.caption(
-        "auto: the quoting reader answers; a method that needs probabilities or gradients uses the embedded language"
-        " model where it is present."
+        "auto: the default writer answers, and the default scorer gives probabilities and gradients. The quoting"
+        " reader cannot write its own words; where a method needs that, the embedded model takes its place."
     )
+    draw_models_line()
 
 
 def estimate_of(name: str) -> None:
@@ -56,7 +61,7 @@ def estimate_of(name: str) -> None:
     from engine.models.loading import estimate
 
     try:
-        found = estimate(LANGUAGE_MODEL if name == EMBEDDED else local_folder(name) or name)
+        found = estimate(embedded_source() if name == EMBEDDED else local_model(name) or name)
     except GroundworkError as error:
         st.error(plain(str(error)))
         return
@@ -71,7 +76,9 @@ def test_a_model() -> None:
     with st.form("self_test", border=False):
         left, middle, right = st.columns([5, 1, 2], vertical_alignment="bottom")
         name = left.text_input(
-            "Model", placeholder="embedded, a Hugging Face id or folder, openai:MODEL@BASE_URL", key="self_test_model"
+            "Model",
+            placeholder="embedded, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL",
+            key="self_test_model",
         )
         asked = middle.form_submit_button("Test", width="stretch")
         said = right.form_submit_button("Estimate memory", width="stretch")
@@ -82,13 +89,16 @@ def test_a_model() -> None:
     if asked and name.strip():
         asked_for = name.strip()
         state.keep_run(
-            "self_test", start(workers(), lambda run: checks_of(load_writer(asked_for), run.watch), label=asked_for)
+            "self_test",
+            start(
+                workers(), lambda run: checks_of(load_writer(asked_for, watch=run.watch), run.watch), label=asked_for
+            ),
         )
     run = state.run_of("self_test")
     if run is None:
         return
     if run.was_cancelled:
-        st.info("The self-test was stopped; half a test is not kept.")
+        st.info("The self-test was cancelled; nothing was saved.")
     else:
         wait_for("self_test", f"Loading and testing {run.label}")
     checks = result_of("self_test")
@@ -109,11 +119,14 @@ def machine() -> None:
     st.subheader("This machine")
     st.write("Data folder (set GROUNDWORK_HOME to move it)")
     st.code(str(home()), language=None)
+    st.write("Model weights (set GROUNDWORK_MODELS to share them between data folders)")
+    st.code(str(models_folder()), language=None)
     rows = {
         "processor cores": os.cpu_count(),
         "device for models": device(),
         "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
-        "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in hosts()) or "none, unless one is named",
+        "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in (*hosts(), *default_hosts()))
+        or "none, unless one is named",
     }
     st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}))
     with st.expander("Versions"):
@@ -122,5 +135,7 @@ def machine() -> None:
 
 heading("Settings", "Which models there are and what each can do; where your data lies; who is contacted.")
 models()
+defaults_section()
+install_section()
 test_a_model()
 machine()

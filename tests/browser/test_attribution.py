@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.tiny import tiny_model
+from tests.tiny import save_tiny
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +16,7 @@ def scored(app, at_home):
     from engine.records import AuditRecord
     from engine.workbench import Workbench
 
-    folder = app.home / "models" / "scorer"
-    model = tiny_model("llama")
-    model.module.save_pretrained(folder)
-    model.tokenizer.save_pretrained(folder)
+    save_tiny(app.home / "models" / "scorer")
     record = AuditRecord(
         question="What colour is the kiln?",
         passages=("The kiln of Ostrel is painted green.", "Maren holds forty litres."),

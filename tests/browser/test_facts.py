@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.planted import save_planted
+
 QUESTION = "What is known of Ardelle and of the court order?"
 DRAFT = (
     "The free-zone licence of Ardelle Commodities FZE was issued on 9 November 2022. On 27 June the District Court"
@@ -14,8 +16,13 @@ SLOW = 240_000
 LONG = 580_000
 
 
+def settled(page):
+    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
+
+
 def paste(page, app, draft=DRAFT, question=QUESTION):
     page.goto(f"{app.url}/facts")
+    settled(page)
     page.get_by_text("Check a draft of your own").click()
     page.get_by_label("Question that the draft answers").fill(question)
     page.get_by_label("Draft to check").fill(draft)
@@ -23,6 +30,8 @@ def paste(page, app, draft=DRAFT, question=QUESTION):
     if corpus.input_value() != "bank-investigation":
         corpus.fill("bank-investigation")
         corpus.press("Enter")
+        expect(corpus).to_have_value("bank-investigation")
+    settled(page)
     page.get_by_role("button", name="Make a case of it").click()
     expect(page.get_by_role("heading", name=question)).to_be_visible()
 
@@ -80,12 +89,15 @@ def test_other_methods_stand_beside_the_check(app, page, look):
 
 @pytest.mark.long
 def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, look):
+    save_planted(app.home / "models" / "planted")
     paste(page, app, "Kestrin Holdings received EUR 640,000 on 9 April.", "What did Kestrin Holdings receive then?")
     page.get_by_text("Entropy of the facts beside that of sub-questions").click()
+    page.get_by_label("Scored by").fill("planted")
+    page.get_by_label("Scored by").press("Enter")
     page.get_by_role("button", name="Compute the entropy").click()
     table = page.locator("table.gw-table:visible", has_text="surprisal a token, nats")
     expect(table.get_by_role("row")).to_have_count(3, timeout=SLOW)
-    expect(table).to_contain_text("Under embedded, without passages.")
+    expect(table).to_contain_text("Under planted, without passages.")
     look(page, "facts_entropy")
 
 

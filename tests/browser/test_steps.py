@@ -25,13 +25,13 @@ GUESS = "A moving body that sticks to another shares its momentum <b>with it</b>
 
 def reply(asked: str) -> str:
     """What the served model says to each kind of prompt."""
-    if asked.startswith("Split"):
+    if asked.startswith("You plan"):
         return PLAN
-    if asked.startswith("Explain"):
+    if asked.startswith("You prepare a search"):
         return GUESS
-    if asked.startswith("Write a short paragraph"):
+    if asked.startswith("You write the paragraph"):
         return "The pair slides on the rough floor until friction has taken its energy."
-    if asked.startswith("Answer the question as"):
+    if asked.startswith("You answer one step"):
         return next(s.answer for s in QUESTION.steps if f"Question: {s.question}" in asked)
     return "From the steps, the final answer is (C)"
 
@@ -55,7 +55,7 @@ class Served:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 asked = "\n\n".join(message["content"] for message in body["messages"])
                 served.asked.append(asked)
-                if asked.startswith("Answer the question as"):
+                if asked.startswith("You answer one step"):
                     served.permits.acquire(timeout=60)
                 said = "".join(f"data: {event}\n\n" for event in events(reply(asked)))
                 self._send("text/event-stream", said.encode())
@@ -175,7 +175,7 @@ def test_steps_arrive_t_moves_without_a_call_and_hyde_stands_beside(app, page, s
     expect(page.get_by_role("row", name="HyDE")).to_be_visible()
     choose(page, "Beside it", "HyDE")
     expect(page.get_by_text("Hypothetical answer (guess used only to search)").first).to_be_visible()
-    assert not any(asked.startswith("Split") for asked in served.asked[calls:])
+    assert not any(asked.startswith("You plan") for asked in served.asked[calls:])
     settled(page)
     look(page, "steps_hyde")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from scipy.stats import binomtest
 from engine.errors import CannotDo
 from engine.judge import (
     CRITERIA,
+    PairJudgement,
     decide,
     judge_criteria,
     judge_pair,
@@ -24,7 +28,7 @@ from engine.judge import (
     tally,
 )
 from engine.models.protocols import Can
-from engine.models.scripted import ScriptedWriter
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
 
 PASSAGES = ("The bridge was built in 1874.", "It was repaired in 1931.")
 GOOD, BAD = "It was built in 1874 [cite_1].", "It was built in 1900 [cite_2]."
@@ -56,12 +60,57 @@ def test_the_judge_sees_everything_but_who_wrote_what():
     judge = prefers(GOOD)
     judge_pair(judge, "When was it built?", PASSAGES, GOOD, BAD)
     first, second = judge.prompts
-    assert first == pair_prompt("When was it built?", PASSAGES, GOOD, BAD).text
-    assert second == pair_prompt("When was it built?", PASSAGES, BAD, GOOD).text
-    for text in (*PASSAGES, GOOD, BAD, "When was it built?", "Judge grounding, not length"):
+    assert first.startswith(pair_prompt("When was it built?", PASSAGES, GOOD, BAD).text)
+    assert second.startswith(pair_prompt("When was it built?", PASSAGES, BAD, GOOD).text)
+    for text in (*PASSAGES, GOOD, BAD, "When was it built?", "Length and style do not count"):
         assert text in first
     assert not any(name in first for name in ("baseline", "Self-Refine", "v2c", "variant"))
     assert sorted(first.split()) == sorted(second.split())
+
+
+class Prefers(ScriptedScorer):
+    """Scores the letter of the answer `text` as four times as likely as the other letter and as "tie"."""
+
+    def __init__(self, text):
+        super().__init__(lambda passages, words, t: self.nats[words[t]])
+        self.text = text
+        self.nats = {}
+
+    def encode(self, prompt):
+        letter = "X" if f"Answer X: {self.text}" in prompt.text else "Y"
+        self.nats = dict.fromkeys(("X", "Y", "tie"), math.log(0.1)) | {letter: math.log(0.4)}
+        return super().encode(prompt)
+
+
+def test_a_judge_that_scores_votes_by_likelihood_and_writes_nothing():
+    judge = Prefers(GOOD)
+    for x, y, winner in ((GOOD, BAD, "x"), (BAD, GOOD, "y")):
+        found = judge_pair(judge, "When?", PASSAGES, x, y)
+        assert (found.winner, found.orders, found.by, found.raw) == (winner, (winner, winner), "likelihood", ("", ""))
+        for shares in found.probabilities:
+            assert shares == pytest.approx({"x": 1 / 6, "y": 1 / 6, "tie": 1 / 6} | {winner: 2 / 3})
+        assert PairJudgement.from_dict(found.to_dict()) == found
+    assert judge.prompts == []
+
+
+def test_a_stored_judgement_of_earlier_times_still_opens():
+    old = {"winner": "x", "orders": ["x", "x"], "raw": ["a", "b"], "prompts": ["p", "q"], "judge": "j"}
+    assert PairJudgement.from_dict(old).by == "reply"
+
+
+def test_six_questions_where_the_judge_scores():
+    judge = ScriptedScorer(lambda passages, words, t: -abs(int(words[t]) - 4.0))
+    found = judge_criteria(judge, "How?", "First a, then b.", "a")
+    assert (found.scores, found.total, found.by) == (dict.fromkeys(CRITERIA, 4), 24, "likelihood")
+    assert judge.forwards == 6 * 6
+    assert all(sum(shares.values()) == pytest.approx(1) for shares in found.probabilities.values())
+
+
+def test_the_level_by_likelihood():
+    judge = ScriptedScorer(lambda passages, words, t: 0.0 if words[t] == "partial" else -2.0)
+    found = judge_relevance(judge, "p", "s", "d")
+    assert (found.level, found.by, found.raw) == ("partial", "likelihood", "")
+    assert found.probabilities["partial"] == pytest.approx(1 / (1 + 3 * math.exp(-2)))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +123,9 @@ def test_the_judge_sees_everything_but_who_wrote_what():
         ("Verdict: X\nVerdict: X", "x"),
         ("Verdict: X\nVerdict: Y", None),
         ("Verdict: X or Y", None),
-        ("X", None),
+        ("X", "x"),
+        ("Both cite it.\n\n**tie**\n\nLet me know!", "tie"),
+        ("X:\nlong\n\nY:\nlong", None),
         ("I would give the verdict: X", None),
         ("", None),
     ],
@@ -84,8 +135,9 @@ def test_reading_a_vote(reply, vote):
 
 
 @given(st.text(max_size=200))
-def test_no_text_without_a_verdict_line_is_a_vote(text):
-    if "verdict" not in text.lower():
+def test_no_text_without_a_line_that_ends_in_an_option_is_a_vote(text):
+    words = [re.findall(r"\w+", line.casefold())[-1:] for line in text.splitlines()]
+    if not any(word and word[0].endswith(("x", "y", "tie")) for word in words):
         assert parse_pair(text) is None
 
 
@@ -159,9 +211,8 @@ def test_four_levels(level):
     assert parse_relevance("It is full of holes.") is None
 
 
-def test_a_judge_that_judges_itself_and_the_embedded_one_carry_a_warning():
+def test_a_judge_of_its_own_answers_carries_a_warning():
     assert "its own answers" in judge_warning("m", ["m"])
-    assert "not trained to judge" in judge_warning("embedded")
     assert judge_warning("m", ["other"]) == ""
 
 

@@ -16,7 +16,7 @@ from engine.attribute.agreement import agreement
 from engine.attribute.attr_rag import attr_rag, scored_by, with_drops
 from engine.attribute.methods_run import ALONE, methods_run
 from engine.attribute.on_case import method_of, occlusion_of, sentence_occlusion_of, token_map_of
-from engine.attribute.scorer import banner, out_of_domain
+from engine.attribute.scorer import banner
 from engine.attribute.token_map import TokenMap
 from engine.models.scripted import ScriptedScorer
 from engine.records import AuditRecord
@@ -108,7 +108,6 @@ def test_a_partial_run_is_not_compared(case):
 
 def test_banners_and_times():
     assert is_banner(banner("a", "b"))
-    assert is_banner(out_of_domain("embedded", None))
     assert not is_banner("Approximate: a sparse linear fit.")
 
 

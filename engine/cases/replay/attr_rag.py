@@ -11,11 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.answer.write import Write, prompting, quoting
-from engine.attribute.attr_rag import AttrRag, attr_rag, scored_by
+from engine.attribute.attr_rag import AttrRag, Score, attr_rag, scored_by
 from engine.attribute.attr_rag_run import lookup_in
 from engine.attribute.on_case import placebos_for
 from engine.attribute.regeneration import PLACEBOS, Answering
-from engine.cases.replay.attribution import PLACEBOS_GONE, differs, placebos, settings_of
+from engine.cases.replay.attribution import PLACEBOS_GONE, differs, other_revision, placebos, settings_of
 from engine.cases.replay.floors import embedding_floor, token_floor
 from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Json, Kind, Outcome, Tools, less
 from engine.cases.replay.reading import READER
@@ -26,7 +26,7 @@ from engine.errors import GroundworkError
 from engine.models.embedder import DEFAULT
 from engine.models.registry import SERVED
 from engine.settings import Occlusion, Reader, Selection
-from engine.types import Analysis, Case, Passage
+from engine.types import Analysis, Case, Passage, Stamp
 
 GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
 
@@ -39,12 +39,15 @@ def given(result: Json) -> Json:
     return {
         "replies": [Reply.of(answer).to_dict() for answer in answers],
         "scorer": stored.drops.model if stored.drops else "",
+        "revision": stored.drops.details.get("revision") if stored.drops else None,
     }
 
 
 def compared(result: Json) -> Any:
     """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came."""
     values = less(result, COSTS | {"steps"})
+    if values.get("drops"):
+        values["drops"]["details"].pop("revision", None)
     written = values.get("regeneration", {})
     for answer in (written.get("full"), *written.get("ablated", ()), *written.get("repeats", ()), values.get("answer")):
         if answer and answer.get("tokens"):
@@ -63,7 +66,7 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     if why:
         return Outcome(why=why)
     found, missing = _placebos(case, analysis, tools, snapshot)
-    scorer = str(analysis.result.get("scorer", ""))
+    score, changed = _scored(analysis, stamp, tools)
     result = attr_rag(
         case.question,
         case.chunk_sets,
@@ -72,7 +75,7 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
         embedder=embedder,
         lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
         placebos=found,
-        score=scored_by(tools.writer(scorer), stamp.model, settings_of(stamp).prompting) if scorer else None,  # type: ignore[arg-type]
+        score=score,
         settings=Selection.from_dict(stamp.settings.get("selection", {})),
         seed=int(stamp.settings.get("seed", Occlusion().seed)),
     )
@@ -80,6 +83,8 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     if snapshot is None:
         missing = GONE
         values = {name: value for name, value in values.items() if name not in ("filled", "passages", "answer")}
+    if changed:
+        values.pop("drops")
     if missing:
         values["regeneration"] = less(values["regeneration"], {"floors", "repeats", "written"})
     if repeating is not None and not repeating.can.score:
@@ -88,7 +93,20 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     floors = {"score": embedding_floor(embedder, case.question, [s.text for s in case.chunk_sets])}
     if repeating is not None and repeating.rows:
         floors["logprob"] = token_floor(repeating, repeating.rows)
-    return Outcome(values=values, floor=embedding_floor(embedder, texts[0], texts), floors=floors, why=missing)
+    floor = embedding_floor(embedder, texts[0], texts)
+    return Outcome(values=values, floor=floor, floors=floors, why=missing or changed)
+
+
+def _scored(analysis: Analysis, stamp: Stamp, tools: Tools) -> tuple[Score | None, str]:
+    """What scores the drops, and why it cannot; drops from before revisions were stored go by the model's name."""
+    name, was = str(analysis.result.get("scorer", "")), analysis.result.get("revision")
+    if not name:
+        return None, ""
+    model = tools.writer(name)
+    now = getattr(model, "revision", "")
+    if was is not None and was != now:
+        return None, other_revision(name, was, now)
+    return scored_by(model, stamp.model, settings_of(stamp).prompting), ""  # type: ignore[arg-type]
 
 
 def _snapshot(case: Case, tools: Tools) -> Snapshot | None:

@@ -63,11 +63,19 @@ def differs(stamp: Stamp, model: Any) -> str:
     """Why a model is not the stamped one: another revision, number format or template."""
     settings = settings_of(stamp)
     here = stamp_of(model, settings.prompting, settings.decoding)
-    for name in ("revision", "dtype", "template"):
+    if stamp.revision != here.revision:
+        return other_revision(stamp.model, stamp.revision, here.revision)
+    for name in ("dtype", "template"):
         was, now = getattr(stamp, name), getattr(here, name)
         if was != now:
             return f"the model's {name} was {was or 'none'}, here it is {now or 'none'}"
     return ""
+
+
+def other_revision(model: str, was: str, now: str) -> str:
+    """Why numbers of a model's revision `was` cannot be computed with `now`."""
+    was, now = was or "without a name", now or "without a name"
+    return f"scored by another revision of {model} ({was}), which is not installed; the one here is {now}"
 
 
 def settings_of(stamp: Stamp) -> Settings:

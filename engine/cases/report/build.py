@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from engine.answer.best_sentences import whole_id
 from engine.attribute.scorer import banner
 from engine.cases.canonical import content_hash
 from engine.cases.report.analyses import analysis_section
@@ -164,7 +165,7 @@ def _making(case: Case) -> tuple[Block, ...]:
 
 
 def _hits(case: Case) -> Table:
-    given = {passage.id: number for number, passage in enumerate(case.passages, start=1)}
+    given = {whole_id(passage): number for number, passage in enumerate(case.passages, start=1)}
     parts = sorted({name for hit in case.hits for name in hit.parts})
     rows = []
     for rank, hit in enumerate(case.hits, start=1):

@@ -14,6 +14,7 @@ from engine.cases.report.edits import tracked_changes
 from engine.cases.report.review import decided_by
 from engine.cases.report.text import name_of
 from engine.cases.review import Mark, Review
+from engine.models.closed import listed
 from engine.types import Analysis, Case
 from engine.verify.facts import Exchange
 from engine.verify.values import MEANING, AreRecord, Evidence, FactRecord, Iteration, Measures, Report
@@ -165,7 +166,7 @@ def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
         state = "" if exchange.parsed else ", which could not be parsed"
         asked, reply = (
             Code(exchange.prompt, f"Prompt: {exchange.step}"),
-            Code(exchange.reply, f"Reply: {exchange.step}"),
+            Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
         )
         blocks += [plain(f"{exchange.step}: the prompt, then the reply{state}", "note"), asked, reply]
     return tuple(blocks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replaced
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def sources_of(tools: Tools, example: Example, settings: Settings) -> Sources:
 def checked(tools: Tools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """ARE on the example's answer, with the whole record in the case."""
     written, passages = given_answer(tools, unit, example, watch)
-    deciders = _deciders(tools)
+    deciders = replaced(_deciders(tools), demonstrations=settings.prompting.demonstrations)
     sources, text = sources_of(tools, example, settings), written.answer.text
     record = check_answer(example.question, text, sources, deciders, settings.verification, watch)
     case = case_of(example, passages, written)

@@ -125,7 +125,7 @@ def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
     """Every condition's calls, two texts for S2, the gradient rows, both orders of every pair."""
     settings, names = tools.settings(unit.seed), conditions(tools.config)
     read = tokens_of(example.question, *(passage.text for passage in example.passages))
-    limit = asked_limit(settings, tools.writer.name)
+    limit = asked_limit(settings)
     calls = sum(CALLS.get(name, 1) for name in names)
     flagged = any(VARIANTS[name].rule == "flags" for name in names)
     judged = 2 * len(pairs(tools.config)) if tools.judge is not None else 0

@@ -114,6 +114,7 @@ def test_a_long_run_of_spaces_takes_linear_time():
     assert find_citations(text, 3) == ()
 
 
-def test_the_refusal_is_the_sentence_that_the_prompt_asks_for():
+def test_the_prompt_does_not_invite_to_refuse():
+    """Small writers take the invitation for questions that they could answer; answerable.py asks that apart."""
     assert REFUSAL == "The passages do not say."
-    assert fill("answer", marker="[1]").endswith(f"write: {REFUSAL}")
+    assert REFUSAL not in fill("answer", marker="[1]") and "not answer" not in fill("answer", marker="[1]")

@@ -35,13 +35,27 @@ def test_alce_style_is_asked_for_and_read():
 
 def test_without_passages_the_question_is_asked_from_memory():
     prompt, answer = answer_with(ScriptedWriter([REFUSAL]), QUESTION, (), Prompting(), Decoding())
-    assert prompt.numbers == () and "memory" in prompt.segments[0].text and answer.refused
+    assert prompt.numbers == () and prompt.segments[0].text.startswith("You answer questions from what you know")
+    assert answer.refused
 
 
 def test_demonstrations_stand_before_the_passages():
     shot = Segment(kind="demonstration", text="\n\nQuestion: a\nAnswer: b")
     prompt = build_prompt(QUESTION, passages(1), demonstrations=[shot])
-    assert [s.kind for s in prompt.segments] == ["instruction", "demonstration", "passage", "question"]
+    assert [s.kind for s in prompt.segments] == ["system", "demonstration", "passage", "question"]
+
+
+def test_as_many_worked_examples_as_the_settings_ask_for():
+    for count in (0, 1, 3):
+        prompt = build_prompt(QUESTION, passages(2), Prompting(citations="alce", demonstrations=count))
+        shots = prompt.segments[1 : 1 + 2 * count]
+        assert [s.role for s in shots] == ["user", "assistant"] * count
+        assert all(s.kind == "demonstration" and "cite_" not in s.text for s in shots)
+        assert all(s.text == s.text.strip() and "[" in s.text for s in shots[1::2])
+        assert prompt.numbers == (1, 2)
+        assert prompt.segments[1 + 2 * count].kind == "passage"
+    assert build_prompt(QUESTION, (), Prompting(demonstrations=2)) == build_prompt(QUESTION, ())
+    assert build_prompt(QUESTION, passages(2), Prompting(demonstrations=2), ()) == build_prompt(QUESTION, passages(2))
 
 
 def test_a_prompt_that_is_too_long_names_the_passages_to_leave_out():

@@ -10,16 +10,14 @@ from engine.home import home
 from engine.records import AuditRecord
 from engine.workbench import Workbench
 from tests.stopping import stop_at
-from tests.tiny import tiny_model
+from tests.tiny import save_tiny
 
 PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds forty litres.", "Ostrel lies north.")
 
 
 @pytest.fixture
 def bench():
-    model = tiny_model("llama")
-    model.module.save_pretrained(home() / "models" / "scorer")
-    model.tokenizer.save_pretrained(home() / "models" / "scorer")
+    save_tiny(home() / "models" / "scorer")
     return Workbench()
 
 

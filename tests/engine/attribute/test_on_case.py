@@ -21,14 +21,12 @@ from engine.attribute.on_case import (
     subject,
     token_map_of,
 )
-from engine.attribute.scorer import SAMPLE_CORPORA, out_of_domain
 from engine.attribute.sentence_occlusion import top_passages
 from engine.attribute.span_scores import span_scores
 from engine.attribute.token_map import concentration_of, flags_of
 from engine.errors import AttributionError, Cancelled
 from engine.records import AuditRecord
 from engine.refine.gradient_rows import gradient_rows
-from engine.samples import SAMPLES
 from engine.settings import Settings
 from engine.types import Answer, Attribution, Case, ChunkSet, Stamp
 from tests.stopping import stop_at
@@ -158,13 +156,6 @@ def test_sentences_are_those_of_the_passages_that_mattered(model):
     assert {where[0] for where in found.result["details"]["source_spans"]} == set(numbers)
     one = sentence_occlusion_of(case, model, Settings(), numbers=(2,))
     assert [where[0] for where in one.result["details"]["source_spans"]] == [2]
-
-
-def test_the_embedded_model_says_where_a_text_is_out_of_its_domain():
-    assert {sample.name for sample in SAMPLES} == set(SAMPLE_CORPORA)
-    assert "out of its domain" in out_of_domain("embedded", None)
-    assert out_of_domain("embedded", "bench-chemistry") == ""
-    assert out_of_domain("other", None) == ""
 
 
 def test_rows_of_a_report_are_at_most_what_is_said_before(model):

@@ -44,9 +44,9 @@ SHOWN = {**REPLIES, "A": "Hanna Lind built the bridge in 1931 [cite_1]. Trains c
 
 
 def reply(asked: str) -> str:
-    if asked.startswith("Split"):
+    if asked.startswith("You plan"):
         return "Who built it? | bridge builder\nWhen was it built? | bridge year"
-    if asked.startswith("Explain"):
+    if asked.startswith("You prepare a search"):
         return "bridge built Hanna Lind"
     return SHOWN[purpose(asked)]
 

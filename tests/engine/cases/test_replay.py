@@ -8,8 +8,11 @@ import msgspec
 import pytest
 
 from engine.answer.quoting_reader import QuotingReader
+from engine.answer.write import quoting
+from engine.attribute.attr_rag import attr_rag, scored_by
 from engine.attribute.on_case import occlusion_of
 from engine.cases.replay import replay, replay_here
+from engine.cases.replay.attribution import other_revision
 from engine.cases.replay.compare import compare
 from engine.cases.replay.kinds import stripped
 from engine.cases.replay.outcome import Outcome, Tools
@@ -131,6 +134,22 @@ def test_the_copy_that_is_replayed_holds_no_result(case):
     assert stripped(alone).answer.text == ""
 
 
+def test_drops_by_a_revision_that_is_gone_cannot_be_compared_and_the_rest_can(case):
+    first, now = scorer(), scorer()
+    first.revision, now.revision = "first", "now"
+    read = quoting(EMBEDDER, Reader(close_enough=0.0))
+    answering = lambda question, passages: read(question, passages).answer  # noqa: E731
+    score = scored_by(first, writer="reader")
+    found = attr_rag(QUESTION, case.chunk_sets, answering, ablate=lambda _: answering, embedder=EMBEDDER, score=score)
+    stored = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
+    alone = msgspec.structs.replace(case, analyses=(stored,))
+    for model, status in ((first, "reproduced"), (now, "cannot")):
+        tools = Tools(**{**vars(TOOLS), "writer": lambda name, model=model: model})
+        drops = [n for n in replay_here(alone, tools).numbers if n.place.startswith("analyses[attr-rag].drops")]
+        assert {n.status for n in drops} == {status}
+    assert {n.why for n in drops} == {other_revision("scripted-scorer", "first", "now")}
+
+
 def test_a_missing_model_a_changed_one_and_a_changed_collection_are_reasons(case):
     def absent(name):
         raise ModelNotFound("No such model here. Load it first.")
@@ -141,7 +160,8 @@ def test_a_missing_model_a_changed_one_and_a_changed_collection_are_reasons(case
     changed = scorer()
     changed.revision = "other"
     why = [n.why for n in replay_here(case, Tools(**{**vars(TOOLS), "writer": lambda name: changed})).numbers if n.why]
-    assert why == ["the model's revision was none, here it is other"]
+    assert why == [other_revision("scripted-scorer", "", "other")]
+    assert why[0].startswith("scored by another revision of scripted-scorer (without a name), which is not installed")
 
     text = TEXTS["a"].replace("ice", "snow")
     document = Document(id="a", title="a", text=text, source="a", media_type="text/plain")

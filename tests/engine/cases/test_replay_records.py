@@ -25,6 +25,7 @@ from engine.verify.on_case import facts_of
 from engine.verify.task import Tools as Judges
 from engine.workbench import Workbench
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record
+from tests.planted import save_planted
 
 KINDS = ("attr-rag", "occlusion", "used x supports", "facts", "refinement", "steps")
 # What a run cost, what the rounding was, and what of a language model's words is an input.
@@ -111,11 +112,12 @@ def test_a_whole_replay_names_the_altered_number_of_each_kind(record, kind, at_h
 
 @pytest.mark.long
 def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_named(sample_home):
-    """With the embedded models, over the process boundary, the results removed."""
+    """With a model of the data folder, over the process boundary, the results removed."""
     changes = ["retrieval.k=6", "retrieval.keep=2", "refinement.max_new_tokens=24", "decoding.max_new_tokens=24"]
     bench = Workbench(Settings().apply(changes))
     case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="attr-rag")
-    collection, model = bench.collection("bench-chemistry"), load_writer("embedded")
+    save_planted(sample_home / "models" / "planted")
+    collection, model = bench.collection("bench-chemistry"), load_writer("planted")
     judges = Judges(load_entailment())
     bench.cases.add_analysis(case.id, facts_of(case, judges, bench.settings, bench.embedder, collection))
     refine_saved(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
@@ -138,7 +140,7 @@ def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_nam
 def test_the_copy_holds_no_number_of_a_result_but_ids_and_offsets_of_replies(record):
     for analysis in stripped(record[0]).analyses:
         inputs = {"replies", "order", "gate", "scorer", "verifier", "threshold", "cases", "facts", "labels", "finished",
-                  "by_prompt", "corpus", "method", "passages"}  # fmt: skip
+                  "by_prompt", "corpus", "method", "passages", "revision"}  # fmt: skip
         assert set(analysis.result) <= inputs
         for reply in analysis.result.get("replies", ()):
             assert set(reply) == {"text", "prompt", "tokens", "refused", "finished"}

@@ -25,7 +25,7 @@ def hit(name: str, score: float) -> Hit:
 @pytest.fixture
 def solution():
     """Two steps; each search finds `a` above T and `b` below it."""
-    writer = ScriptedWriter(lambda prompt: "One? | one\nTwo? | two" if prompt.startswith("Split") else "words")
+    writer = ScriptedWriter(lambda prompt: "One? | one\nTwo? | two" if prompt.startswith("You plan") else "words")
     means = Means(model=writer, find=lambda text: (hit("a", 0.9), hit("b", 0.3)), threshold=0.5)
     return solve(Problem(question="Why?"), method_of("raise"), means)
 

@@ -11,9 +11,10 @@ from engine.commands import main
 from engine.errors import InputError
 from engine.home import home
 from engine.models.embedder import ScriptedEmbedder
+from engine.models.registry import forget_models
 from engine.settings import Settings
 from engine.workbench import Workbench
-from tests.tiny import tiny_model
+from tests.tiny import save_tiny, tiny_model
 
 
 def run(*arguments, stdin=None):
@@ -55,14 +56,18 @@ def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones()
     assert [row["id"] for row in listed] == [first["case"]]
 
 
-@pytest.fixture
-def tiny_embedded(monkeypatch):
-    monkeypatch.setattr("engine.workbench.load_writer", lambda name: tiny_model("llama"))
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The folder of a tiny model, as `--model` takes it."""
+    yield str(save_tiny(tmp_path_factory.mktemp("model")))
+    forget_models()
 
 
-def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny_embedded):
+def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts. [cite_1]"}
-    result = run("attribute", "-", "--method", "occlusion,keep-one,input-x-gradient", stdin=json.dumps(record))
+    result = run(
+        "attribute", "-", "--model", tiny, "--method", "occlusion,keep-one,input-x-gradient", stdin=json.dumps(record)
+    )
     found = lines(result)
     assert result.exit_code == 0
     assert [line["method"] for line in found] == ["occlusion", "keep-one", "input-x-gradient"]
@@ -72,24 +77,24 @@ def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny_em
     assert len(found[0]["per_token"]) == len(found[2]["per_token"]) == tokens
 
 
-def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny_embedded):
+def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice."], "answer": "Ice.", "spans": [[0, 99]]}
-    result = run("attribute", "-", stdin=json.dumps(record))
+    result = run("attribute", "-", "--model", tiny, stdin=json.dumps(record))
     assert result.exit_code == 1
     assert "Span [0, 99)" in lines(result)[0]["error"]["message"]
 
 
-def test_faithfulness_ends_with_a_summary(tiny_embedded):
+def test_faithfulness_ends_with_a_summary(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
-    fast = ("--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
+    fast = ("--model", tiny, "--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
     found = lines(run("faithfulness", "-", *fast, stdin=json.dumps(record)))
     assert -1 <= found[0]["abpc"] <= 1
     assert found[-1] == {"summary": {"n": 1, "unit": "case", "abpc": found[0]["abpc"], "interval": None}}
 
 
-def test_faithfulness_of_several_methods_is_a_line_each(tiny_embedded):
+def test_faithfulness_of_several_methods_is_a_line_each(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice melts.", "Tin bends."], "answer": "Ice melts."}
-    fast = ("--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
+    fast = ("--model", tiny, "--set", "faithfulness.steps=2", "--set", "faithfulness.rankings=2")
     found = lines(run("faithfulness", "-", *fast, "--method", "occlusion,attention", stdin=json.dumps(record)))
     assert [line["method"] for line in found[:2]] == ["occlusion", "attention"]
     assert found[0]["morf"][0] == found[1]["morf"][0] == found[1]["lerf"][0]

@@ -9,7 +9,6 @@ import torch
 from transformers import AutoModelForCausalLM, MambaConfig
 
 from engine.errors import Cancelled, ModelError, PromptTooLong
-from engine.home import ASSETS
 from engine.models.batched import FLOOR, pads_exactly
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
@@ -22,7 +21,6 @@ from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny
 GREEDY = Decoding(max_new_tokens=24)
 BRIEF = Decoding(max_new_tokens=4)
 SAMPLED = Decoding(max_new_tokens=24, temperature=0.8, top_p=0.9)
-EMBEDDED = ASSETS / "models" / "language_model"
 
 
 def same(model, prompts, each, together):
@@ -190,17 +188,3 @@ def test_a_clear_choice_stands_whatever_the_logits_do_within_the_floor(decoding)
             moved = logits + floor * (torch.randint(0, 2, (12,), generator=noise) - 0.5)
             turned[clear] += choose(moved, decoding, torch.Generator().manual_seed(seed)) != token
     assert turned[True] == 0 and turned[False] > 0
-
-
-@pytest.mark.skipif(not (EMBEDDED / "model.safetensors").exists(), reason="the weights are not here")
-def test_the_embedded_model_writes_the_same_together():
-    from engine.answer.prompt import build_prompt
-    from tests.tiny import passages
-
-    torch.set_num_threads(1)
-    model = HuggingFaceModel.load(EMBEDDED, dtype="float32")
-    questions = ("Who built the bridge?", "When was it repaired?", "How much water is enough?")
-    prompts = [build_prompt(questions[count % 3], passages(count)) for count in range(1, 11)]
-    each = [Decoding(max_new_tokens=24, temperature=0.7 * (i % 2)) for i in range(10)]
-    assert pads_exactly(model.module)
-    same(model, prompts, each, model.generate_many(prompts, each))

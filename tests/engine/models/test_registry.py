@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from engine.errors import ModelNotFound
-from engine.models import registry
+from engine.models import embedded
 from engine.models.registry import KEPT, available_models, forget_models, load_writer, writers
 from tests.tiny import tiny_model, tiny_prompt
 
@@ -16,9 +16,10 @@ from tests.tiny import tiny_model, tiny_prompt
 def apart(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("GROUNDWORK_MODELS")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(registry, "LANGUAGE_MODEL", tmp_path / "language_model")
+    monkeypatch.setattr(embedded, "PACKAGE", "no_such_package")
     forget_models()
     yield
     forget_models()
@@ -57,18 +58,17 @@ def test_the_one_unused_longest_goes_first(tmp_path):
 
 
 def test_embedded_is_found_or_said_to_be_missing(tmp_path):
-    with pytest.raises(ModelNotFound, match=r"not in this copy.*openai:MODEL@BASE_URL"):
+    with pytest.raises(ModelNotFound, match=r"is not installed.*openai:MODEL@BASE_URL"):
         load_writer("embedded")
     card = next(c for c in available_models() if c.name == "embedded")
-    assert not card.can_score and card.note == "Not in this copy."
-    save(tmp_path / "language_model")
-    assert load_writer("embedded").name == "embedded"
+    assert not card.can_score and card.note == "Not installed."
+    save(embedded.target_folder())
     assert next(c for c in available_models() if c.name == "embedded").can_gradients
 
 
 @pytest.mark.parametrize("name", ["", "reader", "auto"])
 def test_names_that_mean_no_model(name):
-    with pytest.raises(ModelNotFound, match="is no language model"):
+    with pytest.raises(ModelNotFound, match="is not a language model"):
         load_writer(name)
 
 

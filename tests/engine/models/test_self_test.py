@@ -9,7 +9,6 @@ import torch
 from engine.errors import Cancelled
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import TokenPrompt
-from engine.models.registry import load_writer
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
 from engine.models.self_test import Check, self_test
 from engine.progress import Watch
@@ -133,8 +132,9 @@ def test_half_precision_is_held_to_its_own_limit():
     assert "(limit 0.5)" in next(c for c in checks if "generation" in c.name).detail
 
 
-def test_the_shipped_model_passes_its_own_test():
-    assert failed(load_writer("embedded")) == []
+@pytest.mark.slow
+def test_the_embedded_model_passes_the_test(embedded_model):
+    assert failed(embedded_model) == []
 
 
 def test_a_self_test_that_is_stopped_makes_no_further_check():

@@ -46,6 +46,7 @@ LAYOUTS = {
     ),
     "table": (f"| # | Question | Query |\n|---|---|---|\n| 1 | {FIRST} |\n| 2 | {SECOND} |"),
     "fenced": f"```\n{FIRST}\n{SECOND}\n```",
+    "opening and talk": f"Sure, here is the plan:\n{FIRST}\n{SECOND}\n\nWould you like me to answer these?",
     "windows lines": f"{FIRST}\r\n{SECOND}\r\n",
     "no spaces at the bar": f"{FIRST}\n{SECOND}".replace(" | ", "|"),
 }
@@ -102,6 +103,18 @@ def test_any_text_is_read_without_an_error(reply):
     found, _ = parse(reply)
     assert all(s.question.strip() and s.query.strip() for s in found)
     assert len({s.question.casefold() for s in found}) == len(found)
+
+
+@pytest.mark.parametrize("piece", [" ", "\t", "query 7: x\n", "question ", "a | ", "**", "|", "- ", "step\n", "1."])
+def test_long_replies_are_read_in_one_go(piece):
+    """Reading that took the square of the length would not end here."""
+    for start in ("", "question", "search query for", "step 1"):
+        parse(start + piece * 100_000 + "x")
+
+
+@pytest.mark.parametrize("piece", ["answer is ", "answer:", "(", "\\boxed{", "*"])
+def test_a_long_answer_is_searched_for_its_option_in_one_go(piece):
+    assert parse_choice(f"The answer is {piece * 20_000}", ("36 g", "9.0 g")) is None
 
 
 def test_the_prompt_holds_the_problem_with_its_options():

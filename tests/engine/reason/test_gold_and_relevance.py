@@ -20,7 +20,11 @@ def hit(name: str, score: float) -> Hit:
 
 def reply(prompt: str) -> str:
     return (
-        "First? | one\nSecond? | two" if prompt.startswith("Split") else "words of first" if "First?" in prompt else "w"
+        "First? | one\nSecond? | two"
+        if prompt.startswith("You plan")
+        else "words of first"
+        if "First?" in prompt
+        else "w"
     )
 
 

@@ -30,9 +30,9 @@ PLAN = "Why is ice light? | ice density\nWhat does salt do? | salt freezing"
 
 
 def reply(prompt: str) -> str:
-    if prompt.startswith("Split"):
+    if prompt.startswith("You plan"):
         return PLAN
-    if prompt.startswith("Explain"):
+    if prompt.startswith("You prepare a search"):
         return "ice expands freezing water" if "Why is ice light?" in prompt else "salt lowers freezing point water"
     return "The passages say so. The final answer is (A)"
 
@@ -97,7 +97,7 @@ def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
     held = Case.from_dict({**CASE.to_dict(), "analyses": [first.to_dict()]})
     before = len(writer.prompts)
     hyde = Solution.from_dict(steps_of(held, "hyde", writer, collection, SETTINGS).result)
-    assert not any(prompt.startswith("Split") for prompt in writer.prompts[before:])
+    assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
     assert hyde.decomposition == solutions_of(held)[0].decomposition
     assert hyde.cost.calls == 6
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import pytest
 
 from engine.errors import Cancelled, CannotDo, InputError, ModelError
 from engine.models.protocols import Can
-from engine.models.scripted import ScriptedWriter
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.progress import Watch
 from engine.reason.methods import METHODS, method_of
 from engine.reason.options import Problem
@@ -16,6 +17,7 @@ from engine.reason.solve import (
     EMPTY_ANSWER,
     NO_OPTION,
     NOTHING_KEPT,
+    OPTION_ASKED,
     Means,
     known_calls,
     solve,
@@ -53,16 +55,16 @@ class Finder:
 
 def reply(prompt: str) -> str:
     """What the script says to each kind of prompt."""
-    if prompt.startswith("Split the problem"):
+    if prompt.startswith("You plan"):
         return PLAN
     sub = next((q for q in GUESSES if f"Question: {q}" in prompt), "")
-    if prompt.startswith("Explain in two or three"):
+    if prompt.startswith("You prepare a search"):
         return GUESSES.get(sub, "GUESS-DIRECT")
-    if prompt.startswith("Name the concepts"):
+    if prompt.startswith("You name what"):
         return f"PRINCIPLE of {sub}"
-    if prompt.startswith("Write a short paragraph"):
+    if prompt.startswith("You write the paragraph"):
         return f"PARAGRAPH for {sub}"
-    if prompt.startswith("Answer the question as one step"):
+    if prompt.startswith("You answer one step"):
         return {"What speed has the pair?": "ANSWER-ONE", "How far does it go?": "ANSWER-TWO"}[sub]
     return "So the final answer is (B)"
 
@@ -200,7 +202,7 @@ def says(purpose_start: str, text: str):
 
 
 def test_an_unreadable_plan_ends_the_run_in_a_visible_state():
-    solution, writer, find = run("raise", says("Split", "I would rather not."))
+    solution, writer, find = run("raise", says("You plan", "I would rather not."))
     assert (solution.state, solution.steps, solution.answer, solution.choice) == ("unparsed", (), "", None)
     assert solution.decomposition is not None
     assert solution.decomposition.asked.reply == "I would rather not."
@@ -210,10 +212,10 @@ def test_an_unreadable_plan_ends_the_run_in_a_visible_state():
 @pytest.mark.parametrize(
     ("name", "start", "searched"),
     [
-        ("raise", "Explain", ["momentum search", "stopping search"]),
-        ("hyde", "Write a short", ["momentum search", "stopping search"]),
-        ("step-back-rag", "Name the", ["momentum search", "stopping search"]),
-        ("raise-direct", "Explain", [PROBLEM.question]),
+        ("raise", "You prepare a search", ["momentum search", "stopping search"]),
+        ("hyde", "You write the paragraph", ["momentum search", "stopping search"]),
+        ("step-back-rag", "You name what", ["momentum search", "stopping search"]),
+        ("raise-direct", "You prepare a search", [PROBLEM.question]),
     ],
 )
 def test_an_empty_search_text_gives_way_to_the_search_query_and_says_so(name, start, searched):
@@ -223,20 +225,49 @@ def test_an_empty_search_text_gives_way_to_the_search_query_and_says_so(name, st
 
 
 def test_an_empty_sub_answer_is_said_and_passed_on_as_none():
-    solution, writer, _ = run("raise", says("Answer the question as", ""))
+    solution, writer, _ = run("raise", says("You answer one step", ""))
     assert all(step.notes == (EMPTY_ANSWER,) for step in solution.steps)
     assert "1. What speed has the pair?\n(no answer)" in writer.prompts[-1]
 
 
 def test_a_final_reply_without_an_option_chooses_none():
-    solution, _, _ = run("raise", says("Answer the problem", "About a metre."))
+    solution, _, _ = run("raise", says("You solve a problem from", "About a metre."))
     assert (solution.state, solution.choice, solution.notes) == ("done", None, (NO_OPTION,))
     assert solution.answer == "About a metre."
 
 
+def test_a_model_that_scores_is_asked_for_the_option_that_its_answer_does_not_name():
+    nats = {"A": math.log(0.1), "B": math.log(0.3)}
+    replies = says("You solve a problem from", "About a metre.")
+    model = ScriptedScorer(lambda passages, words, t: nats.get(words[t], -1.0), replies)
+    solution = solve(PROBLEM, method_of("raise"), Means(model=model, find=Finder()))
+    assert solution.option is not None
+    assert (solution.answer, solution.choice, solution.option.reply) == ("About a metre.", 1, "B")
+    assert solution.option.probabilities == pytest.approx({"A": 0.25, "B": 0.75})
+    assert solution.notes == (OPTION_ASKED.format("B", 0.75),)
+    assert solution.final is not None
+    asked = solution.option.prompt.segments
+    assert asked[:-2] == solution.final.prompt.segments
+    assert [(s.role, s.text) for s in asked[-2:]] == [
+        ("assistant", "About a metre."),
+        ("user", "Answer with one of these: A, B."),
+    ]
+    assert solution.cost.calls == method_of("raise").calls(2) + 1
+    assert Solution.from_dict(solution.to_dict()) == solution
+    known = known_calls(solution, model, solution.decoding)
+    again = solve(PROBLEM, method_of("raise"), Means(model=model, find=Finder(), known=known))
+    assert again.option == solution.option
+
+
+def test_an_option_that_the_answer_names_is_not_asked_for_again():
+    model = ScriptedScorer(lambda passages, words, t: -1.0, reply)
+    solution = solve(PROBLEM, method_of("cot"), Means(model=model, find=Finder()))
+    assert (solution.choice, solution.option) == (1, None)
+
+
 def test_thirty_steps_run_and_a_bound_holds():
     plan = "\n".join(f"What is {i}? | q{i}" for i in range(30))
-    replies = lambda p: plan if p.startswith("Split") else "text"  # noqa: E731
+    replies = lambda p: plan if p.startswith("You plan") else "text"  # noqa: E731
     assert len(run("least-to-most", replies)[0].steps) == 30
     solution, _, _ = run("least-to-most", replies, max_steps=3)
     assert len(solution.steps) == 3
@@ -275,7 +306,7 @@ def test_cancel_keeps_the_finished_steps():
 
 def test_a_model_that_fails_leaves_what_was_told_before():
     def replies(prompt):
-        if "How far does it go?" in prompt and prompt.startswith("Explain"):
+        if "How far does it go?" in prompt and prompt.startswith("You prepare a search"):
             raise ModelError("The server went away. Start it again.")
         return reply(prompt)
 
@@ -290,7 +321,9 @@ def test_another_t_repeats_only_the_calls_that_read_other_passages():
     writer = ScriptedWriter(reply)
     known = known_calls(first, writer, first.decoding)
     again = solve(PROBLEM, method_of("raise"), Means(model=writer, find=Finder(), threshold=0.6, known=known))
-    assert [prompt.split()[0] for prompt in writer.prompts] == ["Answer", "Answer"]  # two sub-answers, same words
+    assert [prompt.split(".")[0] for prompt in writer.prompts] == [
+        "You answer one step of a larger problem in one or two sentences"
+    ] * 2  # the plan, the searches and an answer from the same words are taken over
     fresh, _, _ = run("raise", threshold=0.6)
     assert [a.prompt for a in again.calls] == [a.prompt for a in fresh.calls]
     assert again.cost.calls == fresh.cost.calls == 6

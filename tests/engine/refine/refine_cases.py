@@ -28,19 +28,19 @@ def passages(labels=(None, None, None)):
 
 def purpose(asked: str) -> str:
     """Which call a prompt is, told from the prompt as a model would have to."""
-    if "from memory in one" in asked:
+    if "from what you know" in asked:
         return "B"
     if asked.endswith("Critique:"):
         return "critique"
-    if "A reader said of your answer" in asked:
-        said = asked.rsplit("A reader said of your answer:", 1)[1]
-        if "infer nothing" in said:
+    if "A reviewer says about your answer" in asked:
+        said = asked.rsplit("A reviewer says about your answer:", 1)[1]
+        if "Leave out every statement" in said:
             return "v2b"
-        if "draw too much on" in said:
+        if "may not bear on" in said:
             return "v2a"
         if "come from memory" in said:
             return "grounding"
-        return "C2" if "Look at the numbered passages again" in said else "E"
+        return "C2" if "Read the passages again and improve" in said else "E"
     return "A"
 
 

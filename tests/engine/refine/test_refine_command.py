@@ -10,18 +10,14 @@ from click.testing import CliRunner
 from engine.commands.refine import refine
 from engine.models.registry import forget_models
 from tests.engine.refine.refine_cases import QUESTION, TEXTS
-from tests.tiny import tiny_model
+from tests.tiny import save_tiny
 
 SET = ["--set", "refinement.max_new_tokens=4", "--set", "refinement.demonstrations=0"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model")
-    model = tiny_model("llama")
-    model.module.save_pretrained(path)
-    model.tokenizer.save_pretrained(path)
-    yield str(path)
+    yield str(save_tiny(tmp_path_factory.mktemp("model")))
     forget_models()
 
 

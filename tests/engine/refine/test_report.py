@@ -108,7 +108,7 @@ def test_the_history_is_of_the_models_own_finished_answers():
 
 
 def test_the_demonstrations_are_of_another_set():
-    from engine.refine.demonstrations import choose, demonstrations
+    from engine.answer.demonstrations import choose, demonstrations
 
     assert len(demonstrations()) >= 3
     assert all(len(d.passages) == 2 for d in demonstrations())

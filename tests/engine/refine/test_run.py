@@ -88,9 +88,11 @@ def test_the_revisions_hold_the_input_of_a_the_draft_and_their_own_critique():
     for name in ("C2", "D", "E"):
         prompt = value.variants[name].turns[-1].prompt
         assert prompt.segments[: len(first.segments)] == first.segments
-        assert prompt.segments[-2].role == "assistant"
-        assert prompt.segments[-2].text.strip() == DRAFT
+        assert (prompt.segments[-2].role, prompt.segments[-2].text) == ("assistant", DRAFT)
+        assert prompt.segments[-1].text.startswith("A reviewer says about your answer:")
     assert REPLIES["critique"] in asked(model, "E")[0]
+    critique = value.variants["E"].turns[0].prompt.segments
+    assert [(s.kind, s.role) for s in critique] == [("system", "system"), *[("passage", "user")] * 3, ("draft", "user")]
     assert "come from memory" not in asked(model, "C2")[0]
     assert DRAFT in asked(model, "critique")[0]
     assert all(text in asked(model, "critique")[0] for text in TEXTS)
@@ -173,9 +175,9 @@ def test_v2_asks_for_what_its_name_says():
     model = writer()
     value = refine(request(model, labels=LABELS, settings=SHORT, scorer=tiny_model("llama")))
     assert value.variants["v2a"].trigger.passages == (3,)
-    names = [asked(model, name)[0].rsplit("said of your answer:", 1)[1] for name in ("v2a", "v2b")]
+    names = [asked(model, name)[0].rsplit("says about your answer:", 1)[1] for name in ("v2a", "v2b")]
     assert all("[cite_3]" in text and "[cite_2]" not in text for text in names)
-    assert "infer nothing" in names[1]
+    assert "Leave out every statement" in names[1] and "Leave out every statement" not in names[0]
     d, v2c = value.variants["D"].turns[0].prompt, value.variants["v2c"].turns[0].prompt
     assert d == v2c
     assert (value.gradient.forwards, value.gradient.backwards) == (1, len(value.gradient.per_token) + 1)

@@ -37,9 +37,9 @@ def test_every_baseline_has_measures_by_the_verifier(name):
 
 def test_rarr_passes_the_gate_and_edits_with_a_model():
     def reply(asked):
-        if asked.startswith("Split"):
+        if asked.startswith("You plan"):
             return "When did it open? | bridge"
-        if asked.startswith("Does"):
+        if asked.startswith("You compare a fact"):
             return "It says 1934.\ndisagrees" if "1934" in asked and "1932" in asked else "Fine.\nagrees"
         return "The year.\n" + ANSWER.replace("1932", "1934")
 

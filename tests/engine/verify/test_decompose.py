@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.models.scripted import ScriptedWriter
 from engine.verify.clauses import blanked, clause_spans
 from engine.verify.decompose import decompose, parse_clauses, parse_facts
+from engine.verify.expand import expand
 from engine.verify.pronouns import Known, resolve
 from engine.verify.splitter import split
 
@@ -162,6 +163,70 @@ def test_parsers_refuse_what_is_not_copied_or_leaves_words_out():
     assert parse_clauses("Ice melts.", "Ice melts. Steam rises.") is None
     assert parse_clauses("Steam rises.\nIce melts.", "Ice melts. Steam rises.") is None
     assert parse_facts("", "Ice melts.") is None
+
+
+CITED = 'Ice "melts" at 0 °C [cite_1], and steam rises [cite_2]. It\'s wet.'
+SPANS = ('Ice "melts" at 0 °C [cite_1]', "steam rises [cite_2].", "It's wet.")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'Ice "melts" at 0 °C [cite_1]\nsteam rises [cite_2].\nIt\'s wet.',
+        "1. Ice melts at 0 °C.\n2. steam rises.\n3. It’s wet",
+        "Sure, here are the clauses:\n\n- **Ice melts at 0 °C**\n- **steam rises**\n- **It's wet.**\n\nLet me know!",
+        '```\n"Ice  melts at 0 °C;"\n"steam rises"\n"It\'s wet"\n```',
+    ],
+)
+def test_a_copy_may_lack_markers_quotes_white_space_and_its_last_mark(reply):
+    assert tuple(CITED[a:b] for a, b in parse_clauses(reply, CITED)) == SPANS
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Ice melts at 0 °C\nIt's wet",
+        "Ice melts at 1 °C\nsteam rises\nIt's wet",
+        "Ice melts at 0 °C\nSteam rises\nIt's wet",
+        "Ice melts at 0 °C\nsteam rises\nIt's wet\nIt's wet",
+        "Ice melts, at 0 °C\nsteam rises\nIt's wet",
+        "Ice melts at 0 °C and steam\nrises\nIt's not wet",
+    ],
+)
+def test_a_copy_may_lack_no_word_and_change_none(reply):
+    assert parse_clauses(reply, CITED) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+def test_the_clauses_by_rules_are_read_back_where_they_are_read_at_all(text):
+    spans = clause_spans(text)
+    read = parse_clauses("\n".join(" ".join(text[a:b].split()) for a, b in spans), text) or ()
+    at = 0
+    for start, end in read:
+        assert at <= start < end <= len(text)
+        at = end
+
+
+@pytest.mark.parametrize("piece", ["a ", "and ", ", ", "[1", "[cite_1] ", '"', "Fact 1: ", "* ", "a\n", "ab\n\n"])
+def test_long_replies_are_read_in_one_go(piece):
+    """Reading that took the square of the length would not end here."""
+    reply = piece * 50_000
+    parse_clauses(reply, reply)
+    parse_clauses(reply + "b", reply + "c")
+    parse_facts(reply, reply)
+
+
+def test_what_models_write_around_facts():
+    reply = "Sure! Here are the facts:\n\n1. **Ice melts.**\n2. Ice floats.\n\nLet me know if you need more facts."
+    assert parse_facts(reply, "Ice melts and floats.") == ["Ice melts.", "Ice floats."]
+    assert parse_facts("Ice melts.\nWhales sing.", "Ice melts and floats.") is None
+
+
+def test_two_phrases_are_read_out_of_what_models_write():
+    reply = 'Here are two search phrases:\n\n1. "ice melting point"\n2. "ice floats"\n\nI hope this helps.'
+    phrases, exchange = expand("Ice melts.", "What melts?", ScriptedWriter([reply]))
+    assert (phrases, exchange.parsed) == (("ice melting point", "ice floats"), True)
 
 
 @pytest.mark.parametrize(

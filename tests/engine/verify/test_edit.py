@@ -82,7 +82,27 @@ def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked
     assert (edit.why, edit.after, edit.changes[0].new) == ("The year.", "It was built in 1983.", "1983")
     assert reply == "The year.\nIt was built in 1983."
     assert parse_edit("no idea", "It was built in 1978.") is None
+    assert parse_edit("It was built in 1983.", "It was built in 1978.") is None
     assert parse_edit("Wrong.\nWhales sing in the deep sea.", "It was built in 1978.") is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Difference: The year.\nCorrected fact: It was built in 1983.",
+        "Sure, here is the corrected fact:\n\n1. The year.\n2. **It was built in 1983.**",
+        'The year.\n\n"It was built in 1983."\n\nLet me know if you need more.',
+        "The year.\nFact: It was built in 1978.\nCorrected fact: It was built in 1983.\nThis agrees.",
+        "```\nThe year.\nMy fix: It was built in 1983.\n```",
+    ],
+)
+def test_what_models_write_around_a_fix(reply):
+    assert parse_edit(reply, "It was built in 1978.") == ("The year.", "It was built in 1983.")
+
+
+def test_a_long_reply_is_read_in_one_go():
+    assert parse_edit("The year.\n" + "It was built in 1983. " * 50_000, "It was built in 1978.") is None
+    assert parse_edit("It was built.\n" * 50_000, "It was built in 1978.") is not None
 
 
 def test_the_gate_is_the_verdict_not_the_words():

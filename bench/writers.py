@@ -1,0 +1,248 @@
+"""What each writer does with real questions: python -m bench.writers --data DIR [--models NAMES] [--n 200] [--write].
+
+Held-out questions, greedy. XQuAD over its whole corpus with the default retrieval: does the answer contain the gold
+string, is the gold paragraph cited. The same with one to three paragraphs given. Unanswerable: the corpus without the
+gold paragraph. Each job on held-out text: is the reply parsed, is it right by planted or gold truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scipy.stats import binomtest
+
+from bench.results import conditions, write_section
+from bench.retrieval import lines
+from engine.answer.answerable import OPTIONS, answerable
+from engine.answer.best_sentences import best_sentences
+from engine.answer.context import find_context
+from engine.answer.write import Write, prompting, quoting
+from engine.corpus.collection import Collection
+from engine.models.closed import by_likelihood
+from engine.models.embedder import load_embedder
+from engine.models.registry import load_writer
+from engine.models.replies import lines as lines_of
+from engine.models.reranker import load_reranker
+from engine.reason.decompose import parse
+from engine.reason.options import parse_choice
+from engine.settings import Decoding, Prompting, Reader, Retrieval
+from engine.types import Answer, Passage
+from engine.verify.decompose import parse_clauses, parse_facts
+from engine.verify.edit import parse_edit
+from training.adapter_data import load_sources
+from training.adapter_jobs import JOBS, LEVELS, VERDICTS, Example, answer
+
+DECODING = Decoding(max_new_tokens=160)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its gold strings and paragraph, and the passages that a writer is given."""
+
+    question: str
+    gold: tuple[str, ...]
+    document: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of a writer: how many of n."""
+
+    writer: str
+    what: str
+    good: int
+    n: int
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        low, high = binomtest(self.good, self.n).proportion_ci(method="wilson")
+        share = f"{self.good / self.n:.2f} ({low:.2f} to {high:.2f})"
+        return f"| {self.writer} | {self.what} | {share} | {self.n} | {self.seconds / self.n:.1f} |"
+
+
+def contains(answer: Answer, asked: Asked) -> bool:
+    """Is a gold string in the answer, case aside."""
+    return any(gold.casefold() in answer.text.casefold() for gold in asked.gold)
+
+
+def cites(answer: Answer, asked: Asked) -> bool:
+    """Is the gold paragraph among the passages cited."""
+    return any(c.valid and asked.passages[c.number - 1].document == asked.document for c in answer.citations)
+
+
+def over_corpus(data: Path, n: int) -> Iterator[Asked]:
+    """XQuAD questions with what the default retrieval finds."""
+    folder = data / "xquad_en"
+    collection = Collection.create("xquad", load_embedder())
+    collection.ingest([folder / "corpus.jsonl"])
+    for row in drawn(folder, n):
+        found = find_context(row["question"], collection, load_reranker(), Retrieval())
+        yield Asked(row["question"], tuple(row["answers"]), row["doc_id"], found.passages)
+
+
+def given(data: Path, n: int) -> Iterator[Asked]:
+    """XQuAD questions with their paragraph among up to two others, in random order."""
+    rows, rng = drawn(data / "xquad_en", n), random.Random(7)
+    for row in rows:
+        others = rng.sample([r for r in rows if r["doc_id"] != row["doc_id"]], rng.randint(0, 2))
+        paragraphs = rng.sample([row, *others], 1 + len(others))
+        passages = tuple(paragraph(r) for r in paragraphs)
+        yield Asked(row["question"], tuple(row["answers"]), row["doc_id"], passages)
+
+
+def paragraph(row: dict) -> Passage:
+    text = row["passage"]
+    return Passage(id=row["doc_id"], document=row["doc_id"], title="", ordinal=0, start=0, end=len(text), text=text)
+
+
+def drawn(folder: Path, n: int) -> list[dict]:
+    """`n` questions by a fixed seed."""
+    return random.Random(1337).sample(lines(folder / "qa.jsonl"), n)
+
+
+def shortened(asked: Asked, sentences: int) -> Asked:
+    """What a small writer is given in place of whole passages."""
+    if not sentences:
+        return asked
+    return replace(asked, passages=best_sentences(asked.question, asked.passages, load_embedder(), sentences))
+
+
+def writer(name: str) -> Write:
+    """A writer by name; `reader` quotes."""
+    if name == "reader":
+        return quoting(load_embedder(), Reader())
+    return prompting(load_writer(name), Prompting(), DECODING)
+
+
+def answered(
+    name: str, what: str, asked: Sequence[Asked], tests: dict[str, Callable[[Answer, Asked], bool]]
+) -> list[Row]:
+    """The rows of one writer on some questions."""
+    write, good = writer(name), dict.fromkeys(tests, 0)
+    start = time.perf_counter()
+    for one in asked:
+        answer = write(one.question, one.passages).answer
+        for test, holds in tests.items():
+            good[test] += holds(answer, one)
+    seconds = time.perf_counter() - start
+    return [Row(name, f"{what}: {test}", count, len(asked), seconds) for test, count in good.items()]
+
+
+def rows(data: Path, names: Sequence[str], n: int, sentences: int | None, of_job: int) -> Iterator[Row]:
+    """Every figure of every writer."""
+    corpus, paragraphs = list(over_corpus(data, n)), list(given(data, n))
+    for name in names:
+        most = Retrieval(sentences=sentences).sentences_for(name)
+        tests = {"contains the gold string": contains, "cites the gold paragraph": cites}
+        yield from answered(name, "XQuAD, corpus", [shortened(a, most) for a in corpus], tests)
+        yield from answered(name, "XQuAD, 1 to 3 paragraphs", [shortened(a, most) for a in paragraphs], tests)
+        if of_job and name != "reader":
+            yield from doubts(data, name, n)
+            yield from jobs(data, name, of_job)
+
+
+def unanswerable(data: Path, n: int) -> Iterator[tuple[str, list[Passage], bool]]:
+    """Held-out questions with the six best sentences, half of them without the passage that answers."""
+    sources, rng = load_sources(data, held_out=True), random.Random(3)
+    asked = [q for q in sources.questions if q.short]
+    for number in range(n):
+        question = rng.choice(asked)
+        yield question.text, sources.context(question, rng, 6, answered=number % 2 == 0), number % 2 == 0
+
+
+def doubts(data: Path, name: str, n: int) -> Iterator[Row]:
+    """How often the check that comes before an answer refuses, by whether the passages answer."""
+    model, threshold = load_writer(name), 0.5
+    start, refused = time.perf_counter(), {True: 0, False: 0}
+    for question, context, yes in unanswerable(data, n):
+        refused[yes] += answerable(model, question, context).probabilities["yes"] < threshold
+    seconds = time.perf_counter() - start
+    yield Row(name, "held-out NQ, answer in the passages: refused", refused[True], n // 2, seconds / 2)
+    yield Row(name, "held-out NQ, answer not in the passages: refused", refused[False], n // 2, seconds / 2)
+
+
+def parsed(example: Example, reply: str) -> tuple[bool, bool]:
+    """(the reply is parsed, it is what is wanted) of an open job; free texts are parsed where they are not empty."""
+    if example.job == "final_answer":
+        letters = example.prompt.text.count("\n(")
+        found, gold = (parse_choice(text, [""] * letters) for text in (reply, example.reply))
+        return (found is not None or not letters), found == gold
+    if example.job == "edit":
+        fact = example.prompt.text.partition("Fact: ")[2].partition("\nEvidence:")[0]
+        edit = parse_edit(reply, fact)
+        return edit is not None, edit is not None and edit[1] == example.reply.splitlines()[-1]
+    if example.job == "sub_questions":
+        found, gold = parse(reply)[0], parse(example.reply)[0]
+        return bool(found), [q.question for q in found] == [q.question for q in gold]
+    if example.job == "clauses":
+        text = example.prompt.text.partition("Text: ")[2].removesuffix("\nClauses:")
+        return parse_clauses(reply, text) is not None, reply.strip() == example.reply
+    if example.job == "facts":
+        clause = example.prompt.text.partition("Clause: ")[2].removesuffix("\nFacts:")
+        return parse_facts(reply, clause) is not None, reply.strip() == example.reply
+    if example.job == "expand":
+        return len(lines_of(reply)) >= 2, reply.strip() == example.reply
+    return bool(reply.strip()), reply.strip() == example.reply
+
+
+CLOSED = {
+    "answerable": OPTIONS,
+    "verdict": tuple(VERDICTS.values()),
+    "judge_pair": ("X", "Y", "tie"),
+    "judge_relevance": LEVELS,
+}
+
+
+def jobs(data: Path, name: str, n: int) -> Iterator[Row]:
+    """Every job on held-out text: the share parsed and the share that is what is wanted."""
+    model, sources = load_writer(name), load_sources(data, held_out=True)
+    for job in (job for job in JOBS if job is not answer):
+        rng, start, read, right, what = random.Random(11), time.perf_counter(), 0, 0, ""
+        for _ in range(n):
+            example = job(sources, rng)
+            what = example.job
+            if what in CLOSED:
+                option = by_likelihood(model, example.prompt, CLOSED[what]).option
+                read, right = read + 1, right + (option == example.reply)
+                continue
+            found, same = parsed(example, model.generate(example.prompt, DECODING, None, None).text)
+            read, right = read + found, right + same
+        seconds = time.perf_counter() - start
+        yield Row(name, f"{what}: parsed", read, n, seconds)
+        yield Row(name, f"{what}: as wanted", right, n, seconds)
+
+
+HEAD = "| writer | measured | share (95% interval) | n | seconds each |\n| --- | --- | --- | --- | --- |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--models", default="reader,embedded")
+    parser.add_argument("--n", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=50, help="held-out examples of each job; 0: none")
+    parser.add_argument("--sentences", type=int)
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["GROUNDWORK_HOME"] = folder
+        found = []
+        for row in rows(asked.data, asked.models.split(","), asked.n, asked.sentences, asked.jobs):
+            found.append(row.text)
+            print(row.text, flush=True)
+    if asked.write:
+        said = ["## Writers on real questions", "", conditions(models=asked.models), "", HEAD, *found]
+        write_section("writers", "\n".join(said))
+
+
+if __name__ == "__main__":
+    main()

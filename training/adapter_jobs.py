@@ -1,0 +1,326 @@
+"""Examples for every job that the workbench has for a writer: the engine's own prompt, and the reply that is wanted.
+
+Replies are copied from the sources or written by code, so that each is known to be right. The prompts come from the
+functions that ask at run time: training and use cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal, TypeVar
+
+from engine.answer.answerable import OPTIONS, answerable_prompt
+from engine.answer.prompt import MARKERS, build_prompt, passage_segments
+from engine.models.closed import closed
+from engine.prompts import ask, fill, system
+from engine.reason.decompose import decompose_prompt
+from engine.reason.hyde import hypothetical_answer_prompt
+from engine.reason.logical_query import logical_query_prompt
+from engine.reason.options import Problem, letter
+from engine.reason.step_back import principle_prompt
+from engine.reason.values import SubQuestion
+from engine.settings import Prompting
+from engine.text import content_words, sentences
+from engine.types import Passage, Prompt, Segment
+from engine.verify.clauses import clause_spans
+from engine.verify.edit import edit_prompt
+from engine.verify.expand import expanded_by_rules
+from engine.verify.splitter import split
+from training.adapter_data import Question, Sources, number_of
+
+VERDICTS = {"supportive": "agrees", "editing_required": "disagrees", "irrelevant": "irrelevant"}
+T = TypeVar("T")
+LEVELS = ("none", "superficial", "partial", "full")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prompt and the reply that is wanted."""
+
+    job: str
+    prompt: Prompt
+    reply: str
+
+
+Job = Callable[[Sources, random.Random], Example]
+
+
+def answer(sources: Sources, rng: random.Random) -> Example:
+    """The sentence(s) that answer, each with its citation."""
+    question = _answerable(sources, rng)
+    style: Literal["garage", "alce"] = "garage" if rng.random() < 0.8 else "alce"
+    most = rng.choices((2, 3, 4, 6, 8, 10), (1, 2, 3, 6, 2, 1))[0]
+    context = sources.context(question, rng, max(most, len(question.answers)))
+    if rng.random() < 0.1:
+        context = [question.passage, *sources.neighbours(question)[: rng.randint(0, 2)]]
+        rng.shuffle(context)
+    said = [(_sentence(question, i), _number(question, i, context)) for i in range(len(question.answers))]
+    reply = " ".join(f"{text} {MARKERS[style].format(n)}" for text, n in said if n is not None)
+    return Example("answer", build_prompt(question.text, context, Prompting(citations=style)), reply)
+
+
+def answerable(sources: Sources, rng: random.Random) -> Example:
+    """Whether the passages answer: half of them lack the passage that does."""
+    yes = rng.random() < 0.5
+    question = _answerable(sources, rng) if yes or rng.random() < 0.6 else _unanswerable(sources, rng)
+    context = sources.context(question, rng, rng.choice((4, 6, 8)), answered=yes)
+    return Example("answerable", closed(answerable_prompt(question.text, context), OPTIONS), "yes" if yes else "no")
+
+
+def clauses(sources: Sources, rng: random.Random) -> Example:
+    """A text as clauses, verbatim."""
+    text = _some_text(sources, rng, 60)
+    return Example("clauses", ask("clauses", text=text), "\n".join(text[a:b] for a, b in clause_spans(text)))
+
+
+def facts(sources: Sources, rng: random.Random) -> Example:
+    """A sentence as atomic facts."""
+    text = _some_text(sources, rng, 50)
+    spans = [text[a:b] for a, b in clause_spans(text)]
+    clause = max(rng.sample(spans, min(3, len(spans))), key=lambda c: len(split(c)))
+    return Example("facts", ask("facts", text=text, clause=clause), "\n".join(split(clause)))
+
+
+def verdict(sources: Sources, rng: random.Random) -> Example:
+    """A claim against a sentence of its page."""
+    label = rng.choice(tuple(VERDICTS))
+    row = _draw(sources.verdicts, rng, lambda r: r["label"] == label)
+    prompt = ask("verdict", context=row["page"], fact=row["claim"], evidence=row["evidence"])
+    return Example("verdict", closed(prompt, tuple(VERDICTS.values())), VERDICTS[label])
+
+
+def edit(sources: Sources, rng: random.Random) -> Example:
+    """A claim mended by its evidence with the smallest change."""
+    row = _draw(sources.edits, rng, lambda r: len(_changes(r["claim"], r["gold_claim"])) == 1)
+    old, new = _changes(row["claim"], row["gold_claim"])[0]
+    said = f'The evidence says "{new}", the fact says "{old}".' if old and new else "The evidence says it otherwise."
+    return Example("edit", edit_prompt(row["claim"], row["evidence"]), f"{said}\n{row['gold_claim']}")
+
+
+def expansion(sources: Sources, rng: random.Random) -> Example:
+    """Two search phrases for a claim."""
+    row = rng.choice(sources.verdicts)
+    return Example("expand", ask("expand", fact=row["claim"]), "\n".join(expanded_by_rules(row["claim"], row["page"])))
+
+
+def sub_questions(sources: Sources, rng: random.Random) -> Example:
+    """A problem made of two or three questions, taken apart again."""
+    asked = _distinct(sources, rng, rng.randint(2, 3))
+    lines = [f"{_asked(q)} | {_query(q)}" for q in asked]
+    return Example("sub_questions", decompose_prompt(Problem(question=_combined(asked, rng))), "\n".join(lines))
+
+
+def logical_query(sources: Sources, rng: random.Random) -> Example:
+    """What a helpful text would state: the answering sentence and the one after it."""
+    question = _answerable(sources, rng)
+    sub = SubQuestion(question=_asked(question), query=_query(question))
+    return Example("logical_query", logical_query_prompt(sub), _around(question))
+
+
+def hypothetical(sources: Sources, rng: random.Random) -> Example:
+    """A paragraph that answers."""
+    question = _answerable(sources, rng)
+    sub = SubQuestion(question=_asked(question), query=_query(question))
+    return Example("hypothetical_answer", hypothetical_answer_prompt(sub), _around(question))
+
+
+def principle(sources: Sources, rng: random.Random) -> Example:
+    """What the question rests on."""
+    question = _answerable(sources, rng)
+    sub = SubQuestion(question=_asked(question), query=_query(question))
+    return Example("principle", principle_prompt(sub), f"{question.passage.title}: {_around(question)}")
+
+
+def sub_answer(sources: Sources, rng: random.Random) -> Example:
+    """One step of a problem, from passages that were kept for it."""
+    first, second = _distinct(sources, rng, 2)
+    steps = f"\n1. {_asked(first)}\n{_sentence(first)}" if rng.random() < 0.5 else "none"
+    asked = ask("sub_answer", problem=_combined((first, second), rng), steps=steps)
+    shown = passage_segments(sources.context(second, rng, rng.choice((2, 4, 6))))
+    tail = Segment(kind="question", text=fill("question", question=_asked(second)))
+    return Example("sub_answer", Prompt(segments=(*asked.segments, *shown, tail)), _sentence(second))
+
+
+def final_answer(sources: Sources, rng: random.Random) -> Example:
+    """The conclusion from the steps: an option by its letter, or the sentence that says it."""
+    question, *others = _distinct(sources, rng, 4)
+    if rng.random() < 0.3:
+        return _concluded(Problem(question=_asked(question)), question, _sentence(question))
+    options = [question.short, *(other.short for other in others)]
+    rng.shuffle(options)
+    said = f"{_sentence(question)} The final answer is ({letter(options.index(question.short))})"
+    return _concluded(Problem(question=_asked(question), options=tuple(options)), question, said)
+
+
+def _concluded(problem: Problem, question: Question, reply: str) -> Example:
+    steps = f"\n1. {_asked(question)}\n{_sentence(question)}"
+    return Example("final_answer", ask("final_answer", problem=problem.text, steps=steps), reply)
+
+
+def critique(sources: Sources, rng: random.Random) -> Example:
+    """A draft with a sentence that no passage has: the critique names it."""
+    question, context, draft, planted = _drafted(sources, rng)
+    tail = fill("critique_draft", question=question.text, draft=draft)
+    segments = (system("critique"), *passage_segments(context), Segment(kind="draft", text=tail))
+    said = f'The passages do not support the statement "{planted}" Leave it out and keep the rest.'
+    return Example("critique", Prompt(segments=segments), said)
+
+
+def revision(sources: Sources, rng: random.Random) -> Example:
+    """The draft written again after a critique: what the passages say stays."""
+    question, context, draft, planted = _drafted(sources, rng)
+    fixed = (fill("critique_generic"), fill("critique_grounding"), fill("critique_omit"))
+    said = rng.choice((*fixed, f'The passages do not support the statement "{planted}" Leave it out.'))
+    marker = MARKERS["garage"]
+    turns = (
+        Segment(kind="draft", role="assistant", text=draft),
+        Segment(kind="critique", text=fill("revise_turn", critique=said, marker=marker.format(1))),
+    )
+    number = number_of(question, context)
+    asked = build_prompt(question.text, context, Prompting())
+    return Example(
+        "revision", Prompt(segments=(*asked.segments, *turns)), f"{_sentence(question)} {marker.format(number)}"
+    )
+
+
+def pair(sources: Sources, rng: random.Random) -> Example:
+    """An answer against the same with an unsupported sentence, or against itself."""
+    question, context, spoiled, _ = _drafted(sources, rng)
+    sound = f"{_sentence(question)} {MARKERS['garage'].format(number_of(question, context))}"
+    x, y, said = rng.choice(((sound, spoiled, "X"), (spoiled, sound, "Y"), (sound, sound, "tie")))
+    shown = "".join(segment.text for segment in passage_segments(context))
+    return Example(
+        "judge_pair",
+        closed(ask("judge_pair", question=question.text, passages=shown, x=x, y=y), ("X", "Y", "tie")),
+        said,
+    )
+
+
+def relevance(sources: Sources, rng: random.Random) -> Example:
+    """How far a document helps: the answering one, its page without the answer, a neighbour, any other."""
+    question, other = _distinct(sources, rng, 2)
+    level = rng.choice(LEVELS)
+    start, end = question.answers[0]
+    text = question.passage.text
+    documents = {
+        "full": text,
+        "partial": (text[:start] + text[end:]).strip() or text,
+        "superficial": sources.neighbours(question)[0].text,
+        "none": other.passage.text,
+    }
+    document = " ".join(documents[level].split()[:90])
+    prompt = ask("judge_relevance", problem=_combined((question, other), rng), step=_asked(question), document=document)
+    return Example("judge_relevance", closed(prompt, LEVELS), level)
+
+
+JOBS: dict[Job, float] = {
+    answer: 60,
+    answerable: 8,
+    verdict: 7,
+    edit: 3,
+    clauses: 2,
+    facts: 3,
+    expansion: 1,
+    sub_questions: 2,
+    logical_query: 2,
+    hypothetical: 1,
+    principle: 1,
+    sub_answer: 2,
+    final_answer: 3,
+    critique: 2,
+    revision: 2,
+    pair: 2,
+    relevance: 2,
+}
+
+
+def examples(sources: Sources, seed: int) -> Iterator[Example]:
+    """Examples without end, drawn by the weights of `JOBS`."""
+    rng = random.Random(seed)
+    while True:
+        yield rng.choices(list(JOBS), list(JOBS.values()))[0](sources, rng)
+
+
+def _draw(rows: Sequence[T], rng: random.Random, fits: Callable[[T], bool]) -> T:
+    while True:
+        row = rng.choice(rows)
+        if fits(row):
+            return row
+
+
+def _answerable(sources: Sources, rng: random.Random) -> Question:
+    return _draw(sources.questions, rng, lambda q: bool(q.answers))
+
+
+def _unanswerable(sources: Sources, rng: random.Random) -> Question:
+    return _draw(sources.questions, rng, lambda q: not q.answers)
+
+
+def _distinct(sources: Sources, rng: random.Random, count: int) -> tuple[Question, ...]:
+    found: dict[str, Question] = {}
+    while len(found) < count:
+        question = _draw(sources.questions, rng, lambda q: bool(q.short))
+        found.setdefault(question.short.lower(), question)
+    return tuple(found.values())
+
+
+def _sentence(question: Question, index: int = 0) -> str:
+    start, end = question.answers[index]
+    return question.passage.text[start:end]
+
+
+def _number(question: Question, index: int, context: Sequence[Passage]) -> int | None:
+    return number_of(Question(question.text, question.passage, (question.answers[index],)), context)
+
+
+def _asked(question: Question) -> str:
+    text = question.text.strip()
+    return text[:1].upper() + text[1:].rstrip("?") + "?"
+
+
+def _query(question: Question) -> str:
+    return " ".join(content_words(question.text))
+
+
+def _combined(asked: Sequence[Question], rng: random.Random) -> str:
+    joined = " ".join(_asked(q) for q in asked)
+    return rng.choice((joined, f"Two things are wanted. {joined}", f"{joined} Explain how the answers go together."))
+
+
+def _around(question: Question) -> str:
+    text, (start, end) = question.passage.text, question.answers[0]
+    after = next((span for span in sentences(text) if span[0] >= end), None)
+    both = text[start : after[1]] if after else text[start:end]
+    return both if len(both.split()) <= 60 else text[start:end]
+
+
+def _some_text(sources: Sources, rng: random.Random, most: int) -> str:
+    """A sentence or two of some passage, of six to `most` words."""
+    while True:
+        text = rng.choice(sources.passages).text
+        spans = sentences(text)
+        first = rng.randrange(len(spans))
+        last = min(first + rng.randint(0, 1), len(spans) - 1)
+        taken = text[spans[first][0] : spans[last][1]]
+        if 6 <= len(taken.split()) <= most and taken[-1] in ".!?":
+            return taken
+
+
+def _changes(old: str, new: str) -> list[tuple[str, str]]:
+    a, b = old.split(), new.split()
+    codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return [(" ".join(a[i:j]), " ".join(b[k:m])) for kind, i, j, k, m in codes if kind != "equal"]
+
+
+def _drafted(sources: Sources, rng: random.Random) -> tuple[Question, list[Passage], str, str]:
+    """(question, context, a draft with one planted sentence, that sentence)."""
+    question, other = _distinct(sources, rng, 2)
+    context = sources.context(question, rng, rng.choice((3, 4, 6)))
+    marker = MARKERS["garage"].format(number_of(question, context))
+    planted = _sentence(other)
+    parts = [f"{_sentence(question)} {marker}", f"{planted} {marker}" if rng.random() < 0.5 else planted]
+    rng.shuffle(parts)
+    return question, context, " ".join(parts), planted

@@ -1,0 +1,168 @@
+"""A training set for a decomposer from anybody's triples (ARE, 4.1.1 and C.4; METHODS section 3).
+
+    python -m training.decomposer_data triples.jsonl --out DIR [--samples 8138] [--held-out 1000] [--seed 1337]
+
+Triples (one per line: {"subject", "relation", "object"} or a list of the three) -> filtered as in C.4 -> facts ->
+texts of molecular clauses. DIR gets train.jsonl and held_out.jsonl with {"text", "clauses": [{"text", "facts"}]}, and
+lora.json with the paper's settings of the tuning. No subject of the held-out part occurs in a training text. Where the
+paper has a language model word the facts, `PREDICATES` does, and relations that it does not list are left out;
+`--predicates FILE` adds yours. The tuning itself needs a model of your own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.errors import InputError
+
+USELESS = (
+    *("ID", ".svg", ".jpg", ".png", ".JPG", ".JPEG", "http://", "https://", "Category:", "Wikipedia:", "code"),
+    *("UMLS CUI", "Wikimedia", ".map", "ISO", "UNESCO", "html", "IPTC", "ISNI", "ISSN"),
+)
+LORA = {"epochs": 3, "learning_rate": 1e-4, "warmup_ratio": 0.1, "lr_scheduler": "cosine", "cutoff_length": 2048}
+PREDICATES = {
+    "author": "was written by {o}",
+    "award": "received the {o}",
+    "award received": "received the {o}",
+    "capital": "has {o} as its capital",
+    "country": "is in {o}",
+    "country of citizenship": "was a citizen of {o}",
+    "date of birth": "was born on {o}",
+    "date of death": "died on {o}",
+    "died in": "died in {o}",
+    "born in": "was born in {o}",
+    "director": "was directed by {o}",
+    "educated at": "studied at {o}",
+    "employer": "worked for {o}",
+    "field of work": "worked in {o}",
+    "founded by": "was founded by {o}",
+    "headquarters location": "has its headquarters in {o}",
+    "inception": "was founded in {o}",
+    "located in": "is in {o}",
+    "member of": "was a member of {o}",
+    "occupation": "worked as {a} {o}",
+    "performer": "was performed by {o}",
+    "place of birth": "was born in {o}",
+    "place of death": "died in {o}",
+    "publisher": "was published by {o}",
+    "spouse": "was married to {o}",
+}
+MOST = 6  # facts per text
+_USELESS = re.compile("|".join(rf"\b{re.escape(w)}\b" if w.isalpha() else re.escape(w) for w in USELESS))
+
+Row = dict[str, Any]
+
+
+def kept(triples: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The triples without an empty part or one of the words of `USELESS`, each once.
+
+    >>> kept([("Ada", "ISNI", "0001"), ("Ada", "born in", "Cork"), ("Ada", "image", "ada.jpg")])
+    [('Ada', 'born in', 'Cork')]
+    """
+    whole = [t for t in dict.fromkeys(triples) if all(part.strip() for part in t)]
+    return [t for t in whole if not any(_USELESS.search(part) for part in t)]
+
+
+def read_triples(path: Path) -> list[tuple[str, str, str]]:
+    """The triples of a JSONL file; raise `InputError` naming the first line that is not one."""
+    found = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                parts = _parts(line)
+                if not isinstance(parts, list) or len(parts) != 3 or not all(isinstance(part, str) for part in parts):
+                    raise InputError(
+                        f'Line {number} of {path} is not a triple. Write ["subject", "relation", "object"].'
+                    )
+                found.append((parts[0], parts[1], parts[2]))
+    return found
+
+
+def _parts(line: str) -> Any:
+    """What a line gives as a triple; None where it is not JSON."""
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return None
+    return [data.get(name) for name in ("subject", "relation", "object")] if isinstance(data, dict) else data
+
+
+def predicate(relation: str, value: str, predicates: Mapping[str, str] = PREDICATES) -> str:
+    """What a sentence says after its subject; empty for a relation that has no wording.
+
+    >>> predicate("placeOfBirth", "Cork"), predicate("occupation", "engineer"), predicate("time zone", "UTC")
+    ('was born in Cork', 'worked as an engineer', '')
+    """
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", relation).lower()
+    return predicates.get(name, "").format(o=value, a="an" if value[:1].lower() in "aeiou" else "a")
+
+
+def sample(subject: str, predicates: Sequence[str], rng: random.Random) -> Row:
+    """One text about one subject: sentences of one or two predicates, each with the facts that it states."""
+    rest = rng.sample(list(predicates), min(len(predicates), rng.randint(1, MOST)))
+    clauses: list[Row] = []
+    while rest:
+        size = 2 if rng.random() < 0.6 else 1
+        group, rest = rest[:size], rest[size:]
+        clauses.append({"text": f"{subject} {' and '.join(group)}.", "facts": [f"{subject} {said}" for said in group]})
+    return {"text": " ".join(clause["text"] for clause in clauses), "clauses": clauses}
+
+
+def samples(
+    triples: Sequence[tuple[str, str, str]], count: int, rng: random.Random, predicates: Mapping[str, str] = PREDICATES
+) -> Iterator[Row]:
+    """`count` texts, subjects drawn with equal chances; raise `InputError` where no relation has a wording."""
+    about: dict[str, list[str]] = defaultdict(list)
+    for subject, relation, value in kept(triples):
+        if said := predicate(relation, value, predicates):
+            about[subject].append(said)
+    if not about:
+        raise InputError("No triple is left: none of the relations has a wording. Add yours with --predicates FILE.")
+    subjects = list(about)
+    for _ in range(count):
+        subject = rng.choice(subjects)
+        yield sample(subject, about[subject], rng)
+
+
+def split_by_subject(
+    triples: Sequence[tuple[str, str, str]], share: float, rng: random.Random
+) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
+    """(training, held out): about `share` of the subjects are held out, at least one where there are two."""
+    subjects = sorted({t[0] for t in triples})
+    rng.shuffle(subjects)
+    apart = set(subjects[: max(1, round(share * len(subjects)))] if len(subjects) > 1 else [])
+    return [t for t in triples if t[0] not in apart], [t for t in triples if t[0] in apart]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read, filter, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("triples", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--samples", type=int, default=8138, help="the paper's 7138 and 1000")
+    parser.add_argument("--held-out", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1337)
+    parser.add_argument("--predicates", type=Path, help='JSON: {"relation": "was built by {o}"}')
+    asked = parser.parse_args(arguments)
+    rng = random.Random(asked.seed)
+    wordings = {**PREDICATES, **(json.loads(asked.predicates.read_bytes()) if asked.predicates else {})}
+    triples = [t for t in kept(read_triples(asked.triples)) if predicate(t[1], t[2], wordings)]
+    training, apart = split_by_subject(triples, asked.held_out / max(1, asked.samples), rng)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    parts = {"train": (training, asked.samples - asked.held_out), "held_out": (apart, asked.held_out if apart else 0)}
+    for name, (own, count) in parts.items():
+        lines = [json.dumps(row, ensure_ascii=False) for row in (samples(own, count, rng, wordings) if count else ())]
+        (asked.out / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        print(f"{name}: {len(lines)} texts from {len(own)} triples")
+    (asked.out / "lora.json").write_text(json.dumps(LORA, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Training pairs of the embedded verifier: drawn from public sets, made from plain text and from labelled pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from training import verifier_edits as edits
+from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Page, Pair, Pools, overlap
+
+
+def made_from_text(pages: list[Page], rng: Random) -> Pair | None:
+    """One pair made from a passage; None where the drawn sentence offers nothing."""
+    page = rng.choice(pages)
+    place = rng.randrange(len(page.sentences))
+    sentence = page.sentences[place]
+    names = [*page.names, *rng.choice(pages).names, *rng.choice(pages).names]
+    claim = sentence
+    if rng.random() < 0.35:
+        claim = edits.first_clause(sentence) or claim
+    if rng.random() < 0.25:
+        claim = edits.drop_detail(claim, rng) or claim
+    claim = edits.reword(claim, rng, page.title if rng.random() < 0.5 else "")
+    recipe = rng.choices(tuple(_RECIPES), weights=[w for _, w in _RECIPES.values()])[0]
+    return _RECIPES[recipe][0](page, place, claim, names, rng)
+
+
+def _window(page: Page, place: int, rng: Random, sentence: str | None = None) -> str:
+    """The sentence at `place` (or a stand-in) with 0 to 2 neighbours, in order."""
+    first, last = max(0, place - rng.choice((0, 0, 1))), place + rng.choice((0, 0, 1))
+    parts = list(page.sentences[first : last + 1])
+    parts[place - first] = sentence if sentence is not None else page.sentences[place]
+    return " ".join(parts)
+
+
+def _kept(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair:
+    return claim, _window(page, place, rng), SUPPORTIVE
+
+
+def _changed_claim(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    changed = edits.contradict(claim, rng, names)
+    return (changed, _window(page, place, rng), EDITING) if changed else None
+
+
+def _changed_evidence(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    changed = edits.contradict(claim, rng, names)
+    return (claim, _window(page, place, rng, changed), EDITING) if changed else None
+
+
+def _gap(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """The evidence lacks one detail of the claim."""
+    left = edits.drop_detail(claim, rng)
+    return (claim, left if rng.random() < 0.6 else _window(page, place, rng, left), IRRELEVANT) if left else None
+
+
+def _elsewhere(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """Other sentences of the same page; the claim as it is or changed."""
+    others = [s for i, s in enumerate(page.sentences) if i != place and overlap(claim, s) < 0.6]
+    if not others:
+        return None
+    claim = edits.contradict(claim, rng, names) or claim if rng.random() < 0.4 else claim
+    return claim, " ".join(rng.sample(others, min(len(others), rng.choice((1, 1, 2))))), IRRELEVANT
+
+
+def _two_facts(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
+    """Two facts in one claim: both in the evidence (supportive), one (irrelevant), one changed (editing required)."""
+    others = [i for i in range(len(page.sentences)) if i != place]
+    other = page.sentences[rng.choice(others)]
+    if len(claim.split()) + len(other.split()) > 45:
+        return None
+    added, label = other, rng.choices((SUPPORTIVE, EDITING, IRRELEVANT), weights=(3, 1, 4))[0]
+    if label == EDITING:
+        added = edits.contradict(other, rng, names) or ""
+    if not added:
+        return None
+    parts = [claim, added] if rng.random() < 0.5 else [added, claim]
+    joined = parts[0].rstrip(" .") + rng.choice((" and ", ", and ", ". ")) + parts[1]
+    return joined, page.sentences[place] if label == IRRELEVANT else f"{page.sentences[place]} {other}", label
+
+
+Recipe = Callable[[Page, int, str, list[str], Random], Pair | None]
+_RECIPES: dict[str, tuple[Recipe, float]] = {
+    "kept": (_kept, 0.26),
+    "changed claim": (_changed_claim, 0.24),
+    "changed evidence": (_changed_evidence, 0.14),
+    "gap": (_gap, 0.14),
+    "elsewhere": (_elsewhere, 0.10),
+    "two facts": (_two_facts, 0.12),
+}
+
+
+def made_from_cases(cases: dict[str, list[Pair]], rng: Random) -> Pair | None:
+    """From labelled pairs of one page: other evidence, an extra sentence beside the evidence, or two claims joined."""
+    rows = (
+        cases[rng.choice(list(cases))]
+        if rng.random() < 0.9
+        else [r for p in rng.sample(list(cases), 2) for r in cases[p]]
+    )
+    (claim, evidence, label), (other_claim, other_evidence, other_label) = rng.sample(rows, 2)
+    if overlap(claim, other_evidence) > 0.4 or overlap(evidence, other_evidence) > 0.4:
+        return None
+    recipe = rng.random()
+    if recipe < 0.35:
+        return claim, other_evidence, IRRELEVANT
+    if recipe < 0.7:
+        parts = [evidence, other_evidence]
+        rng.shuffle(parts)
+        return claim, " ".join(parts), label
+    if label != SUPPORTIVE or other_label != SUPPORTIVE:
+        return None
+    joined = f"{claim.rstrip(' .')} and {other_claim}"
+    return (joined, evidence, IRRELEVANT) if recipe < 0.87 else (joined, f"{evidence} {other_evidence}", SUPPORTIVE)
+
+
+def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
+    """Endless training pairs, sources and classes mixed."""
+    while True:
+        kind = rng.random()
+        label = rng.randrange(3)
+        if kind < 0.42:
+            pair: Pair | None = rng.choice(pools.real[label])
+        elif kind < 0.56:
+            pair = rng.choice(pools.small[label])
+        elif kind < 0.64:
+            pair = rng.choice(pools.questions)
+        elif kind < 0.90:
+            pair = made_from_text(pools.pages, rng)
+        else:
+            pair = made_from_cases(pools.cases, rng)
+        if pair is not None:
+            yield pair
