@@ -1,6 +1,7 @@
 """The adapter of the model inside: LoRA (Hu et al. 2021) on SmolLM2-135M-Instruct, for the jobs of `adapter_jobs`.
 
     python -m training.adapter --data DIR [--out assets/models/adapter] [--minutes 90] [--threads 2] [--work DIR]
+                               [--start FOLDER]
 
 Base weights stay frozen in bfloat16; the adapter's own are float32 and rounded for each step. Only tokens of the wanted
 reply count. A run writes its examples and a checkpoint into the work folder and continues from there when it is started
@@ -197,6 +198,16 @@ class Trainer:
         torch.save(state, folder / "checkpoint.new")
         (folder / "checkpoint.new").replace(folder / "checkpoint.pt")
 
+    def start(self, adapter: Path) -> None:
+        """Begin with the weights of an adapter that `export` wrote, instead of with none."""
+        from peft import set_peft_model_state_dict
+        from safetensors.torch import load_file
+
+        set_peft_model_state_dict(self.module, load_file(adapter / "adapter_model.safetensors"))
+        with torch.no_grad():
+            for exact, rounded in zip(self.exact, self.rounded, strict=True):
+                exact.copy_(rounded)
+
     def resume(self, folder: Path) -> None:
         """Go on from the folder's checkpoint, if it has one."""
         if not (folder / "checkpoint.pt").exists():
@@ -222,8 +233,10 @@ class Trainer:
         config.save_pretrained(str(out))
 
 
-def train(data: Path, out: Path, work: Path, *, minutes: float, total: int, recipe: Recipe) -> None:
-    """Train until `total` steps or the time is over, then write the adapter to `out`."""
+def train(
+    data: Path, out: Path, work: Path, *, minutes: float, total: int, recipe: Recipe, begin: Path | None = None
+) -> None:
+    """Train until `total` steps or the time is over, then write the adapter to `out`; `begin` is one to start with."""
     work.mkdir(parents=True, exist_ok=True)
     file = work / "examples.jsonl"
     writing = multiprocessing.get_context("spawn").Process(
@@ -235,6 +248,8 @@ def train(data: Path, out: Path, work: Path, *, minutes: float, total: int, reci
     module = base("bfloat16", device).module
     module.set_attn_implementation("eager")  # a tenth faster than the fused kernel at these lengths on a CPU
     trainer = Trainer(module, recipe, total)
+    if begin:
+        trainer.start(begin)
     trainer.resume(work)
     stream = steps(rows(file), recipe)
     for _ in range(trainer.done):
@@ -265,12 +280,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--start", type=Path, help="an adapter to begin with instead of none")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     if "RANK" in os.environ:
         torch.distributed.init_process_group("gloo")
     random.seed(Recipe().seed)
-    train(asked.data, asked.out, asked.work, minutes=asked.minutes, total=asked.steps, recipe=Recipe())
+    train(asked.data, asked.out, asked.work, minutes=asked.minutes, total=asked.steps, recipe=Recipe(), begin=asked.start)
 
 
 if __name__ == "__main__":

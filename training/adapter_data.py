@@ -73,8 +73,6 @@ class Sources:
         )
         if number_of(question, found) is None:
             found[-1:] = [piece(question.passage, *question.answers[0])]
-        if rng.random() < 0.3:
-            rng.shuffle(found)
         return found
 
 

@@ -52,7 +52,7 @@ def answer(sources: Sources, rng: random.Random) -> Example:
     """The sentence(s) that answer, each with its citation."""
     question = _answerable(sources, rng)
     style: Literal["garage", "alce"] = "garage" if rng.random() < 0.8 else "alce"
-    most = rng.choices((2, 3, 4, 6, 8, 10), (1, 2, 3, 6, 2, 1))[0]
+    most = rng.choices((1, 2, 3, 4, 6, 8, 10), (2, 12, 8, 4, 2, 1, 1))[0]
     context = sources.context(question, rng, max(most, len(question.answers)))
     if rng.random() < 0.1:
         context = [question.passage, *sources.neighbours(question)[: rng.randint(0, 2)]]
