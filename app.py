@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.frame import draw_frame
 from components.login import admitted, require_login
-from engine.home import ASSETS
+from engine.core.files import ASSETS
 
 st.set_page_config(page_title="Groundwork", page_icon=str(ASSETS / "icon.png"), layout="wide")
 st.logo(str(ASSETS / "logo.svg"), size="large")

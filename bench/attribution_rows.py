@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from bench.attribution_case import Counter, TextCase, cpu_seconds
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.occlusion import occlusion
+from engine.core.values import Prompt, Segment
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.occlusion import occlusion
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scoring import score_rows
-from engine.types import Prompt, Segment
 
 FEW_TOKENS = 6  # answer tokens on which captum's default is measured, and with a large model what goes token by token
 

@@ -11,15 +11,20 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.core.settings import Verification
+from engine.corpus.worlds import (
+    Draft,
+    PlantedError,
+    World,
+    load_world,
+)
+from engine.methods.are.are import check_answer
+from engine.methods.are.backtrack import revised
+from engine.methods.are.evidence import Sources
+from engine.methods.are.task import Tools
+from engine.methods.are.values import AreRecord
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
-from engine.settings import Verification
-from engine.verify.are import check_answer
-from engine.verify.backtrack import revised
-from engine.verify.evidence import Sources
-from engine.verify.task import Tools
-from engine.verify.values import AreRecord
-from engine.worlds import Draft, PlantedError, World, load_world
 
 Row = dict[str, Any]
 KINDS = ("amount", "date", "owner", "order", "unsupported")

@@ -92,16 +92,16 @@ def summary(found: list[Ran]) -> str:
 
 def small() -> list[str]:
     """The presets that are neither a paper's nor the one of seconds."""
-    from engine.evaluate.config import presets
+    from engine.studies.config import presets
 
     return [name for name in presets() if name != "seconds" and not name.endswith("_paper")]
 
 
 def section(name: str, folder: Path) -> str:
     """One study: what ran, how long it took, its tables."""
-    from engine.evaluate.config import CONFIGS
-    from engine.evaluate.evaluate import evaluate, report_head
-    from engine.evaluate.tables import to_markdown
+    from engine.studies.config import CONFIGS
+    from engine.studies.evaluate import evaluate, report_head
+    from engine.studies.tables import to_markdown
 
     start, spent = time.perf_counter(), time.process_time()
     found = evaluate((CONFIGS / f"{name}.toml").read_text(encoding="utf-8"), folder, resume=folder.exists())

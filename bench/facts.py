@@ -22,17 +22,17 @@ from typing import Any
 from bench.drafts import drafts, table
 from bench.gold_facts import Row, bank_facts, decomposition
 from bench.results import conditions, write_section
-from engine.metrics import harmonic_mean
+from engine.core.metrics import harmonic_mean
+from engine.core.values import Passage
+from engine.methods.are.are import check_answer
+from engine.methods.are.decompose import decompose
+from engine.methods.are.edit import smallest_edit
+from engine.methods.are.evidence import Sources
+from engine.methods.are.splitter import split
+from engine.methods.are.task import Tools
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
 from engine.models.verifier import load_entailment
-from engine.types import Passage
-from engine.verify.are import check_answer
-from engine.verify.decompose import decompose
-from engine.verify.edit import smallest_edit
-from engine.verify.evidence import Sources
-from engine.verify.splitter import split
-from engine.verify.task import Tools
 
 SIMPLE: dict[str, Callable[[str], list[str]]] = {
     "rules": split,

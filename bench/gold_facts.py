@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.text import sentences
-from engine.verify.clauses import blanked
-from engine.verify.decompose import decompose, plain
-from engine.worlds import load_world
+from engine.core.text import sentences
+from engine.corpus.worlds import load_world
+from engine.methods.are.clauses import blanked
+from engine.methods.are.decompose import decompose, plain
 
 Row = dict[str, Any]
 

@@ -20,15 +20,15 @@ from msgspec.structs import replace
 
 from bench.results import conditions, write_section
 from bench.verifier import drafts
+from engine.core.settings import Verification
+from engine.methods.are.anchor import anchors
+from engine.methods.are.guards import guarded
+from engine.methods.are.values import Evidence
+from engine.methods.are.verdict import judge
 from engine.models.alignment import clean
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
-from engine.settings import Verification
-from engine.verify.anchor import anchors
-from engine.verify.guards import guarded
-from engine.verify.values import Evidence
-from engine.verify.verdict import judge
 from training.verifier_calibration import class_f1, macro_f1
 
 Row = dict[str, Any]

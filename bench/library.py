@@ -19,12 +19,17 @@ from pathlib import Path
 import msgspec
 
 from bench.results import conditions, write_section
-from engine.cases import rows
 from engine.cases.case_file import write_case_file
-from engine.cases.database import Database
 from engine.cases.query import Query
-from engine.cases.store import CaseStore
-from engine.types import Analysis, Answer, Case, Passage, Stamp, inputs_hash
+from engine.cases.store import CaseStore, Database
+from engine.core.values import (
+    Analysis,
+    Answer,
+    Case,
+    Passage,
+    Stamp,
+    inputs_hash,
+)
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 LIMIT = 0.3  # seconds of a listing of 10,000 cases
@@ -59,7 +64,7 @@ def fill(store: CaseStore, count: int) -> None:
     rng, start = random.Random(7), datetime(2026, 11, 20, tzinfo=UTC)
     with Database(store.path).writing() as connection:
         for number in range(count):
-            rows.write(connection, made_case(number, rng), (start + timedelta(seconds=number)).isoformat())
+            store.write(connection, made_case(number, rng), (start + timedelta(seconds=number)).isoformat())
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -1,9 +1,9 @@
 """`python -m bench.refinement [--write]`: look for runs that show what a second pass does, with one model.
 
-For each kind of `engine.refine.kinds` the conditions that it is told from are run (METHODS section 2, gate own) on
-the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer
-that is wholly supported or the runs are used up. That case (else the first of its kind) is written as a case file,
-so that it can be replayed; where a kind never occurred, that is said.
+For each kind of `bench.refinement_kinds` the conditions that it is told from are run (METHODS section 2, gate own) on
+the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer that
+is wholly supported or the runs are used up. That case (else the first of its kind) is written as a case file, so that
+it can be replayed; where a kind never occurred, that is said.
 
 Passages and temperature suit a small model: up to two labelled relevant and others up to five in all, temperature 0.3
 (the paper: 0.7).
@@ -27,20 +27,29 @@ from pathlib import Path
 import torch
 from msgspec.structs import replace
 
+from bench.refinement_kinds import KINDS, stored, supported_sentences
 from bench.results import conditions, write_section
+from engine.analyses.refinement import (
+    Report,
+    analysis_of,
+    assessed,
+    request_for,
+)
 from engine.cases.bundled import file_of
 from engine.cases.case_file import write_case_file
-from engine.metrics import statements
+from engine.core.metrics import statements
+from engine.core.settings import Settings
+from engine.core.values import (
+    Answer,
+    Case,
+    Passage,
+    Stamp,
+)
+from engine.corpus.worlds import World, WorldQuestion, load_world
+from engine.methods.refinement.run import refine
 from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.refine.kinds import KINDS, stored, supported_sentences
-from engine.refine.report import Report, analysis_of, assessed, request_for
-from engine.refine.run import refine
-from engine.settings import Settings
-from engine.types import Answer, Case, Passage, Stamp
-from engine.world_labels import WorldQuestion
-from engine.worlds import World, load_world
 
 WORLD = "bank-investigation"
 SEEDS = (1337, 2024, 42)

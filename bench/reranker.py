@@ -18,14 +18,14 @@ import numpy as np
 import torch
 
 from bench.results import conditions, write_section
+from engine.core.statistics import paired_bootstrap
+from engine.core.text import titled
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Floats, Reranker
 from engine.models.reranker import load_reranker
 from engine.models.verdicts import windows
 from engine.models.verifier_network import collate, encode, load_network
 from engine.retrieve.search import best_rows
-from engine.statistics import paired_bootstrap
-from engine.text import titled
 from training.reranker import LIMIT
 from training.reranker_data import SETS, WINDOW, Ask, Ranking, first_stage, load_set
 

@@ -21,12 +21,12 @@ import numpy as np
 from bench.results import conditions, write_section
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.core.settings import Retrieval
+from engine.core.values import Passage
 from engine.corpus.collection import Collection, embedding_text
 from engine.models.embedder import load_embedder
 from engine.models.reranker import load_reranker
 from engine.retrieve.search import search_many
-from engine.settings import Retrieval
-from engine.types import Passage
 
 MODES = ("dense", "bm25", "hybrid")
 

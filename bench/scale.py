@@ -31,7 +31,7 @@ from engine.corpus.collection import Collection
 from engine.corpus.formats import wiki_dpr
 from engine.models.embedder import load_embedder
 from engine.retrieve.search import search
-from engine.settings import Retrieval
+from engine.core.settings import Retrieval
 
 class Stored:
     name, dimensions = "stored", 384

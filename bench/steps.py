@@ -17,24 +17,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.results import conditions, write_section
+from engine.analyses.steps import finder, means_for
+from engine.core.errors import GroundworkError
+from engine.core.metrics import rouge_l
+from engine.core.settings import Settings
+from engine.core.statistics import interval_or_none
 from engine.corpus.collection import Collection
-from engine.errors import GroundworkError
-from engine.evaluate.plan import evenly
-from engine.metrics import rouge_l
+from engine.corpus.samples import SAMPLES
+from engine.corpus.worlds import WorldQuestion
+from engine.methods.raise_.solve import known_calls, solve
+from engine.methods.raise_.threshold import (
+    PRIMER,
+    LabelledQuestion,
+    calibrate,
+    labelled_pairs,
+    primer,
+    primer_gold,
+    read,
+    recall,
+    retrieved,
+    threshold_for,
+)
+from engine.methods.raise_.values import METHODS, Asked, Method, Problem, Solution, method_of, similarity
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Writer
 from engine.models.registry import load_writer
-from engine.reason.gold import PRIMER, primer, primer_gold, read, recall, retrieved
-from engine.reason.methods import METHODS, Method, method_of
-from engine.reason.on_case import finder, means_for
-from engine.reason.options import Problem
-from engine.reason.solve import known_calls, solve
-from engine.reason.threshold import LabelledQuestion, calibrate, labelled_pairs, threshold_for
-from engine.reason.values import Asked, Solution, similarity
-from engine.samples import SAMPLES
-from engine.settings import Settings
-from engine.statistics import interval_or_none
-from engine.world_labels import WorldQuestion
+from engine.studies.plan import evenly
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from bench.results import conditions, write_section
-from engine.errors import FileError
-from engine.home import ASSETS
+from engine.core.errors import FileError
+from engine.core.files import ASSETS
+from engine.core.text import sentences
 from engine.models.protocols import Floats
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import EmbeddedVerifier, load_embedded
-from engine.text import sentences
 from training.verifier_calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Pair
 from training.verifier_held_out import held_out_sets

@@ -15,15 +15,15 @@ import sys
 
 from msgspec.structs import replace
 
+from engine.analyses.facts import facts_of
+from engine.analyses.steps import steps_of
 from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import write_case_file
-from engine.evaluate.refinement import refine_saved
+from engine.core.values import Case
+from engine.methods.are.task import Tools
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.reason.on_case import steps_of
-from engine.types import Case
-from engine.verify.on_case import facts_of
-from engine.verify.task import Tools
+from engine.studies.on_case import refine_saved
 from engine.workbench import Workbench
 
 QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"

@@ -20,22 +20,26 @@ from scipy.stats import binomtest
 
 from bench.results import conditions, write_section
 from bench.retrieval import lines
-from engine.answer.answerable import OPTIONS, answerable
-from engine.answer.best_sentences import best_sentences
 from engine.answer.context import find_context
-from engine.answer.write import Write, prompting, quoting
+from engine.answer.quoting_reader import best_sentences
+from engine.answer.write import OPTIONS, Write, answerable, prompting, quoting
+from engine.core.settings import (
+    Decoding,
+    Prompting,
+    Reader,
+    Retrieval,
+)
+from engine.core.values import Answer, Passage
 from engine.corpus.collection import Collection
+from engine.methods.are.decompose import parse_clauses, parse_facts
+from engine.methods.are.edit import parse_edit
+from engine.methods.raise_.steps import parse
+from engine.methods.raise_.values import parse_choice
 from engine.models.closed import by_likelihood
 from engine.models.embedder import load_embedder
 from engine.models.registry import load_writer
 from engine.models.replies import lines as lines_of
 from engine.models.reranker import load_reranker
-from engine.reason.decompose import parse
-from engine.reason.options import parse_choice
-from engine.settings import Decoding, Prompting, Reader, Retrieval
-from engine.types import Answer, Passage
-from engine.verify.decompose import parse_clauses, parse_facts
-from engine.verify.edit import parse_edit
 from training.adapter_data import load_sources
 from training.adapter_jobs import JOBS, LEVELS, VERDICTS, Example, answer
 

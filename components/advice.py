@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.html import escape, note, show, table, tag
-from engine.judge import PairJudgement
-from engine.refine.advisor import TITLES, Advice, Proxy
-from engine.refine.aml import Task
-from engine.refine.quartiles import QuartileStudy
+from engine.methods.judge import PairJudgement
+from engine.methods.refinement.advisor import TITLES, Advice, Proxy, QuartileStudy, Task
 
 
 def advice_view(advice: Advice) -> None:

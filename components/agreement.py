@@ -8,9 +8,9 @@ import streamlit as st
 
 from components.html import escape, show, table, tag
 from components.style import diverging
-from engine.attribute.agreement import Pair, agreement
-from engine.text import counted
-from engine.types import Attribution, Case
+from engine.core.text import counted
+from engine.core.values import Attribution, Case
+from engine.methods.faithfulness import Pair, agreement
 
 READING = (
     "ρ is Spearman's rank correlation of the passages' scores, in [-1, 1]; signs is the share of passages that both"

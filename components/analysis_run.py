@@ -9,7 +9,7 @@ from components.cache import workbench, workers
 from components.html import banner, plain
 from components.polling import cancel_button, say_problem
 from components.runs import start
-from engine.types import Analysis, Case
+from engine.core.values import Analysis, Case
 
 
 def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:

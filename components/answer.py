@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components.html import escape, show, tag
-from engine.types import Answer
+from engine.core.values import Answer
 
 
 def answer_view(answer: Answer) -> None:

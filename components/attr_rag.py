@@ -11,10 +11,10 @@ from components.attribution import UNDER_NUMERICAL, floors_line
 from components.diff import word_diff
 from components.html import escape, note, plain, show, table, tag, visible
 from components.style import diverging, sequential
-from engine.attribute.attr_rag import AttrRag
 from engine.cases.words import word_diff as words_of
-from engine.text import counted
-from engine.types import Attribution
+from engine.core.text import counted
+from engine.core.values import Attribution
+from engine.methods.attr_rag import AttrRag
 
 # With a hyphen that does not break: the heads of narrow columns wrap.
 METRICS = {

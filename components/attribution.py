@@ -6,7 +6,7 @@ from __future__ import annotations
 from components.analysis_run import is_banner
 from components.html import escape, note, show, tag
 from components.style import diverging
-from engine.types import Attribution, Case
+from engine.core.values import Attribution, Case
 
 UNDER_NUMERICAL = "under the numerical floor: not told apart from rounding"
 UNDER_PLACEBO = "no larger than an unrelated passage"

@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from components.runs import Run, start
+from engine.core.errors import GroundworkError
 from engine.corpus.collection import Collection
-from engine.errors import GroundworkError
-from engine.evaluate.evaluate import Evaluation, opened
-from engine.evaluate.library import folder_of
+from engine.studies.evaluate import Evaluation, opened
+from engine.studies.library import folder_of
 from engine.workbench import Workbench
 
 

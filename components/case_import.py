@@ -9,9 +9,9 @@ from components.cache import workbench
 from components.html import plain
 from components.upload import too_large
 from engine.cases.importers import LAYOUTS, read_cases
-from engine.errors import GroundworkError
-from engine.records import AuditRecord
-from engine.text import counted
+from engine.core.errors import GroundworkError
+from engine.core.text import counted
+from engine.core.values import AuditRecord
 
 LAYOUT_NAMES = {
     "case": "case file",

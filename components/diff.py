@@ -8,7 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from components.html import cell, escape, note, show, tag
-from engine.cases.compare import ALONE, Aligned, Comparison, Difference, Word
+from engine.cases.compare import (
+    ALONE,
+    Aligned,
+    Comparison,
+    Difference,
+    Word,
+)
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
 

@@ -7,8 +7,8 @@ import itertools
 import streamlit as st
 
 from components.html import escape, plain, show, tag
-from engine.text import counted
-from engine.types import Document, Passage
+from engine.core.text import counted
+from engine.core.values import Document, Passage
 
 LIMIT = 60_000  # characters drawn at once; a browser slows down well before a megabyte of markup
 

@@ -12,13 +12,31 @@ from components import state
 from components.cache import evaluation, workbench
 from components.figures import figure_view
 from components.html import cell, plain, visible
-from engine.errors import GroundworkError
-from engine.evaluate.compare_runs import compare_runs, differing, numbers
-from engine.evaluate.evaluate import Evaluation, report
-from engine.evaluate.library import Listed, folder_of, state_of, take_in
-from engine.evaluate.tables import caption, heading, to_csv, to_latex, to_markdown
-from engine.evaluate.values import Axis, Figure, Measure, Row, Series, Table
-from engine.text import counted
+from engine.core.errors import GroundworkError
+from engine.core.text import counted
+from engine.studies.compare_runs import compare_runs, differing, numbers
+from engine.studies.evaluate import Evaluation, report
+from engine.studies.library import (
+    Listed,
+    folder_of,
+    state_of,
+    take_in,
+)
+from engine.studies.tables import (
+    caption,
+    heading,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
+from engine.studies.values import (
+    Axis,
+    Figure,
+    Measure,
+    Row,
+    Series,
+    Table,
+)
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
 # The page on which a study's cases say most.

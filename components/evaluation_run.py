@@ -12,10 +12,10 @@ import streamlit as st
 from components.cache import evaluators
 from components.html import plain
 from components.runs import Run, start
-from engine.evaluate.evaluate import Evaluation, evaluate
-from engine.evaluate.library import Listed, folder_of
-from engine.evaluate.run import Control, Progress
-from engine.text import counted
+from engine.core.text import counted
+from engine.studies.evaluate import Evaluation, evaluate
+from engine.studies.library import Listed, folder_of
+from engine.studies.run import Control, Progress
 
 
 @dataclass

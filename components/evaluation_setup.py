@@ -14,18 +14,24 @@ from components.evaluation_run import begin
 from components.html import plain, visible
 from components.polling import result_of, wait_for
 from components.runs import start
-from engine.errors import GroundworkError
-from engine.evaluate.as_toml import as_toml
-from engine.evaluate.config import CONFIGS, Config, parse_config, presets, read_config
-from engine.evaluate.datasets import LAYOUTS, WORLDS
-from engine.evaluate.evaluate import cost_of
-from engine.evaluate.library import new_name
-from engine.evaluate.plan import Plan
-from engine.evaluate.run import Control
-from engine.evaluate.studies import names, study_of
-from engine.evaluate.values import Estimate
+from engine.core.errors import GroundworkError
+from engine.core.text import counted
 from engine.models.registry import writers
-from engine.text import counted
+from engine.studies.catalogue import names, study_of
+from engine.studies.config import (
+    CONFIGS,
+    Config,
+    as_toml,
+    parse_config,
+    presets,
+    read_config,
+)
+from engine.studies.datasets import LAYOUTS, WORLDS
+from engine.studies.evaluate import cost_of
+from engine.studies.library import new_name
+from engine.studies.plan import Plan
+from engine.studies.run import Control
+from engine.studies.values import Estimate
 
 COST = "evaluation_cost"
 OTHER = "a file or folder of your own"

@@ -10,8 +10,8 @@ import streamlit as st
 
 from components.html import visible
 from components.style import stylesheet
-from engine.answer.best_sentences import whole_id
-from engine.types import Answer, Case, Passage
+from engine.answer.quoting_reader import whole_id
+from engine.core.values import Answer, Case, Passage
 
 
 @cache

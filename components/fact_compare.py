@@ -13,16 +13,16 @@ from components.cache import workbench, workers
 from components.fact_controls import Asked
 from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
+from engine.core.values import Case
 from engine.corpus.collection import Collection, list_corpora
+from engine.methods.are.baselines import NAMES, Baseline, run_baseline
+from engine.methods.are.decompose import decompose
+from engine.methods.are.entropy import Entropy, entropies
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import load_tools
+from engine.methods.are.values import AreRecord
 from engine.models.defaults import default_for
 from engine.models.registry import load_writer
-from engine.types import Case
-from engine.verify.baselines import NAMES, Baseline, run_baseline
-from engine.verify.decompose import decompose
-from engine.verify.entropy import Entropy, entropies
-from engine.verify.evidence import Sources
-from engine.verify.tools import load_tools
-from engine.verify.values import AreRecord
 
 
 def collection_of(case: Case) -> Collection | None:

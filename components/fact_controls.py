@@ -8,9 +8,9 @@ import msgspec
 import streamlit as st
 
 from components.html import chips, show
+from engine.core.settings import Verification
+from engine.methods.are.tools import RULES
 from engine.models.defaults import default_for
-from engine.settings import Verification
-from engine.verify.tools import RULES
 
 SOURCES = {"both": "case and corpus", "case": "the case's passages", "corpus": "the corpus"}
 STEPS = {  # ARE's ablations (Table 2): a switch that is off leaves the step out

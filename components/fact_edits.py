@@ -11,11 +11,16 @@ from components.html import chips, escape, plain, show, tag, visible
 from components.reviewer import reviewer
 from engine.cases.places import decisions
 from engine.cases.review import Draft, review_of
-from engine.errors import GroundworkError
-from engine.types import Case
-from engine.verify.backtrack import exact
-from engine.verify.export import Decision, accepted_text, as_markdown, proposed
-from engine.verify.values import AreRecord, Placed
+from engine.core.errors import GroundworkError
+from engine.core.values import Case
+from engine.methods.are.backtrack import exact
+from engine.methods.are.export import (
+    Decision,
+    accepted_text,
+    as_markdown,
+    proposed,
+)
+from engine.methods.are.values import AreRecord, Placed
 
 
 def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) -> None:

@@ -12,11 +12,20 @@ import streamlit as st
 from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
 from engine.cases.report.facts import MEASURES
+from engine.core.text import counted
+from engine.methods.are.export import Decision
+from engine.methods.are.shared_words import shared_words
+from engine.methods.are.values import (
+    MEANING,
+    AreRecord,
+    Check,
+    Evidence,
+    FactRecord,
+    Iteration,
+    Placed,
+    Ruling,
+)
 from engine.models.closed import listed
-from engine.text import counted
-from engine.verify.export import Decision
-from engine.verify.shared_words import shared_words
-from engine.verify.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
 
 CHIPS = {
     "supported": ("supportive", "good"),

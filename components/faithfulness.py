@@ -8,8 +8,8 @@ import streamlit as st
 
 from components.html import plain
 from components.style import NEGATIVE, POSITIVE
-from engine.attribute.faithfulness import Curves
-from engine.attribute.on_case import FaithfulnessReport
+from engine.analyses.attribution import FaithfulnessReport
+from engine.methods.faithfulness import Curves
 
 
 def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:

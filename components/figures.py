@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.html import chart_text, plain
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL
-from engine.evaluate.values import Axis, Figure, Series
+from engine.studies.values import Axis, Figure, Series
 
 COLOURS = (NEGATIVE, POSITIVE, SEQUENTIAL, "#8a63b8", "#b0455f", "#7a7a7a", "#5b8c3a", "#3f7fa6", "#a66a2c", "#5f5fa8")
 MARKS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "hexagon", "triangle-down", "pentagon")

@@ -6,11 +6,11 @@ import streamlit as st
 
 from components.html import escape, show, table, tag
 from components.triggers import flag_table
-from engine.attribute.flags import Concentration
-from engine.attribute.token_map import TokenMap, concentration_of, flags_of
-from engine.settings import Gradient
-from engine.text import counted
-from engine.types import Case
+from engine.analyses.token_map import TokenMap, concentration_of, flags_of
+from engine.core.settings import Gradient
+from engine.core.text import counted
+from engine.core.values import Case
+from engine.methods.flags import Concentration
 
 
 def flags_view(found: TokenMap, case: Case, settings: Gradient) -> None:

@@ -14,9 +14,9 @@ from components.login import account
 from components.style import apply_style
 from engine.cases.bundled import EXAMPLE, file_of, take_in
 from engine.cases.query import CaseRow
-from engine.errors import CaseNotFound
-from engine.samples import FIRST_CASE
-from engine.types import Case
+from engine.core.errors import CaseNotFound
+from engine.core.values import Case
+from engine.corpus.samples import FIRST_CASE
 
 RECENT = 30  # cases offered by the picker; the Cases page has them all
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.html import escape, show, tag
-from engine.types import Case
+from engine.core.values import Case
 
 METHODS = Path(__file__).resolve().parent.parent / "docs" / "methods"
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]+\)")

@@ -11,9 +11,14 @@ from components.cache import workers
 from components.html import plain
 from components.polling import wait_for
 from components.runs import Run, start
-from engine.errors import FileError
+from engine.core.errors import FileError
 from engine.models.catalogue import Entry, catalogue
-from engine.models.install import downloads_of, held_bytes, install, remove
+from engine.models.install import (
+    downloads_of,
+    held_bytes,
+    install,
+    remove,
+)
 from engine.models.registry import forget_models
 
 

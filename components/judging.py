@@ -10,13 +10,13 @@ from components.cache import workbench, workers
 from components.html import banner, visible
 from components.polling import wait_for
 from components.runs import start
-from engine.evaluate.refinement import judge_saved
-from engine.judge import PairJudgement, judge_warning
+from engine.analyses.refinement import Report
+from engine.core.values import Case
+from engine.methods.judge import PairJudgement, judge_warning
 from engine.models.closed import listed
 from engine.models.defaults import default_for
 from engine.models.registry import load_writer
-from engine.refine.report import Report
-from engine.types import Case
+from engine.studies.on_case import judge_saved
 
 
 def judge_tab(case: Case, report: Report) -> None:

@@ -8,12 +8,19 @@ import streamlit as st
 
 from components import state
 from components.html import plain, visible
-from engine.errors import FileError, GroundworkError
-from engine.home import EMBEDDED
+from engine.core.errors import FileError, GroundworkError
+from engine.core.files import EMBEDDED
 from engine.models.catalogue import catalogue
-from engine.models.defaults import NONE, READER, Role, candidates, choose_default, default_for, default_notes
-from engine.models.embedded import TITLE, has_embedded
-from engine.models.registry import writers
+from engine.models.defaults import (
+    NONE,
+    READER,
+    Role,
+    candidates,
+    choose_default,
+    default_for,
+    default_notes,
+)
+from engine.models.registry import TITLE, has_embedded, writers
 
 LABELS: dict[Role, str] = {"writes": "Writes answers", "scores": "Scores", "judges": "Judges"}
 HELP: dict[Role, str] = {

@@ -8,13 +8,12 @@ from components.analysis_run import ask_for, banners, latest, seconds_said, word
 from components.attribution import attribution_table, floors_line
 from components.html import plain
 from components.source_map import source_map
-from engine.attribute.kinds import OCCLUSION, SENTENCES, SETS
-from engine.attribute.occlusion_rows import rows_needed
-from engine.attribute.on_case import sources_of
-from engine.attribute.sentence_occlusion import TOP_PASSAGES
-from engine.settings import Settings
-from engine.text import sentences
-from engine.types import Attribution, Case
+from engine.analyses.attribution import TOP_PASSAGES, sources_of
+from engine.analyses.kinds import OCCLUSION, SENTENCES, SETS
+from engine.core.settings import Settings
+from engine.core.text import sentences
+from engine.core.values import Attribution, Case
+from engine.methods.occlusion import rows_needed
 
 LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
 LABELS = {

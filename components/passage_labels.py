@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.html import note, plain, visible
 from engine.cases.review import Review
-from engine.types import Case
+from engine.core.values import Case
 
 MARKED = {True: "relevant", False: "not relevant", None: "not marked"}
 LONGEST = 600  # characters of a passage shown beside its choice

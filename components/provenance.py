@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.html import cell, note, visible
 from engine.answer.sentence_scores import Candidate
-from engine.types import Case
+from engine.core.values import Case
 
 
 def provenance(case: Case) -> None:

@@ -13,16 +13,16 @@ from components.html import plain, visible
 from components.polling import cancel_button
 from components.runs import Run, start
 from components.variants import variant_cards
-from engine.evaluate.refinement import refine_saved
+from engine.analyses.refinement import Report, analysis_id, reports_of
+from engine.core.settings import Settings
+from engine.core.text import counted
+from engine.core.values import Case
+from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.values import Gate
 from engine.models.defaults import Defaults, default_for, default_generator
 from engine.models.registry import load_writer, writers
 from engine.models.verifier import load_entailment
-from engine.refine.report import Report, analysis_id, reports_of
-from engine.refine.values import Gate
-from engine.refine.variants import VARIANTS
-from engine.settings import Settings
-from engine.text import counted
-from engine.types import Case
+from engine.studies.on_case import refine_saved
 
 GATES = {"own": "Own rules", "always": "Always"}
 BASELINES = {False: "Write A now", True: "The case's answer is A"}

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from components.html import escape, show, table, tag
-from engine.metrics import ENTAILED
-from engine.refine.scores import MEASURES, FactKept, Scores, deployed_cost
-from engine.refine.values import Refinement
-from engine.refine.variants import VARIANTS
+from engine.core.metrics import ENTAILED
+from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.values import Refinement
+from engine.methods.signals import (
+    MEASURES,
+    FactKept,
+    Scores,
+    deployed_cost,
+)
 
 SAME = 0.005  # a difference that two decimals do not show
 

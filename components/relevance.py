@@ -12,16 +12,22 @@ from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.reviewer import reviewer
 from components.runs import Run, start
-from engine.cases.review import Draft, review_of, withdrawals
-from engine.cases.step_ratings import rating, rating_target, reviewers_ratings
-from engine.errors import GroundworkError
-from engine.judge import judge_warning
+from engine.cases.review import Draft, rating, rating_target, review_of, reviewers_ratings, withdrawals
+from engine.core.errors import GroundworkError
+from engine.core.text import counted
+from engine.core.values import Case
+from engine.methods.judge import judge_warning
+from engine.methods.raise_.relevance import (
+    LEVELS,
+    Rating,
+    Ratings,
+    rate,
+    ratings_analysis,
+    ratings_of,
+)
+from engine.methods.raise_.values import ReasonStep, Solution
 from engine.models.defaults import default_for
 from engine.models.registry import load_writer
-from engine.reason.relevance import LEVELS, Rating, Ratings, rate, ratings_analysis, ratings_of
-from engine.reason.values import ReasonStep, Solution
-from engine.text import counted
-from engine.types import Case
 
 NOT_RATED = "not rated"
 

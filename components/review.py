@@ -10,9 +10,16 @@ import streamlit as st
 from components.html import cell, chips, note, plain, show, visible
 from engine.cases.places import Place, places
 from engine.cases.report.review import when
-from engine.cases.review import RELEVANCE, STATUSES, Chain, Draft, Mark, Review
-from engine.text import counted
-from engine.types import Case
+from engine.cases.review import (
+    RELEVANCE,
+    STATUSES,
+    Chain,
+    Draft,
+    Mark,
+    Review,
+)
+from engine.core.text import counted
+from engine.core.values import Case
 
 Add = Callable[[Draft], None]
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}

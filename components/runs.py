@@ -10,9 +10,9 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from engine.errors import Cancelled, GroundworkError
-from engine.progress import Watch
-from engine.types import Case
+from engine.core.errors import Cancelled, GroundworkError
+from engine.core.progress import Watch
+from engine.core.values import Case
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from components.html import visible
 from components.token_map import explained_pieces, heat_map, pieces
-from engine.types import Attribution, Case
+from engine.core.values import Attribution, Case
 
 
 def source_map(attribution: Attribution, case: Case, *, key: str) -> None:

@@ -12,18 +12,21 @@ from components.model_choice import model_title, writer_options
 from components.polling import cancel_button
 from components.runs import Run, start
 from components.step_tree import final_card, plan_card, step_card
+from engine.analyses.steps import (
+    answered,
+    new_case,
+    solutions_of,
+    steps_of,
+)
 from engine.cases.store import new_case_id
-from engine.clock import now
+from engine.core.errors import GroundworkError
+from engine.core.files import EMBEDDED, now
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case
 from engine.corpus.collection import list_corpora
-from engine.errors import GroundworkError
-from engine.home import EMBEDDED
+from engine.methods.raise_.threshold import PRIMER, primer
+from engine.methods.raise_.values import Problem, method_of
 from engine.models.registry import load_writer
-from engine.reason.gold import PRIMER, primer
-from engine.reason.methods import method_of
-from engine.reason.on_case import answered, new_case, solutions_of, steps_of
-from engine.reason.options import Problem
-from engine.settings import Settings
-from engine.types import Analysis, Case
 
 SAMPLES = 24  # problems of the science primer that are offered; it has more
 

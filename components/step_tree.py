@@ -8,12 +8,17 @@ import numpy as np
 
 from components.html import escape, note, show, table, tag, visible
 from components.style import stylesheet
-from engine.reason.logical_query import LABEL
-from engine.reason.methods import method_of
-from engine.reason.options import letter
-from engine.reason.values import Asked, ReasonStep, Solution, similarity
-from engine.text import counted
-from engine.types import Hit
+from engine.core.text import counted
+from engine.core.values import Hit
+from engine.methods.raise_.steps import LABEL
+from engine.methods.raise_.values import (
+    Asked,
+    ReasonStep,
+    Solution,
+    letter,
+    method_of,
+    similarity,
+)
 
 BINS = 50  # of the similarity plot, over 0 to 1
 SEARCHED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.html import escape, show, tag
-from engine.types import Step
+from engine.core.values import Step
 
 
 def draw_steps(expected: Sequence[str], done: Sequence[Step], current: str | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.home import ASSETS
+from engine.core.files import ASSETS
 
 # Diverging blue-white-orange and sequential teal: both keep their order under the common colour blindnesses.
 NEGATIVE, POSITIVE, SEQUENTIAL = "#2f6db3", "#d9822b", "#178a80"

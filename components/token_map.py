@@ -13,9 +13,9 @@ import streamlit as st
 
 from components.html import visible
 from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
-from engine.attribute.on_case import TokenMap
-from engine.attribute.spans import content_mask
-from engine.types import Case
+from engine.analyses.attribution import TokenMap
+from engine.core.values import Case
+from engine.methods.spans import content_mask
 
 
 @cache

@@ -6,10 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from components.html import escape, show, table, tag
 from components.passage_labels import MARKED
-from engine.attribute.flags import Flags, PassageFlag
-from engine.refine.values import Signals, Threshold, Trigger, Variant, Word
-from engine.text import counted
-from engine.types import Case
+from engine.core.text import counted
+from engine.core.values import Case
+from engine.methods.flags import Flags, PassageFlag
+from engine.methods.refinement.values import (
+    Signals,
+    Threshold,
+    Trigger,
+    Variant,
+    Word,
+)
 
 
 def marked_words(text: str, words: Sequence[Word]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from components.answer import cited_text
 from components.html import show, table, tag
-from engine.attribute.used_supports import Cell, UsedSupports
-from engine.types import Case
+from engine.core.values import Case
+from engine.methods.used_supports import Cell, UsedSupports
 
 MARKS = {
     "used and supporting": ("both", "#178a80"),

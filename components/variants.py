@@ -9,9 +9,9 @@ from components.html import chips, escape, show, tag
 from components.steps import duration
 from components.style import stylesheet
 from engine.cases.words import word_diff
-from engine.refine.values import Refinement, Variant
-from engine.refine.variants import VARIANTS
-from engine.text import counted
+from engine.core.text import counted
+from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.values import Refinement, Variant
 
 OUTCOMES = {
     "answered": "revised",

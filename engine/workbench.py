@@ -12,32 +12,64 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.answer.best_sentences import best_sentences
-from engine.answer.context import Context, Steps, check_question, find_context
-from engine.answer.write import OnText, Write, Written, prompting, quoting, refusing
-from engine.attribute.analyse import analyse
-from engine.attribute.attr_rag import Score, scored_by
-from engine.attribute.attr_rag_run import attr_rag_run
-from engine.attribute.regeneration import Answering
+from engine.analyses.analyse import analyse
+from engine.analyses.attr_rag import attr_rag_run
+from engine.answer.context import (
+    Context,
+    Steps,
+    check_question,
+    find_context,
+)
+from engine.answer.quoting_reader import best_sentences
+from engine.answer.write import (
+    OnText,
+    Write,
+    Written,
+    prompting,
+    quoting,
+    refusing,
+)
 from engine.cases.growing import Growing, OnCase
-from engine.cases.importers.imported import imported_case
+from engine.cases.importers.layouts import imported_case
 from engine.cases.store import CaseStore, new_case_id
-from engine.clock import now
+from engine.core.errors import (
+    Cancelled,
+    CorpusError,
+    InputError,
+    ServerError,
+)
+from engine.core.files import home, now
+from engine.core.progress import Watch
+from engine.core.settings import Chunking, Settings
+from engine.core.values import (
+    Analysis,
+    Answer,
+    AuditRecord,
+    Case,
+    Passage,
+    Stamp,
+)
 from engine.corpus.collection import Collection, IngestReport, list_corpora
-from engine.corpus.formats.jsonl import Fields
-from engine.errors import Cancelled, CorpusError, InputError, ServerError
-from engine.home import home
-from engine.models.defaults import AUTO, READER, default_for, resolve_writer
+from engine.corpus.formats.records import Fields
+from engine.corpus.samples import (
+    FIRST_CASE,
+    FIRST_QUESTION,
+    SAMPLES,
+    Sample,
+)
+from engine.methods.attr_rag import Score, scored_by
+from engine.methods.regeneration import Answering
+from engine.models.defaults import (
+    AUTO,
+    READER,
+    default_for,
+    resolve_writer,
+)
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, require
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
-from engine.progress import Watch
-from engine.records import AuditRecord
 from engine.retrieve import bm25
-from engine.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
-from engine.settings import Chunking, Settings
-from engine.types import Analysis, Answer, Case, Passage, Stamp
 
 METHODS = ("reranked", "vanilla", "attr-rag")
 

@@ -81,8 +81,8 @@ def sample_home(prepared_home, tmp_path, monkeypatch):
 @pytest.fixture
 def embedded_model():
     """The real embedded language model, for the few end-to-end checks; skips the test where it is not installed."""
-    from engine.errors import ModelNotFound
-    from engine.home import EMBEDDED
+    from engine.core.errors import ModelNotFound
+    from engine.core.files import EMBEDDED
     from engine.models.registry import load_writer
 
     try:

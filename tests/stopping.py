@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.progress import Watch
+from engine.core.progress import Watch
 
 
 def stop_at(done: int, stage: str = "") -> Watch:

@@ -7,8 +7,8 @@ import random
 import pytest
 import torch
 
-from engine.text import sentences
-from engine.types import Passage
+from engine.core.text import sentences
+from engine.core.values import Passage
 from tests.tiny import tiny_model
 from training.adapter import BASE, Recipe, Row, Trainer, batches, losses, rows, steps
 from training.adapter_data import Question, Sources, number_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.gold_facts import bank_facts, decomposition, in_draft, token_f1
-from engine.worlds import load_world
+from engine.corpus.worlds import load_world
 
 
 def test_token_f1_by_hand():

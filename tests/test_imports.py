@@ -8,43 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LEAVES = {
-    "types",
-    "value",
-    "errors",
-    "settings",
-    "text",
-    "prompts",
-    "metrics",
-    "similarity",
-    "statistics",
-    "progress",
-    "files",
-    "home",
-    "hosts",
-    "samples",
-    "versions",
-    "clock",
-    "records",
-    "lexical",
-    "word_pairs",
-    "world_labels",
-}
-STAGES = [
-    "models",
-    "corpus",
-    "worlds",
-    "retrieve",
-    "answer",
-    "attribute",
-    "judge",
-    "refine",
-    "verify",
-    "reason",
-    "cases",
-    "evaluate",
-]
-RANK = {stage: rank for rank, stage in enumerate((*STAGES, "evaluate"), start=1)} | dict.fromkeys(LEAVES, 0)
+LEAVES = {"core", "prompts", "english"}
+STAGES = ["models", "corpus", "retrieve", "answer", "methods", "analyses", "cases", "studies"]
+RANK = {stage: rank for rank, stage in enumerate(STAGES, start=1)} | dict.fromkeys(LEAVES, 0)
 # Facades over every stage.
 TOP = {"workbench", "commands", "__main__", "__init__"}
 FACES = {"streamlit", "plotly", "components", "pages", "app"}

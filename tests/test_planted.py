@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.attribute.aggregate import passage_attribution
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.occlusion import occlusion
+from engine.methods.aggregate import passage_attribution
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.occlusion import occlusion
 from engine.models.registry import load_writer
 from engine.models.self_test import self_test
 from tests.planted import planted_model, save_planted

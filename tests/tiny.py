@@ -11,7 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.types import Answer, Passage, Prompt, Segment
+from engine.core.values import (
+    Answer,
+    Passage,
+    Prompt,
+    Segment,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

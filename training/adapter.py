@@ -61,8 +61,8 @@ class Row:
 
 def base(dtype: str, device: str = "cpu") -> Any:
     """SmolLM2 as its publisher made it, without an adapter."""
-    from engine.models.embedded import embedded_folder
     from engine.models.huggingface import HuggingFaceModel
+    from engine.models.registry import embedded_folder
 
     return HuggingFaceModel.load(embedded_folder(), dtype, device)
 
@@ -286,7 +286,9 @@ def main() -> None:
     if "RANK" in os.environ:
         torch.distributed.init_process_group("gloo")
     random.seed(Recipe().seed)
-    train(asked.data, asked.out, asked.work, minutes=asked.minutes, total=asked.steps, recipe=Recipe(), begin=asked.start)
+    train(
+        asked.data, asked.out, asked.work, minutes=asked.minutes, total=asked.steps, recipe=Recipe(), begin=asked.start
+    )
 
 
 if __name__ == "__main__":

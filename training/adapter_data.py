@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.answer.best_sentences import best_sentences, piece
+from engine.answer.quoting_reader import best_sentences, piece
+from engine.core.text import sentences, titled
+from engine.core.values import Passage
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Floats
-from engine.text import sentences, titled
-from engine.types import Passage
 
 LONGEST = 60  # words of an answering sentence; longer ones are tables and lists
 NEIGHBOURS = 8  # passages of a question's pool

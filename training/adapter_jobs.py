@@ -12,23 +12,24 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal, TypeVar
 
-from engine.answer.answerable import OPTIONS, answerable_prompt
 from engine.answer.prompt import MARKERS, build_prompt, passage_segments
+from engine.answer.write import OPTIONS, answerable_prompt
+from engine.core.settings import Prompting
+from engine.core.text import content_words, sentences
+from engine.core.values import Passage, Prompt, Segment
+from engine.methods.are.clauses import clause_spans
+from engine.methods.are.edit import edit_prompt
+from engine.methods.are.expand import expanded_by_rules
+from engine.methods.are.splitter import split
+from engine.methods.raise_.steps import (
+    decompose_prompt,
+    hypothetical_answer_prompt,
+    logical_query_prompt,
+    principle_prompt,
+)
+from engine.methods.raise_.values import Problem, SubQuestion, letter
 from engine.models.closed import closed
 from engine.prompts import ask, fill, system
-from engine.reason.decompose import decompose_prompt
-from engine.reason.hyde import hypothetical_answer_prompt
-from engine.reason.logical_query import logical_query_prompt
-from engine.reason.options import Problem, letter
-from engine.reason.step_back import principle_prompt
-from engine.reason.values import SubQuestion
-from engine.settings import Prompting
-from engine.text import content_words, sentences
-from engine.types import Passage, Prompt, Segment
-from engine.verify.clauses import clause_spans
-from engine.verify.edit import edit_prompt
-from engine.verify.expand import expanded_by_rules
-from engine.verify.splitter import split
 from training.adapter_data import Question, Sources, number_of
 
 VERDICTS = {"supportive": "agrees", "editing_required": "disagrees", "irrelevant": "irrelevant"}

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InputError
+from engine.core.errors import InputError
 
 USELESS = (
     *("ID", ".svg", ".jpg", ".png", ".JPG", ".JPEG", "http://", "https://", "Category:", "Wikipedia:", "code"),

@@ -19,7 +19,12 @@ import torch
 from torch import nn
 
 from engine.models.embedder import fast_bfloat16, load_embedder
-from engine.models.verifier_network import EvidenceNetwork, base_network, collate, encode
+from engine.models.verifier_network import (
+    EvidenceNetwork,
+    base_network,
+    collate,
+    encode,
+)
 from training.reranker_data import SETS, Ask, Ranking, first_stage, groups, hard_negatives, load_set
 from training.verifier import Recipe, add_adapters, average, parameter_groups, save, trained
 

@@ -15,12 +15,12 @@ from random import Random
 
 import numpy as np
 
+from engine.core.text import titled
 from engine.models.alignment import clean
 from engine.models.protocols import Embedder, Floats
 from engine.models.verdicts import windows
 from engine.retrieve.bm25 import Bm25
 from engine.retrieve.search import best_rows, fuse
-from engine.text import titled
 from training.verifier_data import read
 
 SETS = ("nq_gold_passage", "clapnq")

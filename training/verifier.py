@@ -24,7 +24,14 @@ from torch.nn.utils import parametrize
 
 from engine.models.embedder import fast_bfloat16
 from engine.models.verifier import FOLDER
-from engine.models.verifier_network import ADAPTER, REST, EvidenceNetwork, base_network, collate, encode
+from engine.models.verifier_network import (
+    ADAPTER,
+    REST,
+    EvidenceNetwork,
+    base_network,
+    collate,
+    encode,
+)
 from training.verifier_calibration import calibrate_folder
 from training.verifier_data import Pair, load_pools
 from training.verifier_pairs import draw

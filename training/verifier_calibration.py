@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.models.protocols import Floats
-from engine.models.verdicts import CLASSES, Precision, Threshold, decide
+from engine.models.verdicts import (
+    CLASSES,
+    Precision,
+    Threshold,
+    decide,
+)
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier
 from training.verifier_data import overlap
 from training.verifier_held_out import HeldOut, held_out_sets

@@ -14,10 +14,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from engine.errors import FileError
+from engine.core.errors import FileError
+from engine.core.text import sentences
 from engine.models.alignment import clean, stem
 from engine.models.verdicts import CLASSES
-from engine.text import sentences
 from training import verifier_edits as edits
 from training.verifier_questions import claims_from_questions
 

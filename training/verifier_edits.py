@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from engine.word_pairs import ANTONYMS, SYNONYMS
+from engine.english.word_pairs import ANTONYMS, SYNONYMS
 
 MONTHS = """January February March April May June July August September October November December""".split()  # noqa: SIM905
 _AUXILIARY = re.compile(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from engine.core.text import sentences
 from engine.models.alignment import clean
-from engine.text import sentences
 from training import verifier_edits as edits
 from training.verifier_data import (
     EDITING,

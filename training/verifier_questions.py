@@ -11,8 +11,8 @@ import re
 from random import Random
 from typing import Any
 
+from engine.core.text import sentences
 from engine.models.alignment import clean
-from engine.text import sentences
 from training import verifier_edits as edits
 
 _DETERMINER = r"(?:who|what|which|whose)"

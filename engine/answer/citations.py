@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from engine.answer.prompt import REFUSAL
-from engine.text import ANY_CITATION, CITATION, sentences
-from engine.types import Answer, Citation
+from engine.core.text import ANY_CITATION, CITATION, sentences
+from engine.core.values import Answer, Citation
 
 Style = Literal["garage", "alce"]
 

@@ -10,15 +10,210 @@ of XQuAD and CLAP NQ is refused. Deterministic; `reading` returns every candidat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from engine.answer.choice import NEAR, Depth, choose, depth_of, sentence_text
 from engine.answer.sentence_scores import Candidate, score_sentences
+from engine.core.settings import Reader
+from engine.core.text import titled
+from engine.core.values import (
+    Answer,
+    Citation,
+    Passage,
+    Value,
+)
 from engine.models.protocols import Can, Embedder
-from engine.settings import Reader
-from engine.types import Answer, Citation, Passage, Value
+
+# Which scored sentences the quoting reader takes: a few, a run, or whole sections; always in document order.
+#
+# Three amounts, told by the question's wording (`depth_of`):
+#
+# - *short*: the best sentence, and others within `NEAR` of it. The margin lets document order and a first sentence that
+#   holds the answer go together: a second sentence is quoted only where the scores leave doubt (chosen on XQuAD).
+# - *explain*: the section of the best sentence's document whose heading and sentences are closest, and one more if it
+#   is nearly as close. Where there are no headings, a run of consecutive sentences around the best one.
+# - *steps*: the same with up to four sections. Chosen on the project's own sample procedures.
+
+Depth = Literal["short", "explain", "steps"]
+NEAR = 0.2  # score under the best at which a further sentence is still quoted
+
+
+@dataclass(frozen=True)
+class _Amount:
+    """How much one depth takes: sections, sentences in all, and how far under the best."""
+
+    sections: int
+    sentences: int
+    section_near: float
+    run: int
+    run_near: float
+
+
+_AMOUNTS = {"explain": _Amount(2, 14, 0.1, 6, 0.7), "steps": _Amount(4, 30, 0.2, 24, 1.1)}
+_HEADING_WEIGHT = 1.5  # of a heading's cosine against the mean score of its three best sentences
+_STEPS = re.compile(
+    r"\b(?:all|each|every|complete|full|entire|whole)\b.{0,40}\b(?:steps?|procedure|stages?|process|operations)\b|"
+    r"\b(?:list|give|what are|explain|describe|outline) the (?:\w+ )?(?:steps|stages|procedure)\b|"
+    r"\bstep[- ]by[- ]step\b|\bwalk (?:me|us) through\b",
+    re.I,
+)
+_EXPLAIN = re.compile(
+    r"\bhow (?:is|are|was|were|do|does|did|can|could|should|would|to)\b|\bwhy\b|"
+    r"^(?:please )?(?:explain|describe|outline|summari[sz]e|compare|discuss)\b",
+    re.I,
+)
+
+
+def depth_of(question: str) -> Depth:
+    """How much of an answer the question asks for, by its wording.
+
+    >>> depth_of("Explain all the steps of the synthesis."), depth_of("How is it dried?"), depth_of("Who dried it?")
+    ('steps', 'explain', 'short')
+    """
+    if _STEPS.search(question):
+        return "steps"
+    return "explain" if _EXPLAIN.search(question.strip()) else "short"
+
+
+def choose(candidates: Sequence[Candidate], passages: Sequence[Passage], depth: Depth, most: int) -> list[Candidate]:
+    """The sentences to quote, in document order; `most` of them at most for a short question."""
+    usable = _distinct(candidates, passages)
+    if not usable:
+        return []
+    if depth == "short":
+        best = sorted(usable, key=lambda c: -c.score)[: max(most, 1)]
+        return in_document_order([c for c in best if c.score >= best[0].score - NEAR], passages)
+    line = _document_line(candidates, max(usable, key=lambda c: c.score), passages)
+    return _sections(line, passages, _AMOUNTS[depth]) or _run(line, passages, _AMOUNTS[depth])
+
+
+def in_document_order(picked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
+    """Documents in the order of their best sentence, sentences as they stand in the document."""
+    best: dict[str, float] = {}
+    for candidate in picked:
+        document = passages[candidate.number - 1].document
+        best[document] = max(best.get(document, candidate.score), candidate.score)
+
+    def place(candidate: Candidate) -> tuple[float, str, int]:
+        passage = passages[candidate.number - 1]
+        return -best[passage.document], passage.document, passage.start + candidate.start
+
+    return sorted(picked, key=place)
+
+
+def sentence_text(candidate: Candidate, passages: Sequence[Passage]) -> str:
+    """The sentence itself."""
+    return passages[candidate.number - 1].text[candidate.start : candidate.end]
+
+
+def _distinct(candidates: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
+    """The candidates that may be quoted: no headings, and of sentences with the same words the best."""
+    best: dict[str, Candidate] = {}
+    for candidate in candidates:
+        text = sentence_text(candidate, passages)
+        known = best.get(text)
+        if not candidate.heading and (known is None or candidate.score > known.score):
+            best[text] = candidate
+    return list(best.values())
+
+
+def _document_line(candidates: Sequence[Candidate], best: Candidate, passages: Sequence[Passage]) -> list[Candidate]:
+    """The candidates of the best one's document as they stand in it, each place once."""
+    document = passages[best.number - 1].document
+    line: dict[int, Candidate] = {}
+    for candidate in candidates:
+        passage = passages[candidate.number - 1]
+        if passage.document == document:
+            line.setdefault(passage.start + candidate.start, candidate)
+    line[passages[best.number - 1].start + best.start] = best
+    return [line[start] for start in sorted(line)]
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A heading and the sentences under it; `score` is comparable inside one document."""
+
+    score: float
+    place: int
+    sentences: tuple[Candidate, ...]
+
+
+def _sections(line: Sequence[Candidate], passages: Sequence[Passage], amount: _Amount) -> list[Candidate]:
+    """The closest sections' sentences whole; nothing where the document has no headings or they are too long."""
+    found = _split_at_headings(line, passages)
+    if not found:
+        return []
+    best = max(found, key=lambda s: s.score)
+    chosen: list[_Section] = []
+    for section in sorted(found, key=lambda s: -s.score)[: amount.sections]:
+        taken = sum(len(s.sentences) for s in chosen)
+        if section.score >= best.score - amount.section_near and taken + len(section.sentences) <= amount.sentences:
+            chosen.append(section)
+    return [c for section in sorted(chosen, key=lambda s: s.place) for c in section.sentences]
+
+
+def _split_at_headings(line: Sequence[Candidate], passages: Sequence[Passage]) -> list[_Section]:
+    """The sections of one document; what stands before the first heading is one too, if there are any."""
+    groups: list[tuple[Candidate | None, list[Candidate]]] = [(None, [])]
+    for candidate in line:
+        if candidate.heading:
+            groups.append((candidate, []))
+        else:
+            groups[-1][1].append(candidate)
+    if len(groups) == 1:
+        return []
+    return [
+        _Section(_section_score(heading, inside, passages), place, tuple(inside))
+        for place, (heading, inside) in enumerate(groups)
+        if inside
+    ]
+
+
+def _section_score(heading: Candidate | None, inside: Sequence[Candidate], passages: Sequence[Passage]) -> float:
+    """Mean of the three best sentences, plus the weighted cosine of the heading unless it is the document's title."""
+    best = sorted((c.score for c in inside), reverse=True)[:3]
+    mean = sum(best) / len(best)
+    if heading is None:
+        return mean
+    title = titled(passages[heading.number - 1].title, "").strip()
+    own = sentence_text(heading, passages).strip() != title
+    return mean + _HEADING_WEIGHT * heading.parts["cosine"] * own
+
+
+def _run(line: Sequence[Candidate], passages: Sequence[Passage], amount: _Amount) -> list[Candidate]:
+    """Consecutive sentences around the best one; it grows backwards only over sentences as good as the best.
+
+    A score counts as the mean with its neighbours', so that one weak sentence does not end the run.
+    """
+    scores = [c.score for c in line]
+    smooth = [sum(scores[max(i - 1, 0) : i + 2]) / len(scores[max(i - 1, 0) : i + 2]) for i in range(len(scores))]
+    top = max((i for i, c in enumerate(line) if not c.heading), key=lambda i: scores[i])
+    first = last = top
+    while last - first + 1 < amount.run:
+        options = [
+            i
+            for i in (first - 1, last + 1)
+            if 0 <= i < len(line)
+            and _adjoins(line, i, first if i < first else last, passages)
+            and (i > last or scores[i] >= scores[top] - NEAR)
+        ]
+        following = max(options, key=lambda i: smooth[i], default=None)
+        if following is None or smooth[following] < scores[top] - amount.run_near:
+            break
+        first, last = min(first, following), max(last, following)
+    return [c for c in line[first : last + 1] if not c.heading]
+
+
+def _adjoins(line: Sequence[Candidate], there: int, at: int, passages: Sequence[Passage]) -> bool:
+    """Do two places of the line stand side by side in the document: no passage between them is missing."""
+    ordinals = [passages[line[i].number - 1].ordinal for i in (there, at)]
+    return abs(ordinals[0] - ordinals[1]) <= 1
+
 
 NOTHING_CLOSE = "Nothing in the passages is close enough to the question."
 
@@ -104,3 +299,65 @@ def _rule(depth: Depth, refused: bool, count: int, settings: Reader) -> str:
         return f"The {count} best sentences, within {NEAR:g} of the best score, in document order."
     asked = "all the steps" if depth == "steps" else "an explanation"
     return f"The question asks for {asked}: {count} sentences of the closest part of the document, in its order."
+
+
+# The sentences of some passages that answer a question best, each as a short passage: what a small writer reads.
+#
+# A model of a hundred million parameters seems to answer better from fewer sentences (bench/RESULTS.md: 60 questions,
+# intervals overlap), so the quoting reader's ranking chooses. Every piece is a frozen span of its
+# document like any passage, with its own number, so that citations, occlusion and token maps point at it exactly.
+
+_CUT = "#"
+Run = tuple[int, int, int]
+"""Passage number from 1, and the characters [start, end) of its text."""
+
+
+def best_sentences(question: str, passages: Sequence[Passage], embedder: Embedder, most: int) -> tuple[Passage, ...]:
+    """The `most` best sentences, best first; neighbours in one passage become one piece, at the better one's place."""
+    ranked = sorted(score_sentences(question, passages, embedder), key=lambda c: -c.score)
+    pieces: list[Run] = []
+    for candidate in _each_once(ranked, passages)[:most]:
+        pieces = _joined(pieces, (candidate.number, candidate.start, candidate.end), passages)
+    return tuple(piece(passages[number - 1], start, end) for number, start, end in pieces)
+
+
+def piece(passage: Passage, start: int, end: int) -> Passage:
+    """Characters [start, end) of a passage's text as a passage; the passage itself where that is all of it."""
+    if (start, end) == (0, len(passage.text)):
+        return passage
+    return replace(
+        passage,
+        id=f"{passage.id}{_CUT}{start}-{end}",
+        start=passage.start + start,
+        end=passage.start + end,
+        text=passage.text[start:end],
+    )
+
+
+def whole_id(passage: Passage) -> str:
+    """The id of the passage that a piece was cut from; its own where it is whole.
+
+    >>> whole_id(piece(Passage(id="a", document="d", title="", ordinal=0, start=9, end=13, text="A. B"), 3, 4))
+    'a'
+    """
+    return re.sub(rf"{_CUT}\d+-\d+$", "", passage.id)
+
+
+def _each_once(ranked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
+    """The candidates less headings, each text once."""
+    first: dict[str, Candidate] = {}
+    for candidate in ranked:
+        if not candidate.heading:
+            first.setdefault(sentence_text(candidate, passages), candidate)
+    return list(first.values())
+
+
+def _joined(pieces: Sequence[Run], new: Run, passages: Sequence[Passage]) -> list[Run]:
+    """The pieces with one more; it is merged with those that only white space parts it from."""
+    number, start, end = new
+    text = passages[number - 1].text
+    touching = [p for p in pieces if p[0] == number and not text[min(p[2], end) : max(p[1], start)].strip()]
+    if not touching:
+        return [*pieces, new]
+    whole = (number, min(start, *(p[1] for p in touching)), max(end, *(p[2] for p in touching)))
+    return [whole if p == touching[0] else p for p in pieces if p not in touching[1:]]

@@ -12,10 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.lexical import covered, stems, word_weights
+from engine.core.text import covered, sentences, stems, titled, word_weights
+from engine.core.values import Passage, Value
 from engine.models.protocols import Embedder
-from engine.text import sentences, titled
-from engine.types import Passage, Value
 
 WEIGHTS = {
     "cosine": 1.0,  # question to the sentence with its document's title in front

@@ -8,20 +8,97 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace as changed
 
-from engine.answer.answerable import answerable
 from engine.answer.citations import annotate
-from engine.answer.generate import answer_with, stamp_of
-from engine.answer.prompt import REFUSAL, build_prompt
+from engine.answer.prompt import REFUSAL, build_prompt, passage_segments
 from engine.answer.quoting_reader import QuotingReader, Reading
-from engine.models.protocols import Embedder, LanguageModel, Writer
-from engine.progress import Watch
-from engine.settings import Decoding, Prompting, Reader
-from engine.types import Answer, Passage, Prompt, Stamp
-from engine.versions import package_versions
+from engine.core.files import now, package_versions
+from engine.core.progress import Watch
+from engine.core.settings import Decoding, Prompting, Reader
+from engine.core.values import (
+    Answer,
+    Passage,
+    Prompt,
+    Segment,
+    Stamp,
+)
+from engine.models.closed import Choice, choose
+from engine.models.protocols import Embedder, LanguageModel, Writer, require
+from engine.prompts import system, templates_hash
+
+# An answer written by a language model: prompt, writing, citations (METHODS section 0).
+
+TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
+
+
+def answer_with(
+    model: Writer,
+    question: str,
+    passages: Sequence[Passage],
+    prompting: Prompting,
+    decoding: Decoding,
+    on_text: Callable[[str], None] | None = None,
+    watch: Watch | None = None,
+    *,
+    numbers: Sequence[int] = (),
+) -> tuple[Prompt, Answer]:
+    """The exact prompt, and the model's answer with sentences and citations; passages are 1..n or under `numbers`.
+
+    Raises `PromptTooLong` with the count and the passages that would have to go, `CannotDo`, `Cancelled`, and
+    whatever the model raises.
+    """
+    require(model, "generate")
+    prompt = build_prompt(question, passages, prompting, numbers=numbers)
+    answer = model.generate(prompt, decoding, on_text, watch)
+    return prompt, annotate(answer, max(prompt.numbers, default=0), prompting.citations)
+
+
+def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
+    """What wrote an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
+
+    `template` joins the hash of the engine's prompt templates with that of the model's chat template.
+    """
+    own = templates_hash(*TEMPLATES)
+    chat = getattr(model, "template", "")
+    return Stamp(
+        model=model.name,
+        revision=getattr(model, "revision", ""),
+        dtype=getattr(model, "dtype", ""),
+        template=f"{own}+{chat}" if chat else own,
+        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict()},
+        seed=decoding.seed if decoding.temperature > 0 else None,
+        versions=package_versions(),
+        inputs=inputs,
+        created=now(),
+    )
+
+
+# Do these passages answer the question: a closed question of its own, apart from the answer.
+#
+# An invitation to refuse inside the answering prompt makes small writers refuse what they could answer; asked apart,
+# the writer's doubt is a probability, and the answer stays.
+
+OPTIONS = ("yes", "no")
+
+
+def answerable_prompt(question: str, passages: Sequence[Passage], numbers: Sequence[int] = ()) -> Prompt:
+    """The question without its two options; passages are 1..n or under `numbers`."""
+    asked = Segment(kind="question", text=f"\n\nQuestion: {question}")
+    return Prompt(segments=(system("answerable"), *passage_segments(passages, numbers), asked))
+
+
+def answerable(
+    writer: Writer, question: str, passages: Sequence[Passage], watch: Watch | None = None, *, reason: bool = False
+) -> Choice:
+    """Whether this writer finds the answer in the passages.
+
+    `probabilities["yes"]` is its probability where the writer scores; else the reply is read, None where it cannot be.
+    """
+    return choose(writer, answerable_prompt(question, passages), OPTIONS, reason=reason, watch=watch)
+
 
 OnText = Callable[[str], None]
 

@@ -1,8 +1,8 @@
 """The cases that are kept with the project: the worked example, and what a second pass does to an answer.
 
 The worked example is one case with every analysis already run (`bench.worked_example`); the others are the kinds of
-engine/refine/kinds.py, each the outcome of a run with its seed (`bench.refinement`). Their numbers carry the stamps
-of the runs that made them; replay says where the revision that scored them is not installed.
+bench/refinement_kinds.py, each the outcome of a run with its seed (`bench.refinement`). Their numbers carry the
+stamps of the runs that made them; replay says where the revision that scored them is not installed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
-from engine.home import ASSETS
+from engine.core.files import ASSETS
 
 EXAMPLE = "worked-example"
 FOLDER = ASSETS / "cases"

@@ -16,7 +16,14 @@ from engine.cases.report.text import short
 from engine.cases.review import Review
 from engine.cases.variants import SCORES
 from engine.cases.words import Word, word_diff
-from engine.types import Analysis, Attribution, Case, Passage, Stamp, Value
+from engine.core.values import (
+    Analysis,
+    Attribution,
+    Case,
+    Passage,
+    Stamp,
+    Value,
+)
 
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")

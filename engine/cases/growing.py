@@ -10,9 +10,15 @@ import msgspec
 from engine.answer.context import Context
 from engine.answer.write import Written
 from engine.cases.store import CaseStore
-from engine.clock import now
-from engine.settings import Settings
-from engine.types import Analysis, Answer, Case, Step, inputs_hash
+from engine.core.files import now
+from engine.core.settings import Settings
+from engine.core.values import (
+    Analysis,
+    Answer,
+    Case,
+    Step,
+    inputs_hash,
+)
 
 OnCase = Callable[[Case], None]
 

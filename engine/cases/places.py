@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.cases.review import Review
-from engine.errors import RecordError
-from engine.types import Analysis, Case, Value
-from engine.verify.export import Decision, proposed
-from engine.verify.values import AreRecord, FactRecord
+from engine.core.errors import RecordError
+from engine.core.values import Analysis, Case, Value
+from engine.methods.are.export import Decision, proposed
+from engine.methods.are.values import AreRecord, FactRecord
 
 
 class Place(Value, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from engine.cases.review import STATUSES
-from engine.types import Value
+from engine.core.values import Value
 
 Sort = Literal["updated", "created", "question", "model", "corpus", "status"]
 SORTS: tuple[Sort, ...] = get_args(Sort)

@@ -8,16 +8,66 @@ A machine's verdict is never replaced: an override stands beside it, with its re
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from engine.cases.canonical import content_hash, digest
-from engine.cases.signing import key_name, sign, signature_holds
-from engine.errors import InputError
-from engine.types import Case, Value
+from engine.core.canonical import content_hash, digest
+from engine.core.errors import FileError, InputError
+from engine.core.values import Case, Value
+from engine.methods.judge import LEVELS, Level
+from engine.methods.raise_.relevance import Rating, Ratings
+from engine.methods.raise_.values import Solution
+
+# Signatures of review entries: HMAC-SHA256 under a key file that the reviewers keep outside the library.
+#
+# `GROUNDWORK_SIGNING_KEY` names the file. Whoever has the key can verify and can sign; whoever has only the library
+# can do neither.
+
+VARIABLE = "GROUNDWORK_SIGNING_KEY"
+SHORTEST = 16  # bytes; a shorter key could be guessed
+
+
+def signing_key() -> bytes | None:
+    """The key, or None where no file is named; raise `FileError` for a file that is absent, unreadable or too short."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return None
+    try:
+        key = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise FileError(
+            f"The signing key file that {VARIABLE} names cannot be read ({error.strerror}). Mend the path, or unset"
+            f" {VARIABLE} to review without signatures."
+        ) from error
+    if len(key) < SHORTEST:
+        raise FileError(
+            f"The signing key has {len(key)} bytes; at least {SHORTEST} are needed. Write a longer one, for example"
+            " with: openssl rand -hex 32."
+        )
+    return key
+
+
+def key_name(key: bytes) -> str:
+    """A public name of a key: it tells two keys apart and gives neither away."""
+    return hmac.new(key, b"groundwork: name of this key", hashlib.sha256).hexdigest()[:12]
+
+
+def sign(key: bytes, digest: str) -> str:
+    """The signature of a hash, hex."""
+    return hmac.new(key, digest.encode("ascii"), hashlib.sha256).hexdigest()
+
+
+def signature_holds(key: bytes, digest: str, signature: str) -> bool:
+    """Whether `signature` was made with `key` for `digest`."""
+    return hmac.compare_digest(sign(key, digest), signature)
+
 
 Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
 STATUSES = ("open", "in review", "signed off")
@@ -219,3 +269,45 @@ def with_labels(case: Case, review: Review) -> Case:
         for number, passage in enumerate(case.passages, start=1)
     )
     return msgspec.structs.replace(case, passages=passages)
+
+
+# The reviewers' four-level relevance of a run's passages (RAISE, appendix C.3): marks in the case's history.
+#
+# What a model said of the same passage is kept beside each, never replaced by it.
+
+REVIEWERS = "reviewers"
+
+
+def rating_target(solution: Solution, step: int, passage: str) -> str:
+    """The place that a mark names: a passage as it was retrieved for a step of this run."""
+    return f"analysis:steps:{solution.method}:{solution.model}/step {step}/passage {passage}"
+
+
+def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author: str) -> Draft:
+    """A reviewer's level as a mark, with what the models said of the same passage at the same step."""
+    said = (f"{r.by}: {r.level(rated.step, rated.passage) or 'no level'}" for r in raters)
+    return Draft(
+        kind="override",
+        author=author,
+        value=rated.level or "",
+        target=rating_target(solution, rated.step, rated.passage),
+        reason="rated step by step",
+        machine="; ".join(said),
+    )
+
+
+def reviewers_ratings(solution: Solution, review: Review) -> Ratings:
+    """The levels that stand in the history, of every passage that the run retrieved."""
+    found = []
+    for step in solution.steps:
+        for hit in (*step.kept, *step.dropped):
+            mark = review.overrides.get(rating_target(solution, step.number, hit.passage.id))
+            level = _level(mark.value) if mark else None
+            if level is not None:
+                found.append(Rating(step=step.number, passage=hit.passage.id, level=level))
+    return Ratings(method=solution.method, model=solution.model, by=REVIEWERS, ratings=tuple(found))
+
+
+def _level(value: str) -> Level | None:
+    """A mark's value as a level; None for one that was written by hand and is none."""
+    return next((level for level in LEVELS if level == value), None)

@@ -7,21 +7,233 @@ writes.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from engine.cases import rows
-from engine.cases.database import Database
-from engine.cases.query import CaseRow, Query, select, where
-from engine.cases.review import Draft, Mark, append, review_of
-from engine.cases.signing import signing_key
-from engine.clock import now
-from engine.errors import CaseError
-from engine.types import Analysis, Case
+from engine.cases.query import (
+    CaseRow,
+    Query,
+    select,
+    where,
+)
+from engine.cases.review import (
+    Draft,
+    Mark,
+    append,
+    review_of,
+    signing_key,
+)
+from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
+from engine.core.files import now
+from engine.core.values import Analysis, Case
+
+# The library's SQLite schema and how a file of any age is brought up to it.
+
+# Migration i brings a file from schema version i to i + 1; a file of any age is brought up on opening.
+MIGRATIONS = (
+    """
+    CREATE TABLE cases (
+        id TEXT PRIMARY KEY, question TEXT NOT NULL, answer TEXT NOT NULL, corpus TEXT, model TEXT NOT NULL,
+        created TEXT NOT NULL, updated TEXT NOT NULL, tags TEXT NOT NULL, body BLOB NOT NULL
+    );
+    CREATE INDEX cases_by_time ON cases (updated DESC);
+    """,
+    # The bodies get a table of their own, so that listing and searching read short rows only. `haystack` is what is
+    # searched, case folded; `tags` and `haystack` are framed by line breaks, so that a whole tag can be looked for.
+    """
+    CREATE TABLE bodies (id TEXT PRIMARY KEY, body BLOB NOT NULL);
+    INSERT INTO bodies SELECT id, body FROM cases;
+    ALTER TABLE cases RENAME TO cases_1;
+    CREATE TABLE cases (
+        id TEXT PRIMARY KEY, title TEXT NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, corpus TEXT,
+        model TEXT NOT NULL, origin TEXT NOT NULL, parent TEXT, created TEXT NOT NULL, updated TEXT NOT NULL,
+        tags TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'open', reviewer TEXT NOT NULL DEFAULT '',
+        haystack TEXT NOT NULL, deleted TEXT
+    );
+    INSERT INTO cases (id, title, question, answer, corpus, model, origin, created, updated, tags, haystack)
+        SELECT id, '', question, answer, corpus, model, 'generated', created, updated, char(10) || tags || char(10),
+        casefold(id || char(10) || question || char(10) || answer || char(10) || coalesce(corpus, '') || char(10)
+        || model || char(10) || tags) FROM cases_1;
+    DROP TABLE cases_1;
+    CREATE INDEX cases_by_time ON cases (updated DESC);
+    CREATE TABLE marks (
+        case_id TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (case_id, number)
+    ) WITHOUT ROWID;
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file up to this version; raise `StorageError` for a newer one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise StorageError(
+            f"The case library has schema {version}, newer than this version of Groundwork reads"
+            f" ({len(MIGRATIONS)}). Update Groundwork to open it."
+        )
+    connection.create_function("casefold", 1, str.casefold, deterministic=True)
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        # Two first starts at once: the second finds the version raised inside its own transaction.
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _apply(connection, number, script)
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+
+def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
+    (current,) = connection.execute("PRAGMA user_version").fetchone()
+    if current >= number:
+        return
+    for statement in filter(str.strip, script.split(";")):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {number}")
+
+
+# The library's file: one SQLite database (WAL), opened anew by every call, so that threads and processes share it.
+
+
+class Database:
+    """The file at `path`, brought up to this version's schema; `patience`: seconds to wait for another writer."""
+
+    def __init__(self, path: Path, patience: float = 30.0) -> None:
+        self.path, self.patience = path, patience
+        with self.reading() as connection:
+            migrate(connection)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection; raise `StorageError` where the file cannot be used."""
+        try:
+            connection = sqlite3.connect(self.path, timeout=self.patience, isolation_level=None)
+            try:
+                connection.row_factory = sqlite3.Row
+                connection.execute("PRAGMA journal_mode=WAL")
+                yield connection
+            finally:
+                connection.close()
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space or"
+                " close the other program that holds it, then try again; nothing saved was lost."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise StorageError(
+                f"The case library {self.path.name} is damaged ({error}). Move the file away and import your exports."
+            ) from error
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside one transaction, which an error undoes as a whole."""
+        with self.reading() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:  # a full disk has ended it already
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+
+# Cases and marks as rows: what is written beside a JSON body, and what is refused; inside a transaction each.
+
+
+def read(connection: sqlite3.Connection, case_id: str) -> Case:
+    """A case that was not deleted; raise `CaseNotFound`."""
+    row = connection.execute(
+        "SELECT body FROM bodies JOIN cases USING (id) WHERE id = ? AND deleted IS NULL", (case_id,)
+    ).fetchone()
+    if row is None:
+        raise _not_found(case_id)
+    return Case.from_dict(msgspec.json.decode(row["body"]))
+
+
+def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
+    """Write a case, replacing an earlier state of it; raise `CaseFrozen` for a signed-off one."""
+    check_open(connection, case.id)
+    tags = "\n".join(("", *case.tags, ""))
+    searched = (case.id, case.title, case.question, case.answer.text, case.corpus or "", case.stamp.model, *case.tags)
+    row = {
+        "id": case.id,
+        "title": case.title,
+        "question": case.question,
+        "answer": case.answer.text,
+        "corpus": case.corpus,
+        "model": case.stamp.model,
+        "origin": case.origin,
+        "parent": case.parent,
+        "created": case.created or time,
+        "updated": time,
+        "tags": tags,
+        "haystack": "\n".join(searched).casefold(),
+        "deleted": None,
+    }
+    replaced = ", ".join(f"{name} = excluded.{name}" for name in row if name not in ("id", "created"))
+    connection.execute(
+        f"INSERT INTO cases ({', '.join(row)}) VALUES ({', '.join(':' + name for name in row)})"
+        f" ON CONFLICT (id) DO UPDATE SET {replaced}",
+        row,
+    )
+    connection.execute("INSERT OR REPLACE INTO bodies (id, body) VALUES (?, ?)", (case.id, msgspec.json.encode(case)))
+
+
+def check_known(connection: sqlite3.Connection, case_id: str) -> None:
+    """Raise `CaseNotFound` where there is no such case, or where it was deleted."""
+    known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
+    if known is None:
+        raise _not_found(case_id)
+
+
+def _not_found(case_id: str) -> CaseNotFound:
+    return CaseNotFound(f"There is no case {case_id!r} in the library. Open the Cases page to see what is there.")
+
+
+def check_open(connection: sqlite3.Connection, case_id: str) -> None:
+    """Raise `CaseFrozen` for a case that was signed off."""
+    row = connection.execute("SELECT status, reviewer, deleted FROM cases WHERE id = ?", (case_id,)).fetchone()
+    if row is not None and row["status"] == "signed off" and row["deleted"] is None:
+        raise CaseFrozen(
+            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version of it to"
+            " change or to add something."
+        )
+
+
+def forget(connection: sqlite3.Connection, case_id: str) -> None:
+    """Remove a case for good, with its history."""
+    for table, column in (("cases", "id"), ("bodies", "id"), ("marks", "case_id")):
+        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (case_id,))
+
+
+def marks_of(connection: sqlite3.Connection, case_id: str) -> tuple[Mark, ...]:
+    """The history of a case, oldest first."""
+    found = connection.execute("SELECT body FROM marks WHERE case_id = ? ORDER BY number", (case_id,)).fetchall()
+    return tuple(Mark.from_dict(msgspec.json.decode(row["body"])) for row in found)
+
+
+def add_mark(connection: sqlite3.Connection, mark: Mark) -> None:
+    """Append one entry to its case's history."""
+    connection.execute(
+        "INSERT INTO marks (case_id, number, body) VALUES (?, ?, ?)",
+        (mark.case, mark.number, msgspec.json.encode(mark)),
+    )
+
+
+def note_status(connection: sqlite3.Connection, case_id: str, history: Sequence[Mark], time: str) -> None:
+    """Keep the status that a history comes to beside its case, where the library is searched by it."""
+    review = review_of(history)
+    connection.execute(
+        "UPDATE cases SET status = ?, reviewer = ?, updated = ? WHERE id = ?",
+        (review.status, review.reviewer, time, case_id),
+    )
 
 
 def new_case_id() -> str:
@@ -41,17 +253,17 @@ class CaseStore:
     def save(self, case: Case) -> None:
         """Write the case, replacing an earlier state of it; raise `CaseFrozen` for a signed-off one."""
         with self._file.writing() as connection:
-            rows.write(connection, case, now())
+            write(connection, case, now())
 
     def load(self, case_id: str) -> Case:
         """Read a case; raise `CaseNotFound`."""
         with self._file.reading() as connection:
-            return rows.read(connection, case_id)
+            return read(connection, case_id)
 
     def load_whole(self, case_id: str) -> tuple[Case, tuple[Mark, ...]]:
         """A case and its history as they stood at one moment."""
         with self._file.writing() as connection:
-            return rows.read(connection, case_id), rows.marks(connection, case_id)
+            return read(connection, case_id), marks_of(connection, case_id)
 
     def has(self, case_id: str) -> bool:
         """Whether there is a case of that id."""
@@ -61,8 +273,8 @@ class CaseStore:
     def update(self, case_id: str, change: Callable[[Case], Case]) -> Case:
         """Read, change and write a case in one transaction; return the new state."""
         with self._file.writing() as connection:
-            case = change(rows.read(connection, case_id))
-            rows.write(connection, case, now())
+            case = change(read(connection, case_id))
+            write(connection, case, now())
         return case
 
     def add_analysis(self, case_id: str, analysis: Analysis) -> Case:
@@ -83,17 +295,17 @@ class CaseStore:
         """Write a case with its whole history, as an import does; raise `CaseError` where another one has its id."""
         with self._file.writing() as connection:
             known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case.id,)).fetchone()
-            if known and (rows.read(connection, case.id), rows.marks(connection, case.id)) == (case, tuple(history)):
+            if known and (read(connection, case.id), marks_of(connection, case.id)) == (case, tuple(history)):
                 return
             if known and not replace:
                 raise CaseError(
                     f"The library has another case {case.id!r}. Import it as a copy, or replace the one that is there."
                 )
-            rows.forget(connection, case.id)
-            rows.write(connection, case, now())
+            forget(connection, case.id)
+            write(connection, case, now())
             for mark in history:
-                rows.add_mark(connection, mark)
-            rows.note_status(connection, case.id, history, now())
+                add_mark(connection, mark)
+            note_status(connection, case.id, history, now())
 
     # The library
 
@@ -127,7 +339,7 @@ class CaseStore:
     def delete(self, case_id: str) -> Case:
         """Take a case out of the library and return it; `restore` brings it back with its history."""
         with self._file.writing() as connection:
-            case = rows.read(connection, case_id)
+            case = read(connection, case_id)
             connection.execute("UPDATE cases SET deleted = ? WHERE id = ?", (now(), case_id))
         return case
 
@@ -135,14 +347,14 @@ class CaseStore:
         """Undo `delete`; raise `CaseNotFound` where it was emptied away."""
         with self._file.writing() as connection:
             connection.execute("UPDATE cases SET deleted = NULL WHERE id = ?", (case_id,))
-            return rows.read(connection, case_id)
+            return read(connection, case_id)
 
     def empty_bin(self) -> int:
         """Remove the deleted cases for good, with their histories; return how many."""
         with self._file.writing() as connection:
             gone = [row["id"] for row in connection.execute("SELECT id FROM cases WHERE deleted IS NOT NULL")]
             for case_id in gone:
-                rows.forget(connection, case_id)
+                forget(connection, case_id)
         return len(gone)
 
     # Review
@@ -150,8 +362,8 @@ class CaseStore:
     def history(self, case_id: str) -> tuple[Mark, ...]:
         """The review history of a case, oldest first."""
         with self._file.reading() as connection:
-            rows.check_known(connection, case_id)
-            return rows.marks(connection, case_id)
+            check_known(connection, case_id)
+            return marks_of(connection, case_id)
 
     def add_mark(self, case_id: str, draft: Draft, seen: str | None = None) -> Mark:
         """Append to the history; signed where `GROUNDWORK_SIGNING_KEY` names a key.
@@ -161,33 +373,33 @@ class CaseStore:
         """
         key = signing_key()
         with self._file.writing() as connection:
-            case = rows.read(connection, case_id)
-            rows.check_open(connection, case_id)
-            history = rows.marks(connection, case_id)
+            case = read(connection, case_id)
+            check_open(connection, case_id)
+            history = marks_of(connection, case_id)
             if seen is not None and history and history[-1].hash != seen:
                 raise CaseError(
                     f"{history[-1].author} has added to this case since you looked. Read entry {history[-1].number},"
                     " then try again."
                 )
             mark = append(case, history, draft, now(), key)
-            rows.add_mark(connection, mark)
-            rows.note_status(connection, case_id, (*history, mark), now())
+            add_mark(connection, mark)
+            note_status(connection, case_id, (*history, mark), now())
         return mark
 
     def new_version(self, case_id: str, author: str) -> Case:
         """A copy of a case under a new id, open again, that names the case it came from; standing marks come along."""
         key = signing_key()
         with self._file.writing() as connection:
-            old, marks = rows.read(connection, case_id), rows.marks(connection, case_id)
+            old, marks = read(connection, case_id), marks_of(connection, case_id)
             case = msgspec.structs.replace(old, id=new_case_id(), parent=old.id, created=now())
-            rows.write(connection, case, now())
+            write(connection, case, now())
             review = review_of(marks)
             history: list[Mark] = []
             origin = Draft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
             standing = (*review.notes, *review.labels.values(), *review.overrides.values())
             for draft in (origin, *(_copied(mark) for mark in sorted(standing, key=lambda mark: mark.number))):
                 history.append(append(case, history, draft, now(), key))
-                rows.add_mark(connection, history[-1])
+                add_mark(connection, history[-1])
         return case
 
 

@@ -7,17 +7,23 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from engine.attribute.on_case import occlusion_of
+from engine.analyses.attribution import occlusion_of
+from engine.analyses.refinement import (
+    KIND,
+    Report,
+    report_facts,
+    report_scores,
+    reports_of,
+)
 from engine.cases.review import Mark, review_of, with_labels
 from engine.cases.store import CaseStore
-from engine.errors import CaseError
-from engine.metrics import ENTAILED
+from engine.core.errors import CaseError
+from engine.core.metrics import ENTAILED
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case, inputs_hash
+from engine.methods.refinement.values import Variant
 from engine.models.protocols import LanguageModel
-from engine.progress import Watch
-from engine.refine.report import KIND, Report, report_facts, report_scores, reports_of
-from engine.refine.values import Variant
-from engine.settings import Settings
-from engine.types import Analysis, Case, inputs_hash
 
 KEPT = "facts of A"
 SCORES = "scores"

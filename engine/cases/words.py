@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import Literal
 
-from engine.types import Value
+from engine.core.values import Value
 
 Change = Literal["same", "removed", "added"]
 _PIECE = re.compile(r"\s+|\[\w+\]|\w+|[^\w\s]")  # white space, a citation marker, a word, a sign

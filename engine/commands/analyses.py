@@ -9,25 +9,32 @@ from typing import Any, TextIO
 import click
 from msgspec.structs import replace
 
+from engine.analyses.attribution import FaithfulnessReport, faithfulness
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
-from engine.attribute import registry
-from engine.attribute.aggregate import passage_attribution
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.occlusion import occlusion
-from engine.attribute.on_case import FaithfulnessReport, faithfulness
-from engine.attribute.regeneration import regenerate
-from engine.attribute.scorer import banner
-from engine.attribute.spans import Span
-from engine.commands.shared import emit, file_argument, model_option, progress, run_records, seed_option, set_option
+from engine.commands.shared import (
+    emit,
+    file_argument,
+    model_option,
+    progress,
+    run_records,
+    seed_option,
+    set_option,
+)
 from engine.commands.shared import workbench as open_workbench
-from engine.errors import InputError, RecordError
+from engine.core.errors import InputError, RecordError
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.statistics import interval_or_none
+from engine.core.values import Answer, Attribution, AuditRecord, Prompt
+from engine.methods import registry
+from engine.methods.aggregate import passage_attribution
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.occlusion import occlusion
+from engine.methods.regeneration import regenerate
+from engine.methods.spans import Span
+from engine.methods.subject import banner
 from engine.models.protocols import LanguageModel
-from engine.progress import Watch
-from engine.records import AuditRecord
-from engine.settings import Settings
-from engine.statistics import interval_or_none
-from engine.types import Answer, Attribution, Prompt
 from engine.workbench import Workbench
 
 NAMES = {

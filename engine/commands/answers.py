@@ -17,8 +17,7 @@ from engine.commands.shared import (
     set_option,
     workbench,
 )
-from engine.records import AuditRecord
-from engine.types import Case
+from engine.core.values import AuditRecord, Case
 from engine.workbench import METHODS
 
 

@@ -18,14 +18,14 @@ from engine.commands.shared import (
     set_option,
     workbench,
 )
+from engine.core.errors import GroundworkError, InputError
+from engine.core.values import Hit, Value
 from engine.corpus.collection import list_corpora, remove, unreadable_corpora
-from engine.corpus.formats.jsonl import Fields
+from engine.corpus.formats.records import Fields
 from engine.corpus.health import health
-from engine.errors import GroundworkError, InputError
 from engine.models.reranker import load_reranker
-from engine.retrieve.rerank import rerank_hits
+from engine.retrieve.search import rerank_hits
 from engine.retrieve.search import search as search_passages
-from engine.types import Hit, Value
 
 
 @click.command()

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from engine.commands.shared import emit, speaker
-from engine.evaluate.config import config_text
-from engine.evaluate.evaluate import Where, report
-from engine.evaluate.evaluate import evaluate as run_evaluation
-from engine.evaluate.plan import Plan
-from engine.evaluate.run import Control, Progress
-from engine.evaluate.values import Estimate
+from engine.studies.config import config_text
+from engine.studies.evaluate import Where, report
+from engine.studies.evaluate import evaluate as run_evaluation
+from engine.studies.plan import Plan
+from engine.studies.run import Control, Progress
+from engine.studies.values import Estimate
 
 
 @click.command()

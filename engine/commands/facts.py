@@ -8,19 +8,23 @@ from typing import Any, TextIO
 import click
 
 from engine.answer.context import check_question
-from engine.commands.shared import file_argument, progress, run_records, set_option
+from engine.commands.shared import (
+    file_argument,
+    progress,
+    run_records,
+    set_option,
+)
 from engine.commands.shared import workbench as open_workbench
 from engine.commands.verify import decomposer_option, verifier_option
-from engine.errors import RecordError
+from engine.core.errors import RecordError
+from engine.core.values import AuditRecord, GivenPassage, Value
+from engine.methods.are.are import check_answer
+from engine.methods.are.baselines import NAMES, run_baseline
+from engine.methods.are.entropy import entropies
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import load_tools
+from engine.methods.are.values import AreRecord
 from engine.models.registry import load_writer
-from engine.records import AuditRecord, GivenPassage
-from engine.types import Value
-from engine.verify.are import check_answer
-from engine.verify.baselines import NAMES, run_baseline
-from engine.verify.entropy import entropies
-from engine.verify.evidence import Sources
-from engine.verify.tools import load_tools
-from engine.verify.values import AreRecord
 
 ARE = "are"
 

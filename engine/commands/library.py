@@ -15,12 +15,16 @@ from engine.cases.importers import LAYOUTS, read_cases
 from engine.cases.importers.layouts import Layout
 from engine.cases.query import SORTS, Query
 from engine.cases.report import html_report, markdown_report
-from engine.cases.review import STATUSES, Mark
-from engine.cases.signing import signing_key
+from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import CaseStore, new_case_id
-from engine.commands.shared import Record, emit, error_record, workbench
-from engine.errors import GroundworkError, StorageError
-from engine.types import Case
+from engine.commands.shared import (
+    Record,
+    emit,
+    error_record,
+    workbench,
+)
+from engine.core.errors import GroundworkError, StorageError
+from engine.core.values import Case
 
 case_argument = click.argument("case")
 cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")

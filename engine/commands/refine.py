@@ -18,22 +18,21 @@ from engine.commands.shared import (
     set_option,
     settings_of,
 )
-from engine.errors import GroundworkError, RecordError
-from engine.judge import Winner, judge_pair, tally
+from engine.core.errors import GroundworkError, RecordError
+from engine.core.settings import Settings
+from engine.core.values import Answer, AuditRecord, GivenPassage, Hit, Value, read_jsonl
+from engine.methods.judge import Winner, judge_pair, tally
+from engine.methods.refinement.advisor import Advice
+from engine.methods.refinement.advisor import advise as advise_case
+from engine.methods.refinement.conditions import VARIANTS, chosen
+from engine.methods.refinement.request import Request
+from engine.methods.refinement.run import refine as run_refinement
+from engine.methods.refinement.values import Gate, Refinement
+from engine.methods.signals import overlap_words, s3
 from engine.models.defaults import AUTO, default_generator
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Writer
 from engine.models.registry import load_writer
-from engine.records import AuditRecord, GivenPassage, read_jsonl
-from engine.refine.advisor import Advice
-from engine.refine.advisor import advise as advise_case
-from engine.refine.request import Request
-from engine.refine.run import refine as run_refinement
-from engine.refine.signals import overlap_words, s3
-from engine.refine.values import Gate, Refinement
-from engine.refine.variants import VARIANTS, chosen
-from engine.settings import Settings
-from engine.types import Answer, Hit, Value
 
 ALL = ",".join(VARIANTS)
 scorer_option = click.option("--scorer", metavar="MODEL", help="A local model for S2 and gradients, if not the writer.")

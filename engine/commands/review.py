@@ -12,8 +12,13 @@ import click
 from engine.cases.case_file import read_case_file
 from engine.cases.compare import compare_cases
 from engine.cases.replay import replay as run_replay
-from engine.cases.review import STATUSES, Draft, check_chain, review_of
-from engine.cases.signing import signing_key
+from engine.cases.review import (
+    STATUSES,
+    Draft,
+    check_chain,
+    review_of,
+    signing_key,
+)
 from engine.cases.variants import scored, side
 from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, workbench

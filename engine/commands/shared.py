@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from engine.errors import GroundworkError
+from engine.core.errors import GroundworkError
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import Value, read_jsonl
 from engine.models.defaults import AUTO, default_notes
-from engine.progress import Watch
-from engine.records import read_jsonl
-from engine.settings import Settings
-from engine.types import Value
 from engine.workbench import Workbench
 
 V = TypeVar("V", bound=Value)

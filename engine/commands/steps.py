@@ -6,6 +6,7 @@ from typing import Any, TextIO
 
 import click
 
+from engine.analyses.steps import means_for
 from engine.commands.refine import writer_of
 from engine.commands.shared import (
     corpus_option,
@@ -18,16 +19,26 @@ from engine.commands.shared import (
     set_option,
 )
 from engine.commands.shared import workbench as open_workbench
-from engine.errors import InputError, RecordError
-from engine.reason.methods import METHODS, method_of
-from engine.reason.on_case import means_for
-from engine.reason.options import Problem, letter
-from engine.reason.solve import known_calls, solve
-from engine.reason.threshold import LabelledQuestion, calibrate, keep, labelled_pairs
-from engine.reason.values import Asked, ReasonStep, Solution, similarity
-from engine.records import read_jsonl
+from engine.core.errors import InputError, RecordError
+from engine.core.values import Hit, Value, read_jsonl
+from engine.methods.raise_.solve import known_calls, solve
+from engine.methods.raise_.threshold import (
+    LabelledQuestion,
+    calibrate,
+    keep,
+    labelled_pairs,
+)
+from engine.methods.raise_.values import (
+    METHODS,
+    Asked,
+    Problem,
+    ReasonStep,
+    Solution,
+    letter,
+    method_of,
+    similarity,
+)
 from engine.retrieve.search import check_query
-from engine.types import Hit, Value
 
 ALL = ",".join(method.name for method in METHODS)
 

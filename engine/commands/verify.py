@@ -7,18 +7,25 @@ from typing import TextIO
 
 import click
 
-from engine.commands.shared import Record, emit, file_argument, progress, run_records
-from engine.errors import RecordError
+from engine.commands.shared import (
+    Record,
+    emit,
+    file_argument,
+    progress,
+    run_records,
+)
+from engine.core.errors import RecordError
+from engine.core.files import EMBEDDED
+from engine.core.progress import Watch
+from engine.core.values import Value
+from engine.methods.are.decompose import decompose
+from engine.methods.are.decomposer_scores import d_correct, n_c
+from engine.methods.are.edit import asked_edit, smallest_edit
+from engine.methods.are.tools import RULES, language_model
+from engine.methods.are.values import Edit, Ruling
+from engine.methods.are.verdict import ask_verdict, judge
 from engine.models.registry import load_writer
-from engine.models.verifier import EMBEDDED, entails_by, load_entailment
-from engine.progress import Watch
-from engine.types import Value
-from engine.verify.decompose import decompose
-from engine.verify.decomposer_scores import d_correct, n_c
-from engine.verify.edit import asked_edit, smallest_edit
-from engine.verify.tools import RULES, language_model
-from engine.verify.values import Edit, Ruling
-from engine.verify.verdict import ask_verdict, judge
+from engine.models.verifier import entails_by, load_entailment
 
 verifier_option = click.option(
     "--verifier", default=EMBEDDED, show_default=True, help="embedded, an NLI model's id or folder, or lm:MODEL."

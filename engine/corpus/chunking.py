@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from engine.settings import Chunking
-from engine.text import Span, sentences
-from engine.types import Document, Passage, sha256
+from engine.core.settings import Chunking
+from engine.core.text import Span, sentences
+from engine.core.values import Document, Passage, sha256
 
 _LONGEST = 2_000  # characters; a "sentence" above this (a line of data) is cut at white space
 _USUAL_WORD = 6  # characters of a word with its space

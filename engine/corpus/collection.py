@@ -8,9 +8,14 @@ with its reason and the batch goes on. Vectors already embedded are kept by text
 
 from __future__ import annotations
 
+import hashlib
+import io
+import logging
+import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,23 +23,158 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from engine.clock import now
+from engine.core.errors import CorpusError, CorpusLocked, CorpusMismatch, CorpusNotFound, InputError
+from engine.core.files import home, now, replace_file
+from engine.core.progress import Watch
+from engine.core.settings import Chunking
+from engine.core.text import titled
+from engine.core.values import Document, Passage, Value
 from engine.corpus import index, store
 from engine.corpus.chunking import passages
-from engine.corpus.formats.jsonl import Fields
-from engine.corpus.names import agree, check_name, corpora_folder
-from engine.corpus.names import list_corpora as list_corpora
-from engine.corpus.names import unreadable_corpora as unreadable_corpora
-from engine.corpus.pending import drop_pending, embed_resumably
+from engine.corpus.formats.records import Fields
 from engine.corpus.sources import read_files
-from engine.corpus.store import Manifest, Snapshot
-from engine.errors import CorpusLocked, CorpusNotFound
+from engine.corpus.store import Manifest, Snapshot, storage
 from engine.models.embedder import DEFAULT, load_embedder
-from engine.models.protocols import Embedder
-from engine.progress import Watch
-from engine.settings import Chunking
-from engine.text import titled
-from engine.types import Document, Passage, Value
+from engine.models.protocols import Embedder, Floats
+
+# Which collections there are, what one may be called, and whether a reader and a collection fit together.
+
+_NAME = re.compile(r"[^\W_][\w .\-]{0,63}")
+
+
+def corpora_folder() -> Path:
+    """Where collections live."""
+    return home() / "corpora"
+
+
+def check_name(name: str) -> str:
+    """`name` unchanged; raise `InputError` unless it is a plain name of letters, digits, space, `.`, `-`, `_`."""
+    if not _NAME.fullmatch(name) or name.endswith((".", " ")) or ".." in name:
+        raise InputError(
+            f"{name!r} cannot name a collection. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
+        )
+    return name
+
+
+def list_corpora() -> list[Manifest]:
+    """The manifests of all collections, by name; one whose manifest cannot be read stands in `unreadable_corpora`."""
+    return [manifest for _, manifest in _found() if isinstance(manifest, Manifest)]
+
+
+def unreadable_corpora() -> dict[str, str]:
+    """What is wrong with each collection whose manifest cannot be read, and the way out, by name; `remove` takes it."""
+    return {name: str(error) for name, error in _found() if isinstance(error, CorpusError)}
+
+
+def _found() -> Iterator[tuple[str, Manifest | CorpusError]]:
+    """Every collection's name with its manifest, or with why there is none to be had."""
+    folder = corpora_folder()
+    for place in sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else ():
+        try:
+            manifest = store.read_manifest(place)
+        except CorpusError as error:
+            yield place.name, error
+        else:
+            if manifest is not None:
+                yield manifest.name, manifest
+
+
+def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | None) -> None:
+    """Raise `CorpusMismatch` unless embedder and chunking, where given, are those that made the collection."""
+    if embedder is not None and (embedder.name, embedder.dimensions) != (manifest.embedder, manifest.dimensions):
+        raise CorpusMismatch(
+            f"The collection {manifest.name!r} was embedded with {manifest.embedder}, not {embedder.name}. "
+            f"Search it with {manifest.embedder}, or embed it again."
+        )
+    if chunking is not None and chunking != manifest.chunking:
+        raise CorpusMismatch(
+            f"The collection {manifest.name!r} was cut by {_told(manifest.chunking)}, not by {_told(chunking)}. "
+            "Use the same chunking, chunk the collection again, or ingest under another name."
+        )
+
+
+def _told(how: Chunking) -> str:
+    """A chunking in words."""
+    return f"{how.method} to {how.words} words with overlap {how.overlap}"
+
+
+# Vectors already paid for: an ingest that is cancelled or killed does not embed the same texts again.
+#
+# While an ingest embeds, each finished piece is written to `pending/` as one .npz file (hashes of the texts, vectors),
+# renamed into place when whole. The next ingest into the collection takes what it finds there, whatever it is for:
+# a vector belongs to a text and an embedder, not to a passage. A finished ingest empties the folder.
+
+log = logging.getLogger(__name__)
+PIECE = 1_024  # texts embedded between two files; about 15 seconds of work
+
+
+def embed_resumably(
+    folder: Path, embedder: Embedder, texts: Sequence[str], watch: Watch, known: Mapping[str, Floats]
+) -> Floats:
+    """Vectors of `texts`, float32, shape (len(texts), dimensions).
+
+    Taken from `known` (by text), from the collection's pending pieces, and for the rest from the embedder.
+    """
+    vectors = np.zeros((len(texts), embedder.dimensions), dtype=np.float32)
+    keys = [_key(embedder, text) for text in texts]
+    pending = _read_pending(folder, embedder.dimensions)
+    missing = []
+    for row, (text, key) in enumerate(zip(texts, keys, strict=True)):
+        vector = known.get(text, pending.get(key))
+        if vector is None:
+            missing.append(row)
+        else:
+            vectors[row] = vector
+    missing.sort(key=lambda row: -len(texts[row]))  # pieces of similar length carry little padding
+    for first in range(0, len(missing), PIECE):
+        rows = missing[first : first + PIECE]
+        told = _shifted(watch, len(texts) - len(missing) + first, len(texts))
+        vectors[rows] = embedder.embed([texts[row] for row in rows], told)
+        if first + PIECE < len(missing):
+            _write_piece(folder, [keys[row] for row in rows], vectors[rows])
+    watch.step("embed", len(texts), len(texts))
+    return vectors
+
+
+def drop_pending(folder: Path) -> None:
+    """Forget the pieces: the collection has them now."""
+    shutil.rmtree(folder / "pending", ignore_errors=True)
+
+
+def _shifted(watch: Watch, offset: int, total: int) -> Watch:
+    """A watch that reports a piece's progress as part of the whole."""
+    return Watch(lambda stage, done, _: watch.report(stage, offset + done, total), watch.cancel)
+
+
+def _key(embedder: Embedder, text: str) -> str:
+    """The name under which a vector is kept: embedder and text."""
+    return hashlib.sha256(f"{embedder.name}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _write_piece(folder: Path, keys: Sequence[str], vectors: Floats) -> None:
+    """Keep one piece, whole or not at all."""
+    place = folder / "pending"
+    name = hashlib.sha256("".join(keys).encode()).hexdigest()[:24]
+    piece = io.BytesIO()
+    np.savez(piece, keys=np.array(keys), vectors=vectors)
+    with storage("vectors already embedded"):
+        place.mkdir(exist_ok=True)
+        replace_file(place / f"{name}.npz", piece.getvalue())
+
+
+def _read_pending(folder: Path, dimensions: int) -> dict[str, Floats]:
+    """Vectors by key from every whole piece; a piece that cannot be read is left out and said in the log."""
+    known: dict[str, Floats] = {}
+    for path in sorted((folder / "pending").glob("*.npz")):
+        try:
+            with np.load(path, allow_pickle=False) as piece:
+                keys, vectors = piece["keys"], piece["vectors"]
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            log.warning("Vectors kept in %s cannot be read (%s) and are made again.", path.name, error)
+            continue
+        if vectors.ndim == 2 and vectors.shape == (len(keys), dimensions):
+            known.update(zip(map(str, keys), vectors, strict=True))
+    return known
 
 
 class IngestReport(Value, frozen=True):

@@ -9,12 +9,17 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.errors import (
+    CorpusError,
+    CorpusLocked,
+    GroundworkError,
+    ServerError,
+)
+from engine.core.progress import Watch
+from engine.core.values import Value
 from engine.corpus import index, store
 from engine.corpus.collection import Collection
 from engine.corpus.store import Manifest, Snapshot
-from engine.errors import CorpusError, CorpusLocked, GroundworkError, ServerError
-from engine.progress import Watch
-from engine.types import Value
 
 
 class Health(Value, frozen=True):

@@ -24,12 +24,11 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from engine.errors import CorpusError, StorageError
-from engine.files import replace_file, sha256_of
+from engine.core.errors import CorpusError, StorageError
+from engine.core.files import replace_file, sha256_of
+from engine.core.settings import Chunking
+from engine.core.values import Document, Passage, Value, decoded, ready
 from engine.models.protocols import Floats
-from engine.settings import Chunking
-from engine.types import Document, Passage, Value
-from engine.value import decoded, ready
 
 MANIFEST = "manifest.json"
 SCHEMA = 1

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.errors import BudgetSpent
-from engine.types import Value
+from engine.core.errors import BudgetSpent
+from engine.core.values import Value
 
 
 class Spent(Value, frozen=True):

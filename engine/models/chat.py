@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-from engine.errors import ModelError
-from engine.types import Prompt
+from engine.core.errors import ModelError
+from engine.core.values import Prompt
 
 TEMPLATE = -1
 

@@ -14,13 +14,13 @@ from typing import Literal, TypeGuard
 
 import numpy as np
 
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Prompt, Segment, Value
 from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.replies import parse_option
 from engine.models.verdicts import softmax
-from engine.progress import Watch
 from engine.prompts import fill
-from engine.settings import Decoding
-from engine.types import Prompt, Segment, Value
 
 Parse = Callable[[str], str | None]
 By = Literal["likelihood", "reply"]

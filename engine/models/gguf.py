@@ -13,14 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelError, ModelNotFound, StorageError, first_line
-from engine.files import free_disk, place_folder, sha256_of
-from engine.home import models_folder
-from engine.models.folders import draft_of, folder_name, is_complete
-from engine.models.lock import LOADING
-from engine.models.memory import free_memory
-from engine.progress import Watch
-from engine.types import Value
+from engine.core.errors import (
+    ModelError,
+    ModelNotFound,
+    StorageError,
+    first_line,
+)
+from engine.core.files import free_disk, models_folder, place_folder, sha256_of
+from engine.core.progress import Watch
+from engine.core.values import Value
+from engine.models.catalogue import draft_of, folder_name, is_complete
+from engine.models.memory import LOADING, free_memory
 
 SUFFIX = ".gguf"
 _VERSIONS = (2, 3)

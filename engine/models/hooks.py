@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
-from engine.errors import Cancelled
-from engine.progress import Watch
+from engine.core.errors import Cancelled
+from engine.core.progress import Watch
 
 
 @dataclass

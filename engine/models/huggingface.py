@@ -5,6 +5,8 @@ One lock a model: generation, scoring and whatever uses `module` directly take t
 
 from __future__ import annotations
 
+import copy
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,20 +18,82 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.models.batched import GPU_ROWS, Asked, Tokens, pads_exactly, write_rows
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import (
+    Answer,
+    Prompt,
+    Token,
+    sha256,
+)
+from engine.models.batched import (
+    GPU_ROWS,
+    Asked,
+    Tokens,
+    pads_exactly,
+    write_rows,
+)
 from engine.models.chat import chat_pieces
-from engine.models.fit import check_each_fits, check_fits
 from engine.models.hooks import cancellable
 from engine.models.loading import load_parts, revision_of
-from engine.models.offsets import close_gaps, spans_of_ids, stable_text
-from engine.models.prefix_reuse import score_from_prefix, worth_reusing
+from engine.models.memory import check_each_fits, check_fits
 from engine.models.protocols import Can, TokenPrompt
 from engine.models.sampling import write_tokens
-from engine.models.scoring import continuation_scores, score_rows
-from engine.models.segments import prefixless
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Answer, Prompt, Token, sha256
+from engine.models.scoring import (
+    close_gaps,
+    continuation_scores,
+    score_from_prefix,
+    score_rows,
+    spans_of_ids,
+    stable_text,
+    worth_reusing,
+)
+
+# A tokenizer for text in the middle of a prompt: none that adds a space of its own before each piece.
+#
+# SentencePiece-style tokenizers (Llama 2, Mistral 7B v0.1, Gemma 1) put a space before whatever they are given.
+# A prompt tokenised piece by piece would gain one at every seam. The ids are otherwise the same.
+
+
+def prefixless(tokenizer: Any) -> Any:
+    """`tokenizer` itself where it adds no prefix, else a copy that adds none."""
+    if not getattr(tokenizer, "is_fast", False):
+        return tokenizer
+    backend = tokenizer.backend_tokenizer
+    parts = {"normalizer": backend.normalizer, "pre_tokenizer": backend.pre_tokenizer}
+    if not any(_adds_prefix(part) for part in parts.values() if part is not None):
+        return tokenizer
+    from tokenizers import Tokenizer
+
+    state = json.loads(backend.to_str())
+    fresh = Tokenizer.from_str(json.dumps(state | {name: without_prefix(state[name]) for name in parts}))
+    other = copy.deepcopy(tokenizer)
+    other.backend_tokenizer.normalizer = fresh.normalizer
+    other.backend_tokenizer.pre_tokenizer = fresh.pre_tokenizer
+    return other
+
+
+def _adds_prefix(part: Any) -> bool:
+    state = json.loads(part.__getstate__())
+    return bool(without_prefix(state) != state)
+
+
+def without_prefix(state: Any) -> Any:
+    """The JSON state of a normalizer or pre-tokenizer with every leading-space rule switched off.
+
+    >>> without_prefix({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always"})["prepend_scheme"]
+    'never'
+    """
+    if not isinstance(state, dict):
+        return state
+    if state.get("type") == "Prepend":
+        return None
+    if state.get("type") == "Metaspace":
+        return state | {"prepend_scheme": "never"}
+    if state.get("type") == "ByteLevel" and "add_prefix_space" in state:
+        return state | {"add_prefix_space": False}
+    lists = {key: [without_prefix(item) for item in value] for key, value in state.items() if isinstance(value, list)}
+    return state | {key: [item for item in items if item is not None] for key, items in lists.items()}
 
 
 class HuggingFaceModel:

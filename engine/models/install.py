@@ -18,14 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from engine.errors import ModelError, ModelNotFound, StorageError, first_line
-from engine.files import free_disk, place_folder, sha256_of
-from engine.home import models_folder
-from engine.models.catalogue import Entry, Wheel
-from engine.models.folders import UNFINISHED, draft_of, locked
+from engine.core.errors import (
+    ModelError,
+    ModelNotFound,
+    StorageError,
+    first_line,
+)
+from engine.core.files import free_disk, models_folder, place_folder, sha256_of
+from engine.core.progress import Watch
+from engine.models.catalogue import UNFINISHED, Entry, Wheel, draft_of, locked
 from engine.models.gguf import convert
 from engine.models.memory import free_memory
-from engine.progress import Watch
 
 _BLOCK = 1 << 20
 _MB = 1_000_000

@@ -11,12 +11,22 @@ from typing import Any
 
 import torch
 
-from engine.errors import ModelError, ModelNotFound, first_line
-from engine.hosts import is_offline
-from engine.models.gguf import check_readable, converted_folder, is_gguf, read_header
-from engine.models.lock import LOADING
-from engine.models.memory import BYTES, MemoryEstimate, free_memory, memory_estimate
-from engine.progress import Watch
+from engine.core.errors import ModelError, ModelNotFound, first_line
+from engine.core.hosts import is_offline
+from engine.core.progress import Watch
+from engine.models.gguf import (
+    check_readable,
+    converted_folder,
+    is_gguf,
+    read_header,
+)
+from engine.models.memory import (
+    BYTES,
+    LOADING,
+    MemoryEstimate,
+    free_memory,
+    memory_estimate,
+)
 
 QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole

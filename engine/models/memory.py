@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from engine.core.errors import PromptTooLong
+from engine.models.protocols import TokenPrompt
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "8bit": 1.0, "4bit": 0.5}
 
@@ -79,3 +86,140 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception of torch or numpy says that memory ran out."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
+
+
+# Eager attention: it shows the attention weights, and it sums in another order than the fused kind.
+
+SHARE = 0.25  # of the free memory that the weights of one layer may take
+
+
+@contextmanager
+def eager_attention(module: Any) -> Iterator[None]:
+    """Attention weights can be had from the eager implementation only; put the old one back afterwards."""
+    before = module.config._attn_implementation
+    module.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        module.set_attn_implementation(before)
+
+
+@contextmanager
+def summed_otherwise(model: Any, tokens: int, *, graph: bool = False) -> Iterator[None]:
+    """The same quantities by another order of sums, for rows of up to `tokens`: what differs is rounding.
+
+    A model without a module, or without the memory for a layer's attention weights, stays as it is. `graph`: the
+    weights of every layer are kept, for gradients.
+    """
+    if not hasattr(model, "module"):
+        yield
+        return
+    with model.hold() as module:
+        layers = int(module.config.get_text_config().num_hidden_layers) if graph else 1
+        if layers * weight_bytes(module.config, tokens) > SHARE * free_memory(module.device.type):
+            yield
+            return
+        with eager_attention(module):
+            yield
+
+
+def weight_bytes(config: Any, tokens: int) -> int:
+    """Bytes of one layer's attention weights for a row of `tokens`, and of the float32 softmax they come from."""
+    return 12 * int(config.get_text_config().num_attention_heads) * tokens**2
+
+
+# A model's numbers without its own rounding: the same weights in float64.
+
+
+@contextmanager
+def computed_otherwise(model: Any, tokens: int) -> Iterator[Any]:
+    """The model in another arithmetic, for rows of up to `tokens`: what its numbers differ by is rounding.
+
+    In float64 where there is memory for it, else by another order of sums, gradients included; a model without a
+    module as it is.
+    """
+    twin = in_double(model)
+    if twin is not None:
+        yield twin
+        return
+    with summed_otherwise(model, tokens, graph=True):
+        yield model
+
+
+def in_double(model: Any) -> Any | None:
+    """A copy of the model in float64; None without a module, or where the copy has no place.
+
+    Its distance from the model's own numbers is their rounding, whatever processor they come from.
+    """
+    if not hasattr(model, "module"):
+        return None
+    with model.hold() as module:
+        place = module.device.type
+        size = 8 * sum(parameter.numel() for parameter in module.parameters())
+        fixed = place == "mps" or getattr(module, "is_quantized", False)  # neither goes into float64
+        if fixed or size > SHARE * free_memory(place):
+            return None
+        twin = copy.copy(model)
+        twin.module = copy.deepcopy(module).double()
+    return twin
+
+
+# Whether a prompt fits a model's window; what would have to go where it does not (never cut silently).
+
+LEAST_ROOM = 64  # tokens that an answer needs for the prompt to count as fitting
+
+
+def check_fits(prompt: TokenPrompt, window: int, answer: int, name: str, *, least: bool = False) -> int:
+    """Tokens left for the answer, at most `answer`; raise `PromptTooLong` where that is too few.
+
+    Scoring needs room for all of `answer`; writing (`least`) for `LEAST_ROOM` of it, and says afterwards that
+    the answer was cut.
+    """
+    needed = min(answer, LEAST_ROOM) if least else answer
+    if len(prompt.ids) + needed > window:
+        raise too_long(prompt, window, needed, name)
+    return min(answer, window - len(prompt.ids))
+
+
+def check_each_fits(prompts: Sequence[TokenPrompt], window: int, answers: Sequence[int], name: str) -> list[int]:
+    """Tokens left for each answer that is to be written; `PromptTooLong` says which of several prompts is."""
+    limits = []
+    for place, (prompt, answer) in enumerate(zip(prompts, answers, strict=True), start=1):
+        try:
+            limits.append(check_fits(prompt, window, answer, name, least=True))
+        except PromptTooLong as error:
+            if len(prompts) == 1:
+                raise
+            raise PromptTooLong(f"Prompt {place} of {len(prompts)}: {error}", passages=error.passages) from error
+    return limits
+
+
+def too_long(prompt: TokenPrompt, window: int, needed: int, name: str) -> PromptTooLong:
+    """The refusal, with the count and the last passages whose removal would make the prompt fit."""
+    gone = passages_to_drop(prompt, window - needed)
+    count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} takes {window}."
+    if gone is None:
+        return PromptTooLong(f"{count} It would not fit without any passage: use a model with a longer window.")
+    words = "passage" if len(gone) == 1 else "passages"
+    return PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
+
+
+def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:
+    """The fewest passages from the end whose removal brings the prompt to `room` tokens; None if none does."""
+    over = len(prompt.ids) - room
+    dropped: list[int] = []
+    for (_, start, end), number in zip(reversed(prompt.spans), reversed(prompt.numbers), strict=True):
+        if over <= 0:
+            break
+        if number is not None:
+            dropped.append(number)
+            over -= end - start
+    return tuple(sorted(dropped)) if over <= 0 else None
+
+
+# One model is read at a time: `with LOADING:` around everything that imports from transformers and reads a model.
+
+# While transformers reads a model it builds it on the meta device by switches of the whole process: two threads that
+# read at once give "Cannot copy out of meta tensor". Its lazy imports fail in the same way. Reentrant, since one
+# model may be read within another's load.
+LOADING = threading.RLock()

@@ -13,10 +13,10 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import CannotDo
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Answer, Prompt
+from engine.core.errors import CannotDo
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Answer, Prompt
 
 Floats = NDArray[np.float32]
 VerdictClass = Literal["supportive", "editing_required", "irrelevant"]

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import ModelNotFound, first_line
-from engine.lexical import covered, stems, word_weights
-from engine.models.lock import LOADING
+from engine.core.errors import ModelNotFound, first_line
+from engine.core.text import covered, sentences, stems, titled, word_weights
+from engine.models.memory import LOADING
 from engine.models.protocols import Embedder, Floats, Reranker
-from engine.text import sentences, titled
 
 DEFAULT = "best-sentence"
 WORDS = 0.25  # weight of the share of words

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
 from engine.models.scoring import takes_logits_to_keep
-from engine.progress import Watch
-from engine.settings import Decoding
 
 
 def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:

@@ -12,11 +12,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ModelError
+from engine.core.errors import ModelError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import (
+    Answer,
+    Prompt,
+    Token,
+    sha256,
+)
 from engine.models.protocols import Can, TokenPrompt
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Answer, Prompt, Token, sha256
 
 Replies = Mapping[str, str] | Callable[[str], str] | Sequence[str]
 TokenLogprob = Callable[[Mapping[int, str], Sequence[str], int], float]

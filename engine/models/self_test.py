@@ -5,16 +5,20 @@ Run once a model; the table stands in Settings and in every report that used the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from engine.errors import GroundworkError
+from engine.core.errors import GroundworkError, StorageError
+from engine.core.files import home, replace_file
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Prompt, Segment, Value, decoded, sha256
 from engine.models.protocols import LanguageModel, TokenPrompt, Writer
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Prompt, Segment, Value
 
 TOLERANCE = {"float32": 1e-3}  # nats a token
 HALF_TOLERANCE = 0.5  # nats a token; bfloat16 and float16 rows move by up to 0.35 with their batch
@@ -219,3 +223,52 @@ def _gradients(model: Any, prompt: Prompt) -> Check:
     return Check(
         name="gradients finite", passed=passed, detail="norm of the gradient at the input embeddings", figure=norm
     )
+
+
+# Self-tests kept in the data folder, so that Settings and every report can show the table of the model it used.
+#
+# A record belongs to name, revision and dtype, the three that a stamp carries: other weights, other record.
+
+
+def checks_of(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:
+    """The model's record, or a new test of it, kept. A served model has no revision and is tested each time.
+
+    Raises `Cancelled` where `watch` asks to stop; nothing of half a test is kept.
+    """
+    name, revision, dtype = identity(model)
+    known = remembered(name, revision, dtype) if revision else None
+    if known is not None:
+        return known
+    checks = self_test(model, watch)
+    remember(model, checks)
+    return checks
+
+
+def remember(model: Writer, checks: tuple[Check, ...]) -> None:
+    """Keep a test, in place of an older one of the same model; `StorageError` where it cannot be written."""
+    path = _path(*identity(model))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, json.dumps([check.to_dict() for check in checks], indent=1).encode())
+    except OSError as error:
+        raise StorageError(f"The self-test cannot be kept in {path.parent} ({error.strerror}). Free space.") from error
+
+
+def remembered(name: str, revision: str, dtype: str) -> tuple[Check, ...] | None:
+    """The record of that model, e.g. of a stamp; None where there is none or it cannot be read."""
+    path = _path(name, revision, dtype)
+    if not path.is_file():
+        return None
+    try:
+        return decoded(path.read_bytes(), tuple[Check, ...])
+    except msgspec.MsgspecError:
+        return None  # damaged, or of an older version: it is tested again
+
+
+def identity(model: Any) -> tuple[str, str, str]:
+    """(name, revision, dtype), as stamps carry them."""
+    return model.name, getattr(model, "revision", ""), getattr(model, "dtype", "")
+
+
+def _path(*parts: str) -> Path:
+    return home() / "self_tests" / f"{sha256(chr(0).join(parts))[:24]}.json"

@@ -13,9 +13,9 @@ from typing import get_args
 
 import numpy as np
 
+from engine.core.text import sentences
+from engine.core.values import Value
 from engine.models.protocols import Floats, Judged, VerdictClass
-from engine.text import sentences
-from engine.types import Value
 
 CLASSES: tuple[VerdictClass, ...] = get_args(VerdictClass)
 UNSURE = 0.6  # a top probability under it is shown as "unsure"; METHODS section 0

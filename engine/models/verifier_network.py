@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from engine.models.alignment import KINDS, align
-from engine.models.lock import LOADING
+from engine.models.memory import LOADING
 
 MAX_TOKENS = 160
 ADAPTER = "adapter_model.safetensors"  # low-rank factors, in peft's own layout

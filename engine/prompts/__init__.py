@@ -9,7 +9,7 @@ import string
 from functools import cache
 from pathlib import Path
 
-from engine.types import Prompt, Segment, sha256
+from engine.core.values import Prompt, Segment, sha256
 
 FOLDER = Path(__file__).parent
 _SPLIT = "\n---\n"

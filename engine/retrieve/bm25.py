@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.text import stemmer
 from engine.corpus.collection import embedding_text
 from engine.corpus.store import Snapshot, generation_folder
-from engine.lexical import stemmer
 from engine.models.protocols import Floats
 
 log = logging.getLogger(__name__)

@@ -8,19 +8,53 @@ fusion more.
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.errors import CorpusLocked, QuestionError, ServerError, StorageError
+from engine.core.settings import Retrieval
+from engine.core.values import ChunkSet, Hit
+from engine.corpus import index
 from engine.corpus.collection import Collection
 from engine.corpus.store import Snapshot
-from engine.errors import QuestionError
-from engine.models.protocols import Floats
+from engine.models.protocols import Floats, Reranker
 from engine.retrieve import bm25
-from engine.retrieve.dense import candidate_rows
-from engine.settings import Retrieval
-from engine.types import Hit
+
+# Which passages the dense search looks at: all of them, or in a large collection those that the index names.
+#
+# Up to `index.NEEDED_FROM` passages every cosine is computed: that is exact and takes less than embedding the question.
+# Above, and whenever a Chroma server is named, the index gives `POOL` times k candidates and their cosines are computed
+# from our own vectors, so that an approximate index can leave a passage out but never gives a wrong score.
+
+log = logging.getLogger(__name__)
+POOL = 10  # candidates a wanted passage
+_LEAST = 200  # candidates
+
+
+def candidate_rows(collection: Collection, snapshot: Snapshot, vector: Floats, k: int) -> NDArray[np.intp] | None:
+    """Rows of the snapshot to score, ascending; None for all of them.
+
+    Where the index cannot be had (not in step, held by another process, the server is down) all passages are scored:
+    slower, never wrong; the reason is logged. A search never builds an index: ingest and the health check do.
+    """
+    size = len(snapshot.passages)
+    count = max(POOL * k, _LEAST)
+    if count >= size or (size <= index.NEEDED_FROM and not os.environ.get(index.SERVER)):
+        return None
+    try:
+        return index.open_index(collection.folder, snapshot, build=False).nearest(vector, count)
+    except index.NotReady as error:
+        log.debug("Searching without the index: %s", error)
+        return None
+    except (CorpusLocked, ServerError, StorageError) as error:
+        log.warning("Searching without the index: %s", error)
+        return None
+
 
 LONGEST_QUERY = 20_000  # characters
 LEXICAL = 0.2  # weight of BM25 in the hybrid; see above
@@ -107,3 +141,31 @@ def _hits(snapshot: Snapshot, rows: NDArray[np.intp] | None, parts: dict[str, Fl
         )
         for i in best_rows(total, k)
     ]
+
+
+# Re-ranking: chunk sets in the order of a re-ranker's score of (question, full text of the set).
+#
+# Attr-RAG, section IV-B-b; also the re-ranked baselines, which rank single passages from a pool.
+
+
+def rerank(question: str, sets: Sequence[ChunkSet], reranker: Reranker) -> tuple[ChunkSet, ...]:
+    """The sets with the re-ranker's scores, best first; ties keep the order given."""
+    scores = reranker.rank_scores(question, [_headed(s.passages[0].title, s.text) for s in sets])
+    scored = [msgspec.structs.replace(s, score=float(v)) for s, v in zip(sets, scores, strict=True)]
+    return tuple(sorted(scored, key=lambda s: -s.score))
+
+
+def rerank_hits(question: str, hits: Sequence[Hit], reranker: Reranker) -> list[Hit]:
+    """The hits in the order of the re-ranker's score, which joins their parts as "rerank"; ties keep their order."""
+    scores = reranker.rank_scores(question, [_headed(h.passage.title, h.passage.text) for h in hits])
+    scored = [
+        msgspec.structs.replace(h, score=float(v), parts={**h.parts, "rerank": float(v)})
+        for h, v in zip(hits, scores, strict=True)
+    ]
+    return sorted(scored, key=lambda h: -h.score)
+
+
+def _headed(title: str, text: str) -> str:
+    """The text as a re-ranker gets it: the document's title, an empty line, the text."""
+    head = title.replace("_", " ").strip()
+    return f"{head}\n\n{text}" if head else text

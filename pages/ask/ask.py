@@ -13,9 +13,9 @@ from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
 from components.steps import draw_steps
+from engine.core.values import Case
 from engine.corpus.collection import list_corpora
-from engine.samples import SAMPLES
-from engine.types import Case
+from engine.corpus.samples import SAMPLES
 
 METHOD_NAMES = {
     "reranked": "Align and re-rank",

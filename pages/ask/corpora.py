@@ -15,11 +15,17 @@ from components.polling import cancel_button, wait_for
 from components.runs import Run, start
 from components.steps import duration
 from components.upload import too_large
-from engine.corpus.collection import Collection, IngestReport, list_corpora, remove, unreadable_corpora
-from engine.corpus.loaders import MEDIA_TYPES
-from engine.errors import GroundworkError
-from engine.settings import Chunking
-from engine.text import counted
+from engine.core.errors import GroundworkError
+from engine.core.settings import Chunking
+from engine.core.text import counted
+from engine.corpus.collection import (
+    Collection,
+    IngestReport,
+    list_corpora,
+    remove,
+    unreadable_corpora,
+)
+from engine.corpus.sources import MEDIA_TYPES
 
 WIDTHS = {"title": 235, "passages": 80, "document": 240}  # pixels; the first two are seen whole in a window of 1280
 

@@ -18,17 +18,17 @@ from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
 from components.token_map import token_map
 from components.used_supports import used_supports_view
-from engine.attribute import registry
-from engine.attribute.attr_rag import AttrRag
-from engine.attribute.faithfulness_report import rows_needed
-from engine.attribute.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
-from engine.attribute.methods_run import methods_run
-from engine.attribute.on_case import FaithfulnessReport, TokenMap
-from engine.attribute.used_supports import UsedSupports
+from engine.analyses.attribution import FaithfulnessReport, TokenMap
+from engine.analyses.faithfulness import rows_needed
+from engine.analyses.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.token_map import methods_run
 from engine.cases.review import review_of, with_labels
+from engine.core.text import counted
+from engine.core.values import Case
+from engine.methods import registry
+from engine.methods.attr_rag import AttrRag
+from engine.methods.used_supports import UsedSupports
 from engine.models.defaults import default_for
-from engine.text import counted
-from engine.types import Case
 
 TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
 

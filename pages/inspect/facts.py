@@ -16,17 +16,16 @@ from components.html import banner, chips, note, plain, show
 from components.polling import say_problem, wait_for
 from components.runs import Run, start
 from components.used_supports import used_supports_view
-from engine.attribute.used_supports import UsedSupports
+from engine.analyses.facts import facts_of, record_of
+from engine.core.errors import Cancelled, GroundworkError
+from engine.core.settings import Settings
+from engine.core.text import counted
+from engine.core.values import Analysis, AuditRecord, Case
 from engine.corpus.collection import list_corpora
-from engine.errors import Cancelled, GroundworkError
-from engine.records import AuditRecord
-from engine.settings import Settings
-from engine.text import counted
-from engine.types import Analysis, Case
-from engine.verify.decompose import decompose
-from engine.verify.on_case import facts_of, record_of
-from engine.verify.tools import LANGUAGE_MODEL, load_tools
-from engine.verify.values import AreRecord
+from engine.methods.are.decompose import decompose
+from engine.methods.are.tools import LANGUAGE_MODEL, load_tools
+from engine.methods.are.values import AreRecord
+from engine.methods.used_supports import UsedSupports
 
 
 def own_draft() -> None:

@@ -19,16 +19,32 @@ from components.reviewer import reviewer
 from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
-from engine.cases.review import Draft, Review, review_of, with_labels, withdrawals
-from engine.errors import GroundworkError
-from engine.evaluate.refinement import case_advice, history_of, library_quartiles, task_advice
-from engine.refine import gates
-from engine.refine.aml import CAVEATS, TASKS
-from engine.refine.quartiles import QuartileStudy
-from engine.refine.report import Report, analysis_id, report_facts, report_scores, reports_of
-from engine.refine.values import Gate
-from engine.settings import Settings
-from engine.types import Case
+from engine.analyses.refinement import (
+    Report,
+    analysis_id,
+    report_facts,
+    report_scores,
+    reports_of,
+)
+from engine.cases.review import (
+    Draft,
+    Review,
+    review_of,
+    with_labels,
+    withdrawals,
+)
+from engine.core.errors import GroundworkError
+from engine.core.settings import Settings
+from engine.core.values import Case
+from engine.methods.refinement import gates
+from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
+from engine.methods.refinement.values import Gate
+from engine.studies.on_case import (
+    case_advice,
+    history_of,
+    library_quartiles,
+    task_advice,
+)
 
 
 def side_by_side(report: Report, names: Iterable[str]) -> None:

@@ -10,15 +10,17 @@ from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
+from engine.analyses.steps import (
+    at_threshold,
+    changed_steps,
+    solutions_of,
+    step_case,
+)
 from engine.cases.store import new_case_id
-from engine.errors import GroundworkError
-from engine.reason.gold import primer_gold, primer_question, read
-from engine.reason.methods import METHODS, method_of
-from engine.reason.on_case import at_threshold, changed_steps, solutions_of, step_case
-from engine.reason.options import Problem
-from engine.reason.threshold import calibrations, threshold_for
-from engine.reason.values import Solution
-from engine.types import Analysis, Case
+from engine.core.errors import GroundworkError
+from engine.core.values import Analysis, Case
+from engine.methods.raise_.threshold import calibrations, primer_gold, primer_question, read, threshold_for
+from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
 
 LABELS = {method.name: method.label for method in METHODS}
 

@@ -18,11 +18,10 @@ from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
 from engine.cases.replay import Replay, replay
 from engine.cases.report import html_report, markdown_report
-from engine.cases.review import Draft, check_chain, review_of
-from engine.cases.signing import signing_key
-from engine.errors import GroundworkError
-from engine.text import counted
-from engine.types import Case
+from engine.cases.review import Draft, check_chain, review_of, signing_key
+from engine.core.errors import GroundworkError
+from engine.core.text import counted
+from engine.core.values import Case
 
 
 def delete(ids: list[str]) -> None:

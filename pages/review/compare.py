@@ -14,9 +14,9 @@ from engine.cases.compare import compare_cases
 from engine.cases.report.refinement import title_of
 from engine.cases.review import review_of
 from engine.cases.variants import conditions, scored, side
-from engine.errors import GroundworkError
+from engine.core.errors import GroundworkError
+from engine.core.values import Case
 from engine.models.defaults import default_for
-from engine.types import Case
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"

@@ -7,8 +7,8 @@ from components.evaluation_run import begun_but_not_written, run_controls, see_r
 from components.evaluation_setup import setup
 from components.heading import heading
 from components.html import visible
-from engine.evaluate.library import Listed, runs
-from engine.text import counted
+from engine.core.text import counted
+from engine.studies.library import Listed, runs
 
 
 def name_of(listed: Listed) -> str:

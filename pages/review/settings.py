@@ -15,14 +15,12 @@ from components.model_choice import defaults_section, draw_models_line, model_ti
 from components.polling import result_of, wait_for
 from components.runs import start
 from components.self_test import checks_table
-from engine.errors import GroundworkError
-from engine.home import EMBEDDED, home, models_folder
-from engine.hosts import hosts
+from engine.core.errors import GroundworkError
+from engine.core.files import EMBEDDED, home, models_folder, package_versions
+from engine.core.hosts import hosts
 from engine.models.defaults import default_hosts
-from engine.models.embedded import embedded_source
-from engine.models.registry import available_models, load_writer, local_model
-from engine.models.self_test_record import checks_of
-from engine.versions import package_versions
+from engine.models.registry import available_models, embedded_source, load_writer, local_model
+from engine.models.self_test import checks_of
 
 
 def models() -> None:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from engine.answer.citations import annotate
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.integrated_gradients import integrated_gradients
-from engine.attribute.occlusion import occlusion
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.integrated_gradients import integrated_gradients
+from engine.methods.occlusion import occlusion
 from tests.tiny import KINDS, tiny_model, tiny_prompt
 
 TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."

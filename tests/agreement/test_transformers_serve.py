@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ServerError
+from engine.core.errors import ServerError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
 from engine.models.server import ServerModel
-from engine.progress import Watch
-from engine.settings import Decoding
 from tests.tiny import tiny_model, tiny_prompt
 
 pytest.importorskip("fastapi", reason="transformers serve needs fastapi")

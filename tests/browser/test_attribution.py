@@ -13,7 +13,7 @@ from tests.tiny import save_tiny
 @pytest.fixture(scope="module")
 def scored(app, at_home):
     """The app with a random scorer and a short case imported for it."""
-    from engine.records import AuditRecord
+    from engine.core.values import AuditRecord
     from engine.workbench import Workbench
 
     save_tiny(app.home / "models" / "scorer")

@@ -11,10 +11,14 @@ from playwright.sync_api import expect
 
 from engine.cases.case_file import write_case_file
 from engine.cases.store import CaseStore
-from engine.evaluate.as_toml import as_toml
-from engine.evaluate.config import Config
-from engine.evaluate.evaluate import Manifest
-from engine.evaluate.values import Estimate, Failure, Row, Unit
+from engine.studies.config import Config, as_toml
+from engine.studies.evaluate import Manifest
+from engine.studies.values import (
+    Estimate,
+    Failure,
+    Row,
+    Unit,
+)
 
 LONG = 400_000  # milliseconds: a busy machine
 

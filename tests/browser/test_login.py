@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from engine.cases.store import CaseStore
-from engine.samples import FIRST_CASE, FIRST_QUESTION
+from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION
 from tests.browser.conftest import serve
 from tests.browser.test_every_page import PAGES, settle
 from tests.trust.provider import Provider

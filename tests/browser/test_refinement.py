@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from engine.samples import FIRST_CASE
+from engine.corpus.samples import FIRST_CASE
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine" / "refine"))
 SHORT = "refine-short"
@@ -33,10 +33,10 @@ def refined(app):
     from refine_cases import purpose
 
     from engine.cases.store import CaseStore
-    from engine.evaluate.refinement import refine_saved
+    from engine.core.settings import Settings
+    from engine.methods.refinement.gates import flags_of
     from engine.models.scripted import ScriptedWriter
-    from engine.refine.gates import flags_of
-    from engine.settings import Settings
+    from engine.studies.on_case import refine_saved
 
     cases = CaseStore(app.home / "cases.sqlite")
     scorer = save_tiny_model(app.home / "models" / "tiny-short", WINDOW)
@@ -80,7 +80,7 @@ def save_short_case(cases):
     from refine_cases import QUESTION, passages
 
     from engine.answer.citations import annotate
-    from engine.types import Answer, Case, Stamp
+    from engine.core.values import Answer, Case, Stamp
 
     answer = annotate(Answer(text="Hanna Lind built it in 1874 [cite_1]."), 3)
     cases.save(

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
+from engine.analyses.steps import new_case, solutions_of
 from engine.cases.store import CaseStore
-from engine.clock import now
-from engine.reason.gold import PRIMER, primer
-from engine.reason.on_case import new_case, solutions_of
-from engine.reason.options import Problem
+from engine.core.files import now
+from engine.methods.raise_.threshold import PRIMER, primer
+from engine.methods.raise_.values import Problem
 from tests.trust.replies import events
 
 QUESTION = primer().questions[0]

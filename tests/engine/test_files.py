@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from engine.files import replace_file
+from engine.core.files import replace_file
 
 KILLED_BEFORE = """
 import os, sys
 from pathlib import Path
-from engine.files import replace_file
+from engine.core.files import replace_file
 at, path = sys.argv[1:]
 kill = lambda *_: os.kill(os.getpid(), 9)
 if at == "fsync":

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from engine.errors import CannotDo
-from engine.judge import (
+from engine.core.errors import CannotDo
+from engine.methods.judge import (
     CRITERIA,
     PairJudgement,
     decide,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import metrics
-from engine.metrics import CitedSentence
-from engine.types import Answer, Citation
+from engine.core import metrics
+from engine.core.metrics import CitedSentence
+from engine.core.values import Answer, Citation
 
 SAME = "The solid was filtered and washed. It was dried for an hour."
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from engine import statistics as stats
+from engine.core import statistics as stats
 
 
 def test_bootstrap_interval_is_near_the_normal_one_and_repeats():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.types import Passage
+from engine.core.values import Passage
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
 FIRST_USE = """
@@ -27,21 +27,21 @@ threads = [threading.Thread(target=convert) for _ in range(8)]
 assert right == [True] * 8, right
 """
 CASE = """
-from engine.types import Answer, Case, Stamp
+from engine.core.values import Answer, Case, Stamp
 data = Case(id="c", question="q", passages=(), answer=Answer(text="a"), stamp=Stamp(model="m")).to_dict()
 """
 USES = {
     "a value from plain data": (CASE, 'Case.from_dict(data).id == "c"'),
     "a case of an old schema": (
-        CASE + "from engine.cases.migrations import envelope",
+        CASE + "from engine.cases.case_file import envelope",
         'envelope(data)["case"]["id"] == "c"',
     ),
     "settings": (
-        "from engine.settings import Settings",
+        "from engine.core.settings import Settings",
         'Settings().apply(["retrieval.k=7"]).retrieval.k == 7',
     ),
     "a sample world": (
-        "from engine.worlds import load_world",
+        "from engine.corpus.worlds import load_world",
         'len(load_world("science-primer").questions) > 0',
     ),
 }

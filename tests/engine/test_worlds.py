@@ -9,17 +9,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from engine.core.errors import RecordError
+from engine.core.settings import Chunking
+from engine.core.text import sentences
+from engine.core.values import Passage
 from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection
-from engine.errors import RecordError
+from engine.corpus.samples import SAMPLES
+from engine.corpus.worlds import (
+    WORLDS,
+    Draft,
+    World,
+    check,
+    load_world,
+)
+from engine.methods.are.decompose import plain
 from engine.models.embedder import ScriptedEmbedder
-from engine.samples import SAMPLES
-from engine.settings import Chunking
-from engine.text import sentences
-from engine.types import Passage
-from engine.verify.decompose import plain
-from engine.world_labels import Draft
-from engine.worlds import WORLDS, World, check, load_world
 
 RUN = 10  # words in a row that no two documents may share
 CHUNKINGS = (Chunking(), Chunking(method="words", words=60, overlap=20), Chunking(method="headings", words=150))

@@ -11,17 +11,26 @@ from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import token_map_data
+from engine.analyses.attribution import (
+    method_of,
+    occlusion_of,
+    sentence_occlusion_of,
+    token_map_of,
+)
+from engine.analyses.token_map import ALONE, TokenMap, methods_run
 from engine.answer.citations import annotate
-from engine.attribute.agreement import agreement
-from engine.attribute.attr_rag import attr_rag, scored_by, with_drops
-from engine.attribute.methods_run import ALONE, methods_run
-from engine.attribute.on_case import method_of, occlusion_of, sentence_occlusion_of, token_map_of
-from engine.attribute.scorer import banner
-from engine.attribute.token_map import TokenMap
+from engine.core.settings import Settings
+from engine.core.values import (
+    Answer,
+    Attribution,
+    AuditRecord,
+    Case,
+    Stamp,
+)
+from engine.methods.attr_rag import attr_rag, scored_by, with_drops
+from engine.methods.faithfulness import agreement
+from engine.methods.subject import banner
 from engine.models.scripted import ScriptedScorer
-from engine.records import AuditRecord
-from engine.settings import Settings
-from engine.types import Answer, Attribution, Case, Stamp
 from tests.engine.attribute.test_attr_rag import SETS, quote_wanted
 from tests.tiny import tiny_model
 
@@ -121,7 +130,7 @@ def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
 
 def draw_attr_rag(result):
     from components.attr_rag import attr_rag_view
-    from engine.attribute.attr_rag import AttrRag
+    from engine.methods.attr_rag import AttrRag
 
     attr_rag_view(AttrRag.from_dict(result))
 
@@ -143,8 +152,8 @@ def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text():
 
 def draw_used_supports(case):
     from components.used_supports import used_supports_view
-    from engine.attribute.used_supports import Cell, UsedSupports
-    from engine.types import Case
+    from engine.core.values import Case
+    from engine.methods.used_supports import Cell, UsedSupports
 
     tiny = Cell(used=-0.001, supports=0.04, quadrant="neither")
     opened = Case.from_dict(case)
@@ -161,9 +170,9 @@ def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):
 
 def draw_flags(result, case):
     from components.flags import flags_view
-    from engine.attribute.token_map import TokenMap
-    from engine.settings import Gradient
-    from engine.types import Case
+    from engine.analyses.token_map import TokenMap
+    from engine.core.settings import Gradient
+    from engine.core.values import Case
 
     flags_view(TokenMap.from_dict(result), Case.from_dict(case), Gradient())
 

@@ -9,13 +9,25 @@ import components.cache
 from components.evaluation_results import frame
 from components.evaluation_run import live, roughly, said
 from components.figures import drawn
-from engine.evaluate.as_toml import as_toml
-from engine.evaluate.compare_runs import compare_runs
-from engine.evaluate.config import CONFIGS, parse_config, presets, read_config
-from engine.evaluate.evaluate import evaluate, opened
-from engine.evaluate.library import folder_of, runs, take_in
-from engine.evaluate.run import Progress
-from engine.evaluate.values import Axis, Column, Figure, Measure, Series, Table
+from engine.studies.compare_runs import compare_runs
+from engine.studies.config import (
+    CONFIGS,
+    as_toml,
+    parse_config,
+    presets,
+    read_config,
+)
+from engine.studies.evaluate import evaluate, opened
+from engine.studies.library import folder_of, runs, take_in
+from engine.studies.run import Progress
+from engine.studies.values import (
+    Axis,
+    Column,
+    Figure,
+    Measure,
+    Series,
+    Table,
+)
 
 PAGE = "pages/review/evaluate.py"
 SECONDS = CONFIGS / "seconds.toml"
@@ -72,7 +84,7 @@ def test_two_runs_beside_each_other_and_a_case_of_one(sample_home):
 
 
 def test_names_of_runs_stay_inside_their_folder(sample_home):
-    from engine.errors import InputError
+    from engine.core.errors import InputError
 
     for strange in ("../x", "a/b", "..", ""):
         with pytest.raises(InputError):

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from components import cache
 from components.model_choice import models_line
 from engine.cases.bundled import EXAMPLE, take_in
+from engine.core.files import home
 from engine.corpus.collection import Collection
-from engine.home import home
-from engine.models import embedded
+from engine.models import registry
 from engine.models.catalogue import entry_of
 from engine.models.defaults import FILE, choose_default, default_for
 
@@ -30,7 +30,7 @@ def scribe(monkeypatch, tmp_path):
     """A data folder with the example case, an empty corpus, and a model called scribe that is listed, never loaded."""
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
     model_folder(tmp_path / "models" / "scribe")
-    model_folder(embedded.target_folder())
+    model_folder(registry.target_folder())
     cache.workbench.clear()
     take_in(cache.workbench().cases)
     Collection.create("notes", embedder=SimpleNamespace(name="none", dimensions=1))
@@ -72,7 +72,7 @@ def test_nothing_is_offered_that_is_installed():
 
 def test_a_scorer_that_is_missing_is_said_to_be(monkeypatch, tmp_path):
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "none"))
-    monkeypatch.setattr(embedded, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(registry, "PACKAGE", "no_such_package")
     assert f"{EMBEDDED_SCORES}, which is not installed. {OFFER}" in models_line()
 
 

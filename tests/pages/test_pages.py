@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 import components.cache
 import components.runs
 from engine.cases.bundled import EXAMPLE, take_in
-from engine.errors import Cancelled, CaseNotFound
-from engine.home import home
+from engine.core.errors import Cancelled, CaseNotFound
+from engine.core.files import home
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

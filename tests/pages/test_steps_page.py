@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from engine.cases.review import check_chain
-from engine.reason.relevance import Rating, Ratings, ratings_analysis
-from engine.types import Analysis
+from engine.core.values import Analysis
+from engine.methods.raise_.relevance import Rating, Ratings, ratings_analysis
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_step_ratings import solution  # noqa: F401 - a fixture
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from engine.errors import InputError
+from engine.core.errors import InputError
 from training.decomposer_data import kept, main, read_triples, samples
 
 TRIPLES = [

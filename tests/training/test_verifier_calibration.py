@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.models.verdicts import CLASSES, Threshold, decide, softmax
+from engine.models.verdicts import (
+    CLASSES,
+    Threshold,
+    decide,
+    softmax,
+)
 from engine.models.verifier import Calibration
 from training.verifier_calibration import (
     Seen,

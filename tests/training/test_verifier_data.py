@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from engine.errors import FileError
+from engine.core.errors import FileError
 from training import verifier_edits as edits
 from training.verifier_data import fever_symmetric, fool_me_twice, held_out_page, load_pools, overlap
 from training.verifier_held_out import held_out_sets

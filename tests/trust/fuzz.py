@@ -20,10 +20,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from engine.corpus.loaders import load_bytes
-from engine.corpus.sources import read_files
-from engine.errors import GroundworkError
-from engine.progress import Watch
+from engine.core.errors import GroundworkError
+from engine.core.progress import Watch
+from engine.corpus.sources import load_bytes, read_files
 from tests.engine.corpus.test_loaders import pdf_bytes
 from tests.trust.attacks import ALL, TEXTS
 

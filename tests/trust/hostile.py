@@ -10,18 +10,17 @@ from typing import Any
 
 import msgspec
 
+from engine.analyses.facts import facts_of
+from engine.analyses.steps import steps_of
 from engine.cases.review import Draft
+from engine.core.settings import Settings
+from engine.core.values import AuditRecord, Case, GivenPassage
 from engine.corpus.collection import Collection
-from engine.evaluate.refinement import refine_saved
+from engine.methods.are.task import Tools
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedWriter
-from engine.reason.on_case import steps_of
-from engine.records import AuditRecord, GivenPassage
-from engine.settings import Settings
-from engine.types import Case
-from engine.verify.on_case import facts_of
-from engine.verify.task import Tools
+from engine.studies.on_case import refine_saved
 from engine.workbench import Workbench
 from tests.engine.verify.scripted import WordVerifier
 from tests.tiny import TURNS, tiny_config, tiny_tokenizer

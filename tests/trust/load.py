@@ -98,7 +98,7 @@ def one_round(session: Session, run: str, book: Book) -> None:
 
 def scorer(folder: Path) -> None:
     """A model of two layers that reads words, not bytes: an attribution takes it a second of one core."""
-    from engine.samples import SAMPLES
+    from engine.corpus.samples import SAMPLES
     from tests.trust.hostile import tiny_long
 
     texts = [path.read_text(encoding="utf-8") for sample in SAMPLES for path in sample.documents]

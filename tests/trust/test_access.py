@@ -20,9 +20,9 @@ from components.runs import start
 from engine.cases.report import html_report, markdown_report
 from engine.cases.store import CaseStore
 from engine.commands import main
-from engine.hosts import hosts
+from engine.core.hosts import hosts
+from engine.corpus.samples import FIRST_CASE
 from engine.models.registry import load_writer
-from engine.samples import FIRST_CASE
 from tests.browser.conftest import serve
 from tests.trust.replies import Replies
 from tests.trust.streamlit_client import Page, Session

@@ -15,25 +15,30 @@ from engine.cases.case_file import read_case_file, write_case_file
 from engine.cases.importers import LAYOUTS, read_cases
 from engine.cases.markup import escape, visible
 from engine.cases.query import Query
-from engine.cases.review import Draft, Mark, check_chain, check_draft, review_of
+from engine.cases.review import (
+    Draft,
+    Mark,
+    check_chain,
+    check_draft,
+    review_of,
+)
 from engine.cases.store import CaseStore
+from engine.core.errors import CaseFileError, FileError, GroundworkError
+from engine.core.settings import Chunking, Settings
+from engine.core.text import sentences, words
+from engine.core.values import AuditRecord, read_jsonl
 from engine.corpus.chunking import passages
-from engine.corpus.loaders import MEDIA_TYPES, load_bytes
-from engine.errors import CaseFileError, FileError, GroundworkError
-from engine.evaluate.config import parse_config
-from engine.evaluate.datasets import LAYOUTS as DATA_LAYOUTS
-from engine.evaluate.datasets import load as load_data
-from engine.judge import parse_criteria, parse_pair, parse_relevance
-from engine.models.server import ServerModel, checked_address
-from engine.models.server_stream import byte_tokens
-from engine.reason.decompose import parse as parse_plan
-from engine.reason.options import parse_choice
-from engine.records import AuditRecord, read_jsonl
-from engine.settings import Chunking, Settings
-from engine.text import sentences, words
-from engine.verify.decompose import decompose, parse_clauses, parse_facts
-from engine.verify.edit import parse_edit
-from engine.verify.verdict import parse_verdict
+from engine.corpus.sources import MEDIA_TYPES, load_bytes
+from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
+from engine.methods.are.edit import parse_edit
+from engine.methods.are.verdict import parse_verdict
+from engine.methods.judge import parse_criteria, parse_pair, parse_relevance
+from engine.methods.raise_.steps import parse as parse_plan
+from engine.methods.raise_.values import parse_choice
+from engine.models.server import ServerModel, byte_tokens, checked_address
+from engine.studies.config import parse_config
+from engine.studies.datasets import LAYOUTS as DATA_LAYOUTS
+from engine.studies.datasets import load as load_data
 from tests.engine.cases.samples import JSON, full_case
 
 settings.register_profile("trust", deadline=None, suppress_health_check=list(HealthCheck))

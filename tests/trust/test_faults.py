@@ -17,14 +17,14 @@ import pytest
 
 from engine.cases.review import check_chain
 from engine.cases.store import CaseStore
+from engine.core.errors import ServerError, StorageError
+from engine.core.settings import Retrieval
+from engine.core.values import sha256
 from engine.corpus import index, store
 from engine.corpus.collection import Collection
 from engine.corpus.health import health
-from engine.errors import ServerError, StorageError
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
-from engine.settings import Retrieval
-from engine.types import sha256
 from engine.workbench import Workbench
 from tests.engine.cases.samples import full_case
 from tests.engine.corpus.test_index import wait_for
@@ -115,8 +115,8 @@ from pathlib import Path
 from engine.cases.review import Draft
 from engine.cases.store import CaseStore
 from engine.corpus.collection import Collection
-from engine.errors import StorageError
-from engine.home import home
+from engine.core.errors import StorageError
+from engine.core.files import home
 from engine.models.embedder import ScriptedEmbedder
 from tests.engine.cases.samples import full_case
 

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from components.figures import drawn
 from components.html import cell, plain
 from engine.cases.markup import visible
-from engine.evaluate.values import Axis, Figure, Series
+from engine.studies.values import Axis, Figure, Series
 from tests.trust.attacks import ADDRESSES, CHARACTERS, FORMULAS, HTML, INJECTION, LATEX, MARKDOWN
 
 ATTACKS = (*HTML.values(), *MARKDOWN.values(), *INJECTION.values(), *LATEX.values())

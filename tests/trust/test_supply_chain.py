@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from bench import licences
-from engine.errors import ModelError
+from engine.core.errors import ModelError
 from engine.models.embedder import load_embedder
-from engine.models.nli import load_nli
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
+from engine.models.verifier import load_nli
 from tests.tiny import tiny_model
 
 ROOT = licences.ROOT

@@ -2,20 +2,272 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
 
+from engine.answer.citations import annotate, find_citations
+from engine.answer.context import check_question
 from engine.cases.case_file import read_case_file
-from engine.cases.importers.alce import alce_case
-from engine.cases.importers.garage import garage_case
-from engine.cases.importers.imported import imported_case
-from engine.cases.importers.ragtruth import ragtruth_case
 from engine.cases.review import Mark
-from engine.errors import GroundworkError, RecordError
-from engine.records import AuditRecord, read_jsonl
-from engine.types import Case
+from engine.cases.store import new_case_id
+from engine.core.errors import GroundworkError, RecordError
+from engine.core.files import now, package_versions
+from engine.core.values import (
+    Analysis,
+    Answer,
+    AuditRecord,
+    Case,
+    Stamp,
+    Value,
+    inputs_hash,
+    read_jsonl,
+)
+
+# A question, passages and an answer that some system wrote, as a case; its labels stay beside it as an analysis.
+
+Style = Literal["garage", "alce"]
+
+
+class SpanLabel(Value, frozen=True):
+    """A labelled stretch of the answer: characters [start, end), the label, what the annotator wrote."""
+
+    start: int
+    end: int
+    text: str
+    label: str
+    note: str = ""
+
+
+class Labels(Value, frozen=True):
+    """What came with an imported answer: where from, labelled spans, labels of passages (by number), other facts."""
+
+    source: str
+    spans: tuple[SpanLabel, ...] = ()
+    passages: dict[str, str] = {}
+    facts: dict[str, Any] = {}
+
+
+def imported_case(record: AuditRecord, labels: Labels | None = None, tags: tuple[str, ...] = ()) -> Case:
+    """A fresh case; raises `RecordError`, `QuestionError` for a record that cannot be one."""
+    passages = record.as_passages()
+    question = check_question(record.question)
+    inputs = inputs_hash(question, passages)
+    stamp = Stamp(model=record.model or "imported", inputs=inputs, versions=package_versions(), created=now())
+    analyses: tuple[Analysis, ...] = ()
+    if labels is not None:
+        made = Stamp(model=labels.source, inputs=inputs_hash(question, passages, record.answer), created=now())
+        analyses = (Analysis(id="labels", kind="labels", stamp=made, result=labels.to_dict()),)
+    return Case(
+        id=new_case_id(),
+        title=record.id,
+        question=question,
+        passages=passages,
+        answer=annotate(Answer(text=record.answer), len(passages), style_of(record.answer)),
+        stamp=stamp,
+        created=now(),
+        origin="imported",
+        analyses=analyses,
+        tags=tags,
+    )
+
+
+def style_of(answer: str) -> Style:
+    """The citation style that finds more markers in an answer: `[cite_N]` or `[N]`.
+
+    >>> style_of("Ice melts [1][2].")
+    'alce'
+    """
+    counts = {style: len(find_citations(answer, 0, style)) for style in ("garage", "alce")}
+    return "alce" if counts["alce"] > counts["garage"] else "garage"
+
+
+# ALCE (Gao et al. 2023): a result file is {"args", "data": [...]}, a data file the bare list.
+#
+# An item has `question`, `docs` (each `title`, `text`, in a retrieval file also `id`, `score`, `answers_found`) and,
+# in a result file, `output`, the answer with citations [1]. Reference answers (`answer`, `qa_pairs`, `answers`,
+# `claims`) are kept as facts. As ALCE's own evaluation does, only the first line of an output is the answer.
+
+REFERENCES = ("answer", "qa_pairs", "answers", "claims")
+
+
+def alce_case(item: dict[str, Any], model: str = "") -> Case:
+    """The case of one item; a passage that holds a reference answer (`answers_found`) is labelled relevant."""
+    docs = item.get("docs")
+    if not isinstance(docs, list) or not all(isinstance(doc, dict) for doc in docs):
+        raise RecordError("This ALCE item has no list `docs`. Give the file that the model was run on.")
+    passages = [
+        {"text": str(doc.get("text", "")), "title": str(doc.get("title", "")), "relevant": _relevant(doc)}
+        for doc in docs
+    ]
+    data = {
+        "id": str(item.get("id", item.get("sample_id", ""))),
+        "question": item.get("question", ""),
+        "passages": passages,
+        "answer": str(item.get("output", "")).strip().partition("\n")[0],
+        "model": model,
+    }
+    references = {name: item[name] for name in REFERENCES if item.get(name)}
+    found = {str(n): "holds a reference answer" for n, p in enumerate(passages, start=1) if p["relevant"]}
+    return imported_case(
+        AuditRecord.from_dict(data), Labels(source="ALCE", passages=found, facts=references), ("ALCE",)
+    )
+
+
+def _relevant(doc: dict[str, Any]) -> bool | None:
+    found = doc.get("answers_found")
+    return any(found) if isinstance(found, list) and found else None
+
+
+# GaRAGe (Sorodoc et al. 2025): one JSON object a line.
+#
+# Read: `sample_id`, `question`, `grounding` (passages, their text behind a citation marker), `answer_generate` (the
+# human answer with markers), and a tag a passage in `evidence_relevant` (YES or NO), `evidence_correct` and
+# `evidence_cited`. The question's own fields are kept as facts.
+
+GARAGE_FACTS = (
+    "question_date",
+    "question_type",
+    "question_complexity",
+    "question_category",
+    "question_popularity",
+    "question_false_premise",
+    "answer_related_info",
+    "answer_validate",
+    "comments",
+)
+_MARKER = re.compile(r"^\s*\[?\s*cite_\d+\s*\]?\s*:?\s*", re.IGNORECASE)
+_TEXT = ("text", "passage", "content")
+
+
+def garage_case(item: dict[str, Any]) -> Case:
+    """The case of one sample; passages carry their relevance label."""
+    grounding = item.get("grounding")
+    if not isinstance(grounding, list):
+        raise RecordError("This GaRAGe sample has no list `grounding`. Give a file with its passages.")
+    relevant = _tags(item, "evidence_relevant", len(grounding))
+    passages = [
+        {"text": _text(given), "title": _title(given), "relevant": None if tag is None else tag.upper() == "YES"}
+        for given, tag in zip(grounding, relevant, strict=True)
+    ]
+    data = {
+        "id": str(item.get("sample_id", item.get("id", ""))),
+        "question": item.get("question", ""),
+        "passages": passages,
+        "answer": str(item.get("answer_generate") or item.get("answer") or ""),
+        "model": str(item.get("model") or "human annotators (GaRAGe)"),
+    }
+    labels = Labels(
+        source="GaRAGe",
+        passages=_passage_labels(item, relevant),
+        facts={name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")},
+    )
+    return imported_case(AuditRecord.from_dict(data), labels, ("GaRAGe",))
+
+
+def _tags(item: dict[str, Any], field: str, count: int) -> list[str | None]:
+    given = item.get(field)
+    if given is None:
+        return [None] * count
+    if not isinstance(given, list) or len(given) != count:
+        raise RecordError(f"`{field}` does not have one tag for each of the {count} passages of `grounding`.")
+    return [None if tag is None else str(tag) for tag in given]
+
+
+def _passage_labels(item: dict[str, Any], relevant: list[str | None]) -> dict[str, str]:
+    correct = _tags(item, "evidence_correct", len(relevant))
+    cited = _tags(item, "evidence_cited", len(relevant))
+    rows = zip(("relevant", "content", "cited"), (relevant, correct, cited), strict=True)
+    said: dict[int, list[str]] = {}
+    for name, tags in rows:
+        for number, tag in enumerate(tags, start=1):
+            if tag is not None:
+                said.setdefault(number, []).append(f"{name}: {tag}")
+    return {str(number): "; ".join(parts) for number, parts in said.items()}
+
+
+def _text(given: Any) -> str:
+    if isinstance(given, list) and given:
+        given = given[0]
+    if isinstance(given, dict):
+        given = next((given[name] for name in _TEXT if isinstance(given.get(name), str)), "")
+    if not isinstance(given, str):
+        raise RecordError("A passage of `grounding` is no text. Each is a text, or an object with a text.")
+    return _MARKER.sub("", given)
+
+
+def _title(given: Any) -> str:
+    if not isinstance(given, dict):
+        return ""
+    parts = [str(given[name]) for name in ("title", "provider", "date") if given.get(name)]
+    return ", ".join(parts)
+
+
+# RAGTruth (Niu et al. 2024): answers in response.jsonl, what they were written from in source_info.jsonl.
+#
+# Read: `id`, `source_id`, `model`, `response`, `labels` (hallucination spans of the response: `start`, `end`, `text`,
+# `label_type`, `meta`, and the flags `implicit_true` and `due_to_null`), `quality`, `split`; `task_type` and
+# `source_info`. A question-answering source is cut at its "passage N:"; a summary has one passage, structured data
+# is one passage of JSON.
+
+_PASSAGE = re.compile(r"(?:^|\n)\s*passage \d+:")
+TASKS = {
+    "Summary": "Summarize the text.",
+    "Data2txt": "Write an overview of the business from the structured data.",
+}
+RAGTRUTH_FACTS = ("task_type", "source", "split", "quality", "temperature")
+
+
+def ragtruth_case(response: dict[str, Any], sources: Mapping[str, dict[str, Any]]) -> Case:
+    """The case of one response; every hallucination span is a label of the answer, flags and all."""
+    source = sources.get(str(response.get("source_id")))
+    if source is None:
+        raise RecordError(
+            f"There is no source {response.get('source_id')!r}. Give source_info.jsonl beside response.jsonl."
+        )
+    question, passages = _inputs(source)
+    answer = str(response.get("response", ""))
+    data = {
+        "id": str(response.get("id", "")),
+        "question": question,
+        "passages": passages,
+        "answer": answer,
+        "model": str(response.get("model", "")),
+    }
+    both = {**source, **response}
+    labels = Labels(
+        source="RAGTruth",
+        spans=tuple(_span(label, answer) for label in response.get("labels") or []),
+        facts={name: both[name] for name in RAGTRUTH_FACTS if both.get(name) is not None},
+    )
+    return imported_case(AuditRecord.from_dict(data), labels, ("RAGTruth",))
+
+
+def _inputs(source: dict[str, Any]) -> tuple[str, list[str]]:
+    info = source.get("source_info")
+    if isinstance(info, str):
+        return TASKS["Summary"], [info]
+    if not isinstance(info, dict):
+        raise RecordError("A source has no `source_info`. Give RAGTruth's own source_info.jsonl.")
+    if isinstance(info.get("passages"), str):
+        parts = [part.strip() for part in _PASSAGE.split(info["passages"])]
+        return str(info.get("question", "")), [part for part in parts if part]
+    return TASKS["Data2txt"], [msgspec.json.format(msgspec.json.encode(info), indent=1).decode()]
+
+
+def _span(label: dict[str, Any], answer: str) -> SpanLabel:
+    try:
+        start, end = int(label["start"]), int(label["end"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"A label lacks a start or an end in characters: {label!r}.") from error
+    if not 0 <= start <= end <= len(answer):
+        raise RecordError(f"The label {start} to {end} does not lie in the response of {len(answer)} characters.")
+    flags = [name.replace("_", " ") for name in ("implicit_true", "due_to_null") if label.get(name)]
+    note = "; ".join(part for part in (str(label.get("meta") or ""), *flags) if part)
+    return SpanLabel(start=start, end=end, text=answer[start:end], label=str(label.get("label_type", "")), note=note)
+
 
 Layout = Literal["case", "records", "alce", "garage", "ragtruth"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)

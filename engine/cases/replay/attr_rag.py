@@ -10,23 +10,47 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from engine.analyses.attr_rag import lookup_in
+from engine.analyses.attribution import placebos_for
 from engine.answer.write import Write, prompting, quoting
-from engine.attribute.attr_rag import AttrRag, Score, attr_rag, scored_by
-from engine.attribute.attr_rag_run import lookup_in
-from engine.attribute.on_case import placebos_for
-from engine.attribute.regeneration import PLACEBOS, Answering
-from engine.cases.replay.attribution import PLACEBOS_GONE, differs, other_revision, placebos, settings_of
+from engine.cases.replay.attribution import (
+    PLACEBOS_GONE,
+    differs,
+    other_revision,
+    placebos,
+    settings_of,
+)
 from engine.cases.replay.floors import embedding_floor, token_floor
-from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Json, Kind, Outcome, Tools, less
+from engine.cases.replay.outcome import (
+    AS_IT_CAME,
+    COSTS,
+    Json,
+    Kind,
+    Outcome,
+    Tools,
+    less,
+)
 from engine.cases.replay.reading import READER
 from engine.cases.replay.replies import Repeating, Reply
 from engine.cases.replay.retrieval import reranked
+from engine.core.errors import GroundworkError
+from engine.core.settings import Occlusion, Reader, Selection
+from engine.core.values import (
+    Analysis,
+    Case,
+    Passage,
+    Stamp,
+)
 from engine.corpus.store import Snapshot
-from engine.errors import GroundworkError
+from engine.methods.attr_rag import (
+    AttrRag,
+    Score,
+    attr_rag,
+    scored_by,
+)
+from engine.methods.regeneration import PLACEBOS, Answering
 from engine.models.embedder import DEFAULT
 from engine.models.registry import SERVED
-from engine.settings import Occlusion, Reader, Selection
-from engine.types import Analysis, Case, Passage, Stamp
 
 GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
 

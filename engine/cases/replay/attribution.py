@@ -8,11 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.answer.generate import stamp_of
-from engine.attribute import registry
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.kinds import FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS
-from engine.attribute.on_case import (
+from engine.analyses.attribution import (
     faithfulness_of,
     method_of,
     occlusion_of,
@@ -21,7 +17,15 @@ from engine.attribute.on_case import (
     token_map_of,
     used_supports_of,
 )
-from engine.attribute.spans import answer_spans
+from engine.analyses.kinds import (
+    FAITHFULNESS,
+    OCCLUSION,
+    SENTENCES,
+    SETS,
+    TOKEN_MAP,
+    USED_SUPPORTS,
+)
+from engine.answer.write import stamp_of
 from engine.cases.replay.floors import (
     FLOOR_ROWS,
     Listening,
@@ -30,13 +34,29 @@ from engine.cases.replay.floors import (
     rounding,
     token_floor,
 )
-from engine.cases.replay.outcome import COSTS, Floor, Json, Kind, Outcome, Tools, less
-from engine.errors import GroundworkError
-from engine.home import EMBEDDED
-from engine.models.double import computed_otherwise
+from engine.cases.replay.outcome import (
+    COSTS,
+    Floor,
+    Json,
+    Kind,
+    Outcome,
+    Tools,
+    less,
+)
+from engine.core.errors import GroundworkError
+from engine.core.files import EMBEDDED
+from engine.core.settings import Settings
+from engine.core.values import (
+    Analysis,
+    Case,
+    Passage,
+    Stamp,
+)
+from engine.methods import registry
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.spans import answer_spans
+from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel, require
-from engine.settings import Settings
-from engine.types import Analysis, Case, Passage, Stamp
 
 STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer here"

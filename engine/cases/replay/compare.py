@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from engine.cases.replay.outcome import Floor, Outcome
-from engine.types import Value
-from engine.versions import package_versions
+from engine.core.files import package_versions
+from engine.core.values import Value
 
 Status = Literal["reproduced", "drifted", "cannot"]
 _ABSENT = object()

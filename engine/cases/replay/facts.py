@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from engine.cases.replay.floors import Listening, embedding_floor
-from engine.cases.replay.outcome import Json, Kind, Outcome, Tools, less
+from engine.cases.replay.outcome import (
+    Json,
+    Kind,
+    Outcome,
+    Tools,
+    less,
+)
 from engine.cases.replay.retrieval import changed_since
+from engine.core.errors import GroundworkError
+from engine.core.settings import Verification
+from engine.core.values import Analysis, Case
 from engine.corpus.collection import Collection
-from engine.errors import GroundworkError
+from engine.methods.are.are import check_answer
+from engine.methods.are.decompose import RULES
+from engine.methods.are.evidence import Sources
+from engine.methods.are.task import Tools as Judges
+from engine.methods.are.values import AreRecord
 from engine.models.embedder import DEFAULT
-from engine.settings import Verification
-from engine.types import Analysis, Case
-from engine.verify.are import check_answer
-from engine.verify.decompose import RULES
-from engine.verify.evidence import Sources
-from engine.verify.task import Tools as Judges
-from engine.verify.values import AreRecord
 
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
 BY_PROMPT = "a language model took part, and not every reply of it is kept; check the answer again instead"

@@ -14,13 +14,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.attribute.relevance import Relevance
 from engine.cases.replay.outcome import Json
-from engine.models.double import computed_otherwise
-from engine.models.eager import summed_otherwise
-from engine.models.protocols import Embedder, Entailment, Floats, Judged, LanguageModel, TokenPrompt
-from engine.progress import Watch
-from engine.types import Answer, Prompt
+from engine.core.progress import Watch
+from engine.core.values import Answer, Prompt
+from engine.methods.input_x_gradient import Relevance
+from engine.models.memory import computed_otherwise, summed_otherwise
+from engine.models.protocols import (
+    Embedder,
+    Entailment,
+    Floats,
+    Judged,
+    LanguageModel,
+    TokenPrompt,
+)
 
 T = TypeVar("T")
 WIDE = 4  # times the rounding seen here

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from engine.attribute import registry
-from engine.cases.replay import attr_rag, attribution, facts, reading, refinement, steps
+from engine.cases.replay import (
+    attr_rag,
+    attribution,
+    facts,
+    reading,
+    refinement,
+    steps,
+)
 from engine.cases.replay.outcome import Json, Kind
-from engine.errors import GroundworkError
-from engine.types import Analysis, Answer, Case
+from engine.core.errors import GroundworkError
+from engine.core.values import Analysis, Answer, Case
+from engine.methods import registry
 
 OWN: dict[str, Kind] = {
     "reading": reading.KIND,

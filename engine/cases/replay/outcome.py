@@ -8,14 +8,19 @@ from typing import Any
 
 import msgspec
 
-from engine.cases.canonical import canonical
+from engine.core.canonical import canonical
+from engine.core.values import Analysis, Case, Value
 from engine.corpus.collection import Collection
 from engine.models.embedder import load_embedder
-from engine.models.protocols import Embedder, Entailment, Reranker, Writer
+from engine.models.protocols import (
+    Embedder,
+    Entailment,
+    Reranker,
+    Writer,
+)
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
 from engine.models.verifier import load_entailment
-from engine.types import Analysis, Case, Value
 
 Json = dict[str, Any]
 Floor = float | tuple[float, ...]

@@ -6,10 +6,16 @@ from typing import Any
 
 from engine.answer.quoting_reader import QuotingReader
 from engine.cases.replay.floors import embedding_floor
-from engine.cases.replay.outcome import Kind, Outcome, Tools, less, plain
+from engine.cases.replay.outcome import (
+    Kind,
+    Outcome,
+    Tools,
+    less,
+    plain,
+)
+from engine.core.settings import Reader
+from engine.core.values import Analysis, Case, Stamp
 from engine.models.protocols import Embedder
-from engine.settings import Reader
-from engine.types import Analysis, Case, Stamp
 
 READER = QuotingReader.name
 

@@ -10,19 +10,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.attribute.input_x_gradient import input_x_gradient
+from engine.analyses.refinement import Report, assessed, request_for
 from engine.cases.replay.attribution import differs, settings_of
 from engine.cases.replay.floors import Listening, relevance_floors, token_floor
-from engine.cases.replay.outcome import AS_IT_CAME, COSTS, Floor, Json, Kind, Outcome, Tools, less
+from engine.cases.replay.outcome import (
+    AS_IT_CAME,
+    COSTS,
+    Floor,
+    Json,
+    Kind,
+    Outcome,
+    Tools,
+    less,
+)
 from engine.cases.replay.replies import Repeating, Reply
+from engine.core.settings import Refinement as Rules
+from engine.core.values import Analysis, Case
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.refinement.request import Request, own_tokens, scored_prompt
+from engine.methods.refinement.run import refine
+from engine.methods.refinement.values import Refinement
 from engine.models.protocols import LanguageModel
-from engine.refine.measure import own_tokens, scored_prompt
-from engine.refine.report import Report, assessed, request_for
-from engine.refine.request import Request
-from engine.refine.run import refine
-from engine.refine.values import Refinement
-from engine.settings import Refinement as Rules
-from engine.types import Analysis, Case
 
 # Beside costs: the stamp (it is the analysis' own), and what was handed in.
 LEFT_OUT = COSTS | {"stamp", "cost", "shared", "facts", "labels", "n"}

@@ -7,11 +7,22 @@ from typing import Any
 
 import msgspec
 
-from engine.errors import CaseError
-from engine.models.protocols import Can, LanguageModel, TokenPrompt, Writer
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Answer, Prompt, Token, Value, sha256
+from engine.core.errors import CaseError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import (
+    Answer,
+    Prompt,
+    Token,
+    Value,
+    sha256,
+)
+from engine.models.protocols import (
+    Can,
+    LanguageModel,
+    TokenPrompt,
+    Writer,
+)
 
 Row = tuple[TokenPrompt, tuple[int, ...]]
 

@@ -7,12 +7,17 @@ from typing import Any
 
 from engine.cases.replay.floors import embedding_floor
 from engine.cases.replay.outcome import Outcome, Tools, plain
+from engine.core.settings import Retrieval
+from engine.core.values import (
+    Case,
+    ChunkSet,
+    Hit,
+    Passage,
+    inputs_hash,
+)
 from engine.corpus.collection import Collection
 from engine.models.embedder import DEFAULT
-from engine.retrieve.rerank import rerank
-from engine.retrieve.search import search
-from engine.settings import Retrieval
-from engine.types import Case, ChunkSet, Hit, Passage, inputs_hash
+from engine.retrieve.search import rerank, search
 
 
 def stored_inputs(case: Case) -> Any:

@@ -15,17 +15,28 @@ from typing import Any
 
 import msgspec
 
-from engine.cases.canonical import canonical
-from engine.cases.replay.compare import Number, Replay, compare, differing_versions
+from engine.cases.replay.compare import (
+    Number,
+    Replay,
+    compare,
+    differing_versions,
+)
 from engine.cases.replay.kinds import kind_of, stripped, unreplayable
 from engine.cases.replay.outcome import Outcome, Tools
 from engine.cases.replay.reading import READER, answer_again, stored_answer
-from engine.cases.replay.retrieval import hits_again, inputs_again, sets_again, stored_hits, stored_inputs, stored_sets
+from engine.cases.replay.retrieval import (
+    hits_again,
+    inputs_again,
+    sets_again,
+    stored_hits,
+    stored_inputs,
+    stored_sets,
+)
 from engine.cases.replay.written import scored_again, stored_text
-from engine.errors import CaseError, GroundworkError
-from engine.progress import Watch
-from engine.types import Analysis, Case
-from engine.value import decoded
+from engine.core.canonical import canonical
+from engine.core.errors import CaseError, GroundworkError
+from engine.core.progress import Watch
+from engine.core.values import Analysis, Case, decoded
 
 ROOT = Path(__file__).resolve().parents[3]
 Outcomes = dict[str, Outcome]

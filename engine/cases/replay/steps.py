@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.analyses.steps import means_for
 from engine.cases.replay.attribution import settings_of
 from engine.cases.replay.floors import embedding_floor
-from engine.cases.replay.outcome import COSTS, Json, Kind, Outcome, Tools, less
+from engine.cases.replay.outcome import (
+    COSTS,
+    Json,
+    Kind,
+    Outcome,
+    Tools,
+    less,
+)
 from engine.cases.replay.replies import Repeating, Reply
 from engine.cases.replay.retrieval import changed_since
-from engine.errors import GroundworkError
-from engine.reason.methods import method_of
-from engine.reason.on_case import means_for
-from engine.reason.options import Problem
-from engine.reason.solve import solve
-from engine.reason.values import Solution
-from engine.settings import Reasoning, Settings
-from engine.types import Analysis, Answer, Case
+from engine.core.errors import GroundworkError
+from engine.core.settings import Reasoning, Settings
+from engine.core.values import Analysis, Answer, Case
+from engine.methods.raise_.solve import solve
+from engine.methods.raise_.values import Problem, Solution, method_of
 
 # Beside costs: the tokens read and written, and the replies themselves.
 LEFT_OUT = COSTS - {"notes"} | {"read", "written", "reply", "finished"}

@@ -7,9 +7,9 @@ from typing import Any
 from engine.cases.replay.attribution import differs
 from engine.cases.replay.floors import token_floor
 from engine.cases.replay.outcome import Outcome, Tools, plain
+from engine.core.values import Case
 from engine.models.protocols import LanguageModel
 from engine.models.registry import SERVED
-from engine.types import Case
 
 INPUT = "the answer of {} is an input of the replay, not written again"
 

@@ -7,10 +7,28 @@ from typing import Any
 
 import msgspec
 
-from engine.attribute.kinds import FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.kinds import (
+    FAITHFULNESS,
+    OCCLUSION,
+    SENTENCES,
+    SETS,
+    TOKEN_MAP,
+    USED_SUPPORTS,
+)
 from engine.cases.places import leaves
 from engine.cases.report.attribution import attribution_section, attributions_of
-from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, plain
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    cells,
+    plain,
+)
 from engine.cases.report.facts import facts_section
 from engine.cases.report.faithfulness import faithfulness_section
 from engine.cases.report.refinement import refinement_section
@@ -21,8 +39,8 @@ from engine.cases.report.text import name_of, short
 from engine.cases.report.token_map import token_map_section
 from engine.cases.report.used_supports import used_supports_section
 from engine.cases.review import Review
-from engine.errors import RecordError
-from engine.types import Analysis, Case
+from engine.core.errors import RecordError
+from engine.core.values import Analysis, Case
 
 Draw = Callable[[Case, Analysis], list[Block]]
 LONGEST = 200_000  # characters of stored JSON that are printed; the case file has the rest

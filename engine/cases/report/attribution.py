@@ -6,12 +6,22 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from engine.attribute.kinds import TOKEN_MAP
-from engine.attribute.scorer import banner
-from engine.cases.report.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, plain
+from engine.analyses.kinds import TOKEN_MAP
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Fold,
+    Heat,
+    Notice,
+    Section,
+    Table,
+    plain,
+)
 from engine.cases.report.text import name_of, signed
-from engine.errors import RecordError
-from engine.types import Analysis, Attribution, Case
+from engine.core.errors import RecordError
+from engine.core.values import Analysis, Attribution, Case
+from engine.methods.subject import banner
 
 COLUMNS = 5  # spans in one table
 LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources

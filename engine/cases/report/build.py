@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engine.answer.best_sentences import whole_id
-from engine.attribute.scorer import banner
-from engine.cases.canonical import content_hash
+from engine.answer.quoting_reader import whole_id
 from engine.cases.report.analyses import analysis_section
 from engine.cases.report.attribution import has_scores
 from engine.cases.report.blocks import (
@@ -30,9 +28,17 @@ from engine.cases.report.markdown import to_markdown
 from engine.cases.report.methods import methods_blocks
 from engine.cases.report.review import review_blocks, when
 from engine.cases.report.self_tests import self_test_blocks
-from engine.cases.report.text import Labelled, answer_runs, marked_runs, place, short
+from engine.cases.report.text import (
+    Labelled,
+    answer_runs,
+    marked_runs,
+    place,
+    short,
+)
 from engine.cases.review import Mark, check_chain, review_of
-from engine.types import Case, Stamp
+from engine.core.canonical import content_hash
+from engine.core.values import Case, Stamp
+from engine.methods.subject import banner
 
 
 def html_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> str:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.cases.report.blocks import Block, Cell, Run, Table, Text, plain
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Run,
+    Table,
+    Text,
+    plain,
+)
 from engine.cases.report.review import decided_by
 from engine.cases.review import Review
-from engine.verify.export import Decision
-from engine.verify.values import AreRecord, Placed
+from engine.methods.are.export import Decision
+from engine.methods.are.values import AreRecord, Placed
 
 
 def tracked_changes(record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:

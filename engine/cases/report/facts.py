@@ -9,15 +9,34 @@ from collections import Counter
 from collections.abc import Iterable
 
 from engine.cases.places import decisions, numbered, verdict_of
-from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, plain
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    cells,
+    plain,
+)
 from engine.cases.report.edits import tracked_changes
 from engine.cases.report.review import decided_by
 from engine.cases.report.text import name_of
 from engine.cases.review import Mark, Review
+from engine.core.values import Analysis, Case
+from engine.methods.are.facts import Exchange
+from engine.methods.are.values import (
+    MEANING,
+    AreRecord,
+    Evidence,
+    FactRecord,
+    Iteration,
+    Measures,
+    Report,
+)
 from engine.models.closed import listed
-from engine.types import Analysis, Case
-from engine.verify.facts import Exchange
-from engine.verify.values import MEANING, AreRecord, Evidence, FactRecord, Iteration, Measures, Report
 
 MEASURES = (
     ("Attr_r", "attr_r", "mean over clauses of the best evidence's probability to bear the clause out"),

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from engine.attribute.on_case import FaithfulnessReport
-from engine.cases.report.blocks import Block, Facts, Fold, Notice, Table, cells
-from engine.types import Analysis, Case
+from engine.analyses.attribution import FaithfulnessReport
+from engine.cases.report.blocks import (
+    Block,
+    Facts,
+    Fold,
+    Notice,
+    Table,
+    cells,
+)
+from engine.core.values import Analysis, Case
 
 
 def faithfulness_section(case: Case, analysis: Analysis) -> list[Block]:

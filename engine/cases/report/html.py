@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.cases.markup import escape, tag
 from engine.cases.report import blocks as b
-from engine.home import ASSETS
+from engine.core.files import ASSETS
 
 STEPS = 5  # steps of colour on either side of zero
 LONG = 44  # characters of a value that still fits a column

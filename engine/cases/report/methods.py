@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.attribute.kinds import FAITHFULNESS, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.kinds import FAITHFULNESS, TOKEN_MAP, USED_SUPPORTS
 from engine.cases.report.attribution import attributions_of
 from engine.cases.report.blocks import Block, Facts, plain
-from engine.types import Case
+from engine.core.values import Case
 
 DEFINITIONS: dict[str, tuple[str, str]] = {
     "passage": (

@@ -6,15 +6,28 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Notice, Run, Section, Table, Text, cells, plain
+from engine.analyses.refinement import Report, report_facts, report_scores
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Run,
+    Section,
+    Table,
+    Text,
+    cells,
+    plain,
+)
 from engine.cases.report.text import answer_runs, short
 from engine.cases.words import word_diff
-from engine.metrics import ENTAILED
-from engine.refine.report import Report, report_facts, report_scores
-from engine.refine.scores import MEASURES, Scores, deployed_cost
-from engine.refine.values import Refinement
-from engine.refine.variants import VARIANTS
-from engine.types import Analysis, Case, Passage
+from engine.core.metrics import ENTAILED
+from engine.core.values import Analysis, Case, Passage
+from engine.methods.refinement.conditions import VARIANTS
+from engine.methods.refinement.values import Refinement
+from engine.methods.signals import MEASURES, Scores, deployed_cost
 
 LONGEST = 120_000  # characters of prompts that are printed; the case file has the rest
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.cases.report.blocks import Block, Facts, Fold, Table, cells, plain
+from engine.cases.report.blocks import (
+    Block,
+    Facts,
+    Fold,
+    Table,
+    cells,
+    plain,
+)
 from engine.cases.review import Chain, Mark, review_of
 
 

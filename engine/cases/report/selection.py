@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from engine.attribute.attr_rag import AttrRag
 from engine.cases.report.attribution import attribution_blocks
-from engine.cases.report.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    Text,
+)
 from engine.cases.report.text import answer_runs, short
-from engine.types import Analysis, Case, ChunkSet
+from engine.core.values import Analysis, Case, ChunkSet
+from engine.methods.attr_rag import AttrRag
 
 
 def attr_rag_section(case: Case, analysis: Analysis) -> list[Block]:

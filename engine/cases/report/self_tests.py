@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from engine.cases.report.blocks import Block, Section, Table, cells, plain
-from engine.models.self_test_record import remembered
-from engine.types import Case
+from engine.cases.report.blocks import (
+    Block,
+    Section,
+    Table,
+    cells,
+    plain,
+)
+from engine.core.values import Case
+from engine.models.self_test import remembered
 
 # What quotes or was written elsewhere has no weights to test.
 UNTESTED = ("", "reader", "imported", "auto")

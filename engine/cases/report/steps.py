@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.cases.report.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, plain
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    cells,
+    plain,
+)
 from engine.cases.report.text import place, short
-from engine.reason.methods import METHODS
-from engine.reason.options import letter
-from engine.reason.values import Asked, ReasonStep, Solution, similarity
-from engine.types import Analysis, Case, Hit
+from engine.core.values import Analysis, Case, Hit
+from engine.methods.raise_.values import (
+    METHODS,
+    Asked,
+    ReasonStep,
+    Solution,
+    letter,
+    similarity,
+)
 
 LABELS = {method.name: method for method in METHODS}
 STATES = {

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.cases.report.blocks import Run
-from engine.types import Answer, Case, Passage
+from engine.core.values import Answer, Case, Passage
 
 Labelled = tuple[int, int, str]  # start, end, what the label says
 

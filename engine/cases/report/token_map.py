@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from engine.attribute.on_case import TokenMap
+from engine.analyses.attribution import TokenMap
 from engine.cases.report.attribution import LARGEST_HEAT, legend, pieces_of
-from engine.cases.report.blocks import Block, Facts, Fold, Heat, Notice, Table, cells, plain
+from engine.cases.report.blocks import (
+    Block,
+    Facts,
+    Fold,
+    Heat,
+    Notice,
+    Table,
+    cells,
+    plain,
+)
 from engine.cases.report.text import name_of, signed
-from engine.types import Analysis, Case
+from engine.core.values import Analysis, Case
 
 Row = tuple[tuple[float, ...], ...]
 

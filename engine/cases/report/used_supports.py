@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from engine.attribute.used_supports import UsedSupports
-from engine.cases.report.blocks import Block, Cell, Facts, Notice, Table
+from engine.cases.report.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Notice,
+    Table,
+)
 from engine.cases.report.text import name_of, signed
-from engine.types import Analysis, Case
+from engine.core.values import Analysis, Case
+from engine.methods.used_supports import UsedSupports
 
 
 def used_supports_section(case: Case, analysis: Analysis) -> list[Block]:

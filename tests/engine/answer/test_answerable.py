@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from engine.answer.answerable import answerable, answerable_prompt
+from engine.answer.write import answerable, answerable_prompt
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.tiny import passages
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.answer.best_sentences import best_sentences, piece, whole_id
+from engine.answer.quoting_reader import best_sentences, piece, whole_id
+from engine.core.settings import Retrieval
+from engine.core.values import Passage
 from engine.models.embedder import load_embedder
-from engine.settings import Retrieval
-from engine.types import Passage
 
 TEXT = "Crude product is dissolved in hot water. It is left to cool. Crystals form overnight. They are washed with ice."
 OTHER = "The kiln was built in 1874. Owls nest under the roof of the barn."

@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answer.citations import annotate, cited_sentences, content_token_mask, find_citations, without_markers
+from engine.answer.citations import (
+    annotate,
+    cited_sentences,
+    content_token_mask,
+    find_citations,
+    without_markers,
+)
 from engine.answer.prompt import REFUSAL
+from engine.core.values import Answer
 from engine.prompts import fill
-from engine.types import Answer
 from tests.tiny import tiny_model
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.generate import answer_with, stamp_of
 from engine.answer.prompt import REFUSAL, build_prompt
-from engine.errors import CannotDo, PromptTooLong
+from engine.answer.write import answer_with, stamp_of
+from engine.core.errors import CannotDo, PromptTooLong
+from engine.core.settings import Decoding, Prompting
+from engine.core.values import Segment
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedWriter
-from engine.settings import Decoding, Prompting
-from engine.types import Segment
 from tests.tiny import passages, tiny_model
 
 QUESTION = "Who built the bridge?"

@@ -6,13 +6,12 @@ import random
 
 import pytest
 
-from engine.answer.choice import NEAR, depth_of
-from engine.answer.quoting_reader import NOTHING_CLOSE, QuotingReader
+from engine.answer.quoting_reader import NEAR, NOTHING_CLOSE, QuotingReader, depth_of
 from engine.answer.sentence_scores import WEIGHTS, answer_cue, score_sentences
+from engine.core.settings import Chunking, Reader
+from engine.core.values import Document, Passage
 from engine.corpus.chunking import passages as cut
 from engine.models.embedder import ScriptedEmbedder
-from engine.settings import Chunking, Reader
-from engine.types import Document, Passage
 
 PROCEDURE = """Acetaminophen
 

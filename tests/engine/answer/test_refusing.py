@@ -6,8 +6,8 @@ import pytest
 
 from engine.answer.prompt import REFUSAL
 from engine.answer.write import prompting, refusing
+from engine.core.settings import Decoding, Prompting
 from engine.models.scripted import ScriptedScorer
-from engine.settings import Decoding, Prompting
 from tests.tiny import passages
 
 YES = 0.25

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.attribute.analyse import ANALYSES
-from engine.errors import AttributionError, Cancelled, InputError
-from engine.home import home
-from engine.records import AuditRecord
+from engine.analyses.analyse import ANALYSES
+from engine.core.errors import AttributionError, Cancelled, InputError
+from engine.core.files import home
+from engine.core.values import AuditRecord
 from engine.workbench import Workbench
 from tests.stopping import stop_at
 from tests.tiny import save_tiny

@@ -7,15 +7,25 @@ from msgspec.structs import replace
 
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
-from engine.attribute.attr_rag import answers_needed, attr_rag, scored_by, with_drops
-from engine.attribute.rag_baselines import against_reference, rag_baselines, winners
-from engine.attribute.regeneration import alphas, regenerate
-from engine.attribute.scorer import answer_for, banner
-from engine.errors import AttributionError, Cancelled
+from engine.core.errors import AttributionError, Cancelled
+from engine.core.settings import Decoding, Prompting, Selection
+from engine.core.values import (
+    Answer,
+    ChunkSet,
+    Hit,
+    Passage,
+)
+from engine.methods.attr_rag import (
+    answers_needed,
+    attr_rag,
+    scored_by,
+    with_drops,
+)
+from engine.methods.baselines import against_reference, rag_baselines, winners
+from engine.methods.regeneration import alphas, regenerate
+from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.retrieve.rerank import rerank
-from engine.settings import Decoding, Prompting, Selection
-from engine.types import Answer, ChunkSet, Hit, Passage
+from engine.retrieve.search import rerank
 from tests.stopping import stop_at
 
 

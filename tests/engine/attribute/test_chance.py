@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binomtest
 
 from engine.answer.prompt import build_prompt
-from engine.attribute.aggregate import passage_attribution
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.occlusion import occlusion
-from engine.types import Passage
+from engine.core.values import Passage
+from engine.methods.aggregate import passage_attribution
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.occlusion import occlusion
 from tests.tiny import tiny_model
 
 NAMES = ("Hanna Lind", "Olaf Berg", "Mira Holt", "Jon Vale", "Ida Fisk", "Tom Reed", "Eva Dahl", "Nils Ohm")

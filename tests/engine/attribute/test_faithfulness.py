@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from engine.answer.citations import annotate
-from engine.attribute.faithfulness import (
+from engine.core.errors import AttributionError, CannotDo
+from engine.core.settings import Faithfulness
+from engine.core.values import Prompt, Segment
+from engine.methods.faithfulness import (
     area,
     batches,
     curves,
@@ -20,12 +23,9 @@ from engine.attribute.faithfulness import (
     removable,
     token_ranking,
 )
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.removal import drop_positions
-from engine.errors import AttributionError, CannotDo
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.spans import drop_positions
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.settings import Faithfulness
-from engine.types import Prompt, Segment
 from tests.tiny import KINDS, tiny_model, tiny_prompt
 
 

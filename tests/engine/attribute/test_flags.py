@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.attribute.flags import chance_rate, concentration, distractor_flags, times_in_top
-from engine.errors import AttributionError
-from engine.settings import Gradient
+from engine.core.errors import AttributionError
+from engine.core.settings import Gradient
+from engine.methods.flags import (
+    chance_rate,
+    concentration,
+    distractor_flags,
+    times_in_top,
+)
 
 NUMBERS = tuple(range(1, 13))
 

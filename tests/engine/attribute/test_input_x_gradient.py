@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from engine.attribute.aggregate import passage_attribution, passage_maps, passage_sums
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.removal import passage_positions
-from engine.errors import AttributionError, Cancelled, CannotDo, PromptTooLong
+from engine.core.errors import (
+    AttributionError,
+    Cancelled,
+    CannotDo,
+    PromptTooLong,
+)
+from engine.methods.aggregate import passage_attribution, passage_maps, passage_sums
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.spans import passage_positions
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads

@@ -9,20 +9,32 @@ import pytest
 import torch
 
 from engine.answer.prompt import passage_body
-from engine.attribute.agreement import agreement
-from engine.attribute.attention import value_weighted_attention
-from engine.attribute.floors import cut_to_words, numerical_floor, placebo_prompts
-from engine.attribute.input_x_gradient import inputs_of
-from engine.attribute.occlusion import occlusion
-from engine.attribute.positions import places
-from engine.attribute.registry import Method, built_in, method, methods, register, unregister
-from engine.attribute.spans import content_mask, fact_spans, first_content_tokens, span_mask, spans_mask
-from engine.attribute.used_supports import quadrant, used_supports
-from engine.errors import AttributionError, InputError
+from engine.core.errors import AttributionError, InputError
+from engine.core.settings import Gradient
+from engine.core.values import Attribution
+from engine.methods.aggregate import places
+from engine.methods.attention import value_weighted_attention
+from engine.methods.faithfulness import agreement
+from engine.methods.input_x_gradient import inputs_of
+from engine.methods.occlusion import cut_to_words, numerical_floor, occlusion, placebo_prompts
+from engine.methods.registry import (
+    Method,
+    built_in,
+    method,
+    methods,
+    register,
+    unregister,
+)
+from engine.methods.spans import (
+    content_mask,
+    fact_spans,
+    first_content_tokens,
+    span_mask,
+    spans_mask,
+)
+from engine.methods.used_supports import quadrant, used_supports
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
-from engine.settings import Gradient
-from engine.types import Attribution
 from tests.tiny import ANSWER, KINDS, passages, tiny_answer, tiny_config, tiny_model, tiny_prompt
 
 

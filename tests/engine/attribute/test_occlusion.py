@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.attribute.occlusion import occlusion
-from engine.attribute.occlusion_rows import rows_needed
-from engine.attribute.sentence_occlusion import sentence_occlusion, top_passages
-from engine.attribute.span_scores import fact_scores, span_scores
-from engine.errors import AttributionError, Cancelled, CannotDo
+from engine.analyses.attribution import sentence_occlusion, top_passages
+from engine.core.errors import AttributionError, Cancelled, CannotDo
+from engine.core.settings import Occlusion
+from engine.core.values import Answer, Prompt, Segment
+from engine.methods.occlusion import occlusion, rows_needed
+from engine.methods.spans import fact_scores, span_scores
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
-from engine.settings import Occlusion
-from engine.types import Answer, Prompt, Segment
 from tests.stopping import stop_at
 from tests.tiny import ANSWER, KINDS, tiny_answer, tiny_model, tiny_prompt
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.answer.citations import annotate
-from engine.answer.prompt import build_prompt
-from engine.attribute.aggregate import passage_attribution
-from engine.attribute.faithfulness_report import rows_needed
-from engine.attribute.input_x_gradient import input_x_gradient
-from engine.attribute.on_case import (
+from engine.analyses.attribution import (
     TokenMap,
     faithfulness_of,
     method_of,
@@ -20,15 +15,26 @@ from engine.attribute.on_case import (
     sources_of,
     subject,
     token_map_of,
+    top_passages,
 )
-from engine.attribute.sentence_occlusion import top_passages
-from engine.attribute.span_scores import span_scores
-from engine.attribute.token_map import concentration_of, flags_of
-from engine.errors import AttributionError, Cancelled
-from engine.records import AuditRecord
-from engine.refine.gradient_rows import gradient_rows
-from engine.settings import Settings
-from engine.types import Answer, Attribution, Case, ChunkSet, Stamp
+from engine.analyses.faithfulness import rows_needed
+from engine.analyses.token_map import concentration_of, flags_of
+from engine.answer.citations import annotate
+from engine.answer.prompt import build_prompt
+from engine.core.errors import AttributionError, Cancelled
+from engine.core.settings import Settings
+from engine.core.values import (
+    Answer,
+    Attribution,
+    AuditRecord,
+    Case,
+    ChunkSet,
+    Stamp,
+)
+from engine.methods.aggregate import passage_attribution
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.refinement.gates import gradient_rows
+from engine.methods.spans import span_scores
 from tests.stopping import stop_at
 from tests.tiny import tiny_model
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.answer.prompt import passage_segments
-from engine.attribute.positions import Place, divide, sentence_sources
-from engine.attribute.removal import drop_positions, passage_numbers, passage_positions
+from engine.core.values import Passage, Prompt
+from engine.methods.aggregate import Place, divide, sentence_sources
+from engine.methods.spans import drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import TokenPrompt
 from engine.models.scripted import ScriptedScorer, reads
-from engine.types import Passage, Prompt
 from tests.tiny import tiny_prompt
 
 

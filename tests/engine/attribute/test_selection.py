@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.attribute.gap_fill import by_best_set, fill_gaps, missing_ordinals, without_overlap
-from engine.attribute.selection import chain, neighbour, select, votes
-from engine.settings import Selection
-from engine.types import Passage
+from engine.core.settings import Selection
+from engine.core.values import Passage
+from engine.methods.attr_rag import (
+    by_best_set,
+    chain,
+    fill_gaps,
+    missing_ordinals,
+    neighbour,
+    select,
+    votes,
+    without_overlap,
+)
 
 METRICS = ("cosine", "jaccard", "rouge_1", "rouge_2", "rouge_l", "rouge_lsum")
 NO_FLOOR: dict[str, float] = {}

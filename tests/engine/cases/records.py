@@ -7,23 +7,28 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from engine.analyses.attribution import occlusion_of, used_supports_of
+from engine.analyses.facts import facts_of
+from engine.analyses.refinement import analysis_of, refine_case, request_for
+from engine.analyses.steps import steps_of
+from engine.answer.context import consecutive_alignment
 from engine.answer.write import prompting
-from engine.attribute.attr_rag import attr_rag
-from engine.attribute.on_case import occlusion_of, used_supports_of
 from engine.cases.replay.outcome import Tools
+from engine.core.settings import Retrieval, Settings
+from engine.core.values import (
+    Analysis,
+    Case,
+    Document,
+    Stamp,
+    inputs_hash,
+)
 from engine.corpus.collection import Collection
+from engine.methods.are.task import Tools as Judges
+from engine.methods.attr_rag import attr_rag
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.reason.on_case import steps_of
-from engine.refine.report import analysis_of, refine_case, request_for
-from engine.retrieve.align import consecutive_alignment
-from engine.retrieve.rerank import rerank
-from engine.retrieve.search import search
-from engine.settings import Retrieval, Settings
-from engine.types import Analysis, Case, Document, Stamp, inputs_hash
-from engine.verify.on_case import facts_of
-from engine.verify.task import Tools as Judges
+from engine.retrieve.search import rerank, search
 from tests.engine.refine.refine_cases import QUESTION, REPLIES, purpose
 from tests.engine.verify.scripted import WordVerifier
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from engine.types import (
+from engine.core.values import (
     Analysis,
     Answer,
     Case,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from bench.refinement_kinds import KINDS
 from bench.worked_example import CONDITIONS, CORPUS, QUESTION, WRITER
-from engine.attribute.attr_rag import AttrRag
-from engine.attribute.on_case import FaithfulnessReport, TokenMap
-from engine.attribute.used_supports import UsedSupports
+from engine.analyses.attribution import FaithfulnessReport, TokenMap
+from engine.analyses.facts import record_of
+from engine.analyses.refinement import reports_of
+from engine.analyses.steps import solutions_of
 from engine.cases.bundled import EXAMPLE, bundled, take_in
 from engine.cases.replay import replay_here
 from engine.cases.store import CaseStore
-from engine.reason.on_case import solutions_of
-from engine.refine.kinds import KINDS
-from engine.refine.report import reports_of
-from engine.samples import SAMPLES
-from engine.types import Attribution
-from engine.verify.on_case import record_of
+from engine.core.values import Attribution
+from engine.corpus.samples import SAMPLES
+from engine.methods.attr_rag import AttrRag
+from engine.methods.used_supports import UsedSupports
 
 READERS = {
     "occlusion": Attribution,

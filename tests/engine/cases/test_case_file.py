@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.cases.canonical import content_hash
 from engine.cases.case_file import json_schema, read_case_file, write_case_file
 from engine.cases.places import places
 from engine.cases.review import Draft, append
 from engine.cases.store import CaseStore
-from engine.errors import CaseError, CaseFileError
+from engine.core.canonical import content_hash
+from engine.core.errors import CaseError, CaseFileError
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import TEXT, cases, full_case
 

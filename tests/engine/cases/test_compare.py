@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.cases.compare import align, compare_cases, word_diff
 from engine.cases.review import Draft, append, review_of
-from engine.types import Analysis, Passage, Stamp
+from engine.core.values import Analysis, Passage, Stamp
 from tests.engine.cases.samples import ANSWER, attribution, full_case, passage
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from engine.cases.query import Query
 from engine.cases.review import Draft
-from engine.cases.schema import MIGRATIONS
-from engine.cases.store import CaseStore
-from engine.errors import CaseNotFound
-from engine.types import Stamp
+from engine.cases.store import MIGRATIONS, CaseStore
+from engine.core.errors import CaseNotFound
+from engine.core.values import Stamp
 from tests.engine.cases.samples import full_case
 
 

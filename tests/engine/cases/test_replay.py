@@ -7,27 +7,37 @@ import threading
 import msgspec
 import pytest
 
+from engine.analyses.attribution import occlusion_of
+from engine.answer.context import consecutive_alignment
 from engine.answer.quoting_reader import QuotingReader
 from engine.answer.write import quoting
-from engine.attribute.attr_rag import attr_rag, scored_by
-from engine.attribute.on_case import occlusion_of
 from engine.cases.replay import replay, replay_here
 from engine.cases.replay.attribution import other_revision
 from engine.cases.replay.compare import compare
 from engine.cases.replay.kinds import stripped
 from engine.cases.replay.outcome import Outcome, Tools
+from engine.core.errors import Cancelled, ModelNotFound
+from engine.core.files import package_versions
+from engine.core.progress import Watch
+from engine.core.settings import (
+    Occlusion,
+    Reader,
+    Retrieval,
+    Settings,
+)
+from engine.core.values import (
+    Analysis,
+    Case,
+    Document,
+    Stamp,
+    inputs_hash,
+)
 from engine.corpus.collection import Collection
-from engine.errors import Cancelled, ModelNotFound
+from engine.methods.attr_rag import attr_rag, scored_by
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.progress import Watch
-from engine.retrieve.align import consecutive_alignment
-from engine.retrieve.rerank import rerank
-from engine.retrieve.search import search
-from engine.settings import Occlusion, Reader, Retrieval, Settings
-from engine.types import Analysis, Case, Document, Stamp, inputs_hash
-from engine.versions import package_versions
+from engine.retrieve.search import rerank, search
 from tests.engine.cases.samples import full_case
 
 QUESTION = "Which solvent dissolves the crude product?"

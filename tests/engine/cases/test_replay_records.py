@@ -7,22 +7,22 @@ import re
 import msgspec
 import pytest
 
-from engine.cases.canonical import canonical
+from engine.analyses.facts import facts_of
+from engine.analyses.steps import steps_of
 from engine.cases.places import leaves
 from engine.cases.replay import replay, replay_here
 from engine.cases.replay.kinds import kind_of, stripped
 from engine.cases.replay.outcome import Tools
 from engine.cases.replay.run import compared, recompute
+from engine.core.canonical import canonical
+from engine.core.errors import ModelNotFound
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case, Document
 from engine.corpus.collection import Collection
-from engine.errors import ModelNotFound
-from engine.evaluate.refinement import refine_saved
+from engine.methods.are.task import Tools as Judges
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.reason.on_case import steps_of
-from engine.settings import Settings
-from engine.types import Analysis, Case, Document
-from engine.verify.on_case import facts_of
-from engine.verify.task import Tools as Judges
+from engine.studies.on_case import refine_saved
 from engine.workbench import Workbench
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record
 from tests.planted import save_planted

@@ -7,19 +7,31 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from engine.analyses.attribution import (
+    faithfulness_of,
+    method_of,
+    occlusion_of,
+    token_map_of,
+    used_supports_of,
+)
 from engine.answer.citations import annotate
-from engine.answer.generate import stamp_of
-from engine.attribute import registry
-from engine.attribute.on_case import faithfulness_of, method_of, occlusion_of, token_map_of, used_supports_of
-from engine.cases.canonical import canonical
+from engine.answer.write import stamp_of
 from engine.cases.replay import replay_here
-from engine.cases.replay.floors import drop_floor, entailment_floor, relevance_floors, rounding, token_floor
+from engine.cases.replay.floors import (
+    drop_floor,
+    entailment_floor,
+    relevance_floors,
+    rounding,
+    token_floor,
+)
 from engine.cases.replay.outcome import Tools
-from engine.models.double import computed_otherwise, in_double
+from engine.core.canonical import canonical
+from engine.core.settings import Faithfulness, Gradient, Settings
+from engine.core.values import Case, inputs_hash
+from engine.methods import registry
+from engine.models.memory import computed_otherwise, in_double
 from engine.models.scripted import ScriptedScorer
 from engine.models.verifier import load_entailment
-from engine.settings import Faithfulness, Gradient, Settings
-from engine.types import Case, inputs_hash
 from tests.engine.verify.scripted import WordVerifier
 from tests.tiny import passages, tiny_model, tiny_prompt
 
@@ -100,7 +112,7 @@ def test_a_model_without_a_module_is_computed_as_it_is():
 
 
 def test_without_memory_for_float64_sums_are_ordered_otherwise(monkeypatch):
-    monkeypatch.setattr("engine.models.double.free_memory", lambda place: 1000)
+    monkeypatch.setattr("engine.models.memory.free_memory", lambda place: 1000)
     coded, ids = MODEL.encode(tiny_prompt(3)), list(range(5, 15))
     once, before = MODEL.score([coded], ids), MODEL.module.config._attn_implementation
     with computed_otherwise(MODEL, 500) as other:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from engine.cases.report import html_report
-from engine.models.self_test import Check
-from engine.models.self_test_record import remember
-from engine.types import Answer, Case, Stamp
+from engine.core.values import Answer, Case, Stamp
+from engine.models.self_test import Check, remember
 
 
 class Model:

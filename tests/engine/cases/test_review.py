@@ -11,10 +11,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.cases.review import Draft, append, check_chain, entry_hash, review_of, with_labels
-from engine.cases.signing import signing_key
+from engine.cases.review import (
+    Draft,
+    append,
+    check_chain,
+    entry_hash,
+    review_of,
+    signing_key,
+    with_labels,
+)
 from engine.cases.store import CaseStore
-from engine.errors import CaseError, CaseFrozen, CaseNotFound, FileError, InputError
+from engine.core.errors import (
+    CaseError,
+    CaseFrozen,
+    CaseNotFound,
+    FileError,
+    InputError,
+)
 from tests.engine.cases.samples import full_case
 
 ROOT = Path(__file__).parents[3]
@@ -115,7 +128,7 @@ def test_a_mark_that_says_nothing_is_refused_and_leaves_no_entry(store, draft):
 def test_a_history_is_read_without_its_case_and_of_a_known_case_only(store, monkeypatch):
     store.add_mark("one", NOTE)
     with monkeypatch.context() as patched:
-        patched.setattr("engine.cases.rows.read", lambda *_: pytest.fail("the case was decoded"))
+        patched.setattr("engine.cases.store.read", lambda *_: pytest.fail("the case was decoded"))
         assert [mark.value for mark in store.history("one")] == [NOTE.value]
     with pytest.raises(CaseNotFound):
         store.history("none")

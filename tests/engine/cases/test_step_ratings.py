@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cases.review import Draft, append, check_chain, review_of, withdrawals
-from engine.cases.step_ratings import rating, rating_target, reviewers_ratings
+from engine.cases.review import (
+    Draft,
+    append,
+    check_chain,
+    rating,
+    rating_target,
+    review_of,
+    reviewers_ratings,
+    withdrawals,
+)
+from engine.core.values import Hit, Passage
+from engine.methods.raise_.relevance import Rating, Ratings
+from engine.methods.raise_.solve import Means, solve
+from engine.methods.raise_.values import Problem, method_of
 from engine.models.scripted import ScriptedWriter
-from engine.reason.methods import method_of
-from engine.reason.options import Problem
-from engine.reason.relevance import Rating, Ratings
-from engine.reason.solve import Means, solve
-from engine.types import Hit, Passage
 from tests.engine.cases.samples import full_case
 
 JUDGE = Ratings(method="raise", model="scripted", by="judge", ratings=(Rating(step=1, passage="a", level="none"),))

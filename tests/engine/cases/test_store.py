@@ -6,8 +6,14 @@ import threading
 import pytest
 
 from engine.cases.store import CaseStore, new_case_id
-from engine.errors import CaseNotFound, StorageError
-from engine.types import Analysis, Answer, Case, Passage, Stamp
+from engine.core.errors import CaseNotFound, StorageError
+from engine.core.values import (
+    Analysis,
+    Answer,
+    Case,
+    Passage,
+    Stamp,
+)
 
 
 def make_case(case_id: str = "one", question: str = "Why is the sky blue?") -> Case:

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
-from engine.errors import InputError
-from engine.home import home
+from engine.core.errors import InputError
+from engine.core.files import home
+from engine.core.settings import Settings
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.registry import forget_models
-from engine.settings import Settings
 from engine.workbench import Workbench
 from tests.tiny import save_tiny, tiny_model
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.settings import Chunking
+from engine.core.values import Document, Section, sha256
 from engine.corpus.chunking import passages
-from engine.settings import Chunking
-from engine.types import Document, Section, sha256
 
 TEXT = "One two three. Four five.\n\nSix seven eight nine. Ten."
 

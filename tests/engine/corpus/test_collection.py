@@ -8,10 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.corpus import collection as collections
-from engine.corpus import store
-from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
-from engine.errors import (
+from engine.core.errors import (
     Cancelled,
     CorpusError,
     CorpusLocked,
@@ -20,9 +17,17 @@ from engine.errors import (
     InputError,
     StorageError,
 )
+from engine.core.progress import Watch
+from engine.core.settings import Chunking
+from engine.corpus import collection as collections
+from engine.corpus import store
+from engine.corpus.collection import (
+    Collection,
+    list_corpora,
+    remove,
+    unreadable_corpora,
+)
 from engine.models.embedder import ScriptedEmbedder
-from engine.progress import Watch
-from engine.settings import Chunking
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +182,7 @@ class Stops(ScriptedEmbedder):
 
 
 def test_a_cancelled_ingest_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.corpus.pending.PIECE", 10)
+    monkeypatch.setattr("engine.corpus.collection.PIECE", 10)
     path, watch = many_texts(tmp_path, 95), Watch()
     with pytest.raises(Cancelled):
         Collection.create("m", Stops(40, watch)).ingest([path], watch)

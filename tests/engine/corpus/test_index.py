@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.corpus import chroma, index, store
+from engine.core.errors import CorpusLocked, ServerError
+from engine.core.settings import Retrieval
+from engine.corpus import index, store
 from engine.corpus.collection import Collection
 from engine.corpus.health import health
-from engine.errors import CorpusLocked, ServerError
 from engine.models.embedder import ScriptedEmbedder
-from engine.retrieve import dense
 from engine.retrieve.search import search
-from engine.settings import Retrieval
 
 LISTED = "iron gold salt glass copper sand water air rust melt shine cool heat filter wash dry weigh store"
 WORDS = LISTED.split()
@@ -115,9 +114,9 @@ def test_damage_is_mended_and_said(collection: Collection, damage: str) -> None:
 def test_damage_to_the_graph_files_is_mended(
     collection: Collection, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    often = {**chroma._EMBEDDED_HNSW, "sync_threshold": 60, "batch_size": 30}
-    monkeypatch.setattr(chroma, "_EMBEDDED_HNSW", often)
-    monkeypatch.setattr(chroma, "_BATCH", 40)
+    often = {**index._EMBEDDED_HNSW, "sync_threshold": 60, "batch_size": 30}
+    monkeypatch.setattr(index, "_EMBEDDED_HNSW", often)
+    monkeypatch.setattr(index, "_BATCH", 40)
     index.open_index(collection.folder, collection.snapshot())
     index.close_index(collection.folder)
     (place,) = collection.folder.glob("index-*")
@@ -182,7 +181,7 @@ def test_a_second_process_is_told_and_searches_exactly(collection: Collection, m
     script = (
         "from engine.corpus import index\nfrom engine.corpus.collection import Collection\n"
         "from engine.retrieve import dense\nfrom engine.retrieve.search import search\n"
-        "from engine.settings import Retrieval\n"
+        "from engine.core.settings import Retrieval\n"
         "c = Collection.open('c')\n"
         "try:\n    index.open_index(c.folder, c.snapshot())\nexcept Exception as e:\n    print(type(e).__name__)\n"
         "print(search(c, 'iron rust', Retrieval(k=1, mode='dense'))[0].passage.document)\n"
@@ -194,7 +193,7 @@ def test_a_second_process_is_told_and_searches_exactly(collection: Collection, m
 
 def test_a_second_writer_process_is_told(collection: Collection) -> None:
     script = (
-        "from engine.corpus.collection import Collection\nfrom engine.errors import CorpusLocked\n"
+        "from engine.corpus.collection import Collection\nfrom engine.core.errors import CorpusLocked\n"
         "try:\n    Collection.open('c').ingest([])\nexcept CorpusLocked as e:\n    print('told', e)\n"
     )
     with collection.writing():
@@ -209,7 +208,7 @@ def test_search_through_the_index_equals_exact_search(
     how = Retrieval(k=5, mode=mode)  # type: ignore[arg-type]
     exact = [search(collection, w, how) for w in WORDS[:6]]
     monkeypatch.setattr(index, "NEEDED_FROM", 0)
-    monkeypatch.setattr(dense, "_LEAST", 50)
+    monkeypatch.setattr("engine.retrieve.search._LEAST", 50)
     assert search(collection, WORDS[0], how)
     assert collection.folder not in index._OPEN  # a search never builds
     index.open_index(collection.folder, collection.snapshot())
@@ -260,7 +259,7 @@ def test_a_server_instead_of_the_embedded_path(
     collection.ingest([tmp_path / "b.jsonl"])
     assert index.open_index(collection.folder, collection.snapshot()).collection.count() == 150
     assert reopen(collection).collection.count() == 150
-    monkeypatch.setattr(dense, "_LEAST", 50)
+    monkeypatch.setattr("engine.retrieve.search._LEAST", 50)
     hits = search(collection, "gold shine", Retrieval(k=3, mode="dense"))
     assert len(hits) == 3
 
@@ -272,7 +271,7 @@ def test_a_server_that_is_not_there_is_told_and_search_goes_on(
     monkeypatch.setenv(index.SERVER, "http://127.0.0.1:9")
     with pytest.raises(ServerError, match="chroma run"):
         index.open_index(collection.folder, collection.snapshot())
-    monkeypatch.setattr(dense, "_LEAST", 50)
+    monkeypatch.setattr("engine.retrieve.search._LEAST", 50)
     assert search(collection, "gold", Retrieval(k=3, mode="dense"))
 
 

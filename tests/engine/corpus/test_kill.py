@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.core.settings import Retrieval
 from engine.corpus import index, store
 from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection, embedding_text
 from engine.corpus.health import health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
-from engine.settings import Retrieval
 
 WRITER = """
 import json, sys

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from engine.core.values import Document
 from engine.corpus.collection import Collection
 from engine.models.embedder import ScriptedEmbedder
-from engine.types import Document
 
 
 def test_reading_a_collection_imports_neither_torch_nor_sentence_transformers():

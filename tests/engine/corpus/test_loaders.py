@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.corpus.formats.jsonl import Fields
-from engine.corpus.loaders import load, load_bytes
-from engine.errors import FileError
+from engine.core.errors import FileError
+from engine.corpus.formats.records import Fields
+from engine.corpus.sources import load, load_bytes
 
 
 def pdf_bytes(*pages: str) -> bytes:

@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 from docx import Document as Word
 
+from engine.core.errors import FileError
+from engine.core.progress import Watch
 from engine.corpus.collection import Collection
-from engine.corpus.formats import limits
-from engine.corpus.formats.jsonl import Fields
-from engine.corpus.loaders import load_bytes
-from engine.corpus.sources import read_files
-from engine.errors import FileError
+from engine.corpus.formats.records import Fields
+from engine.corpus.sources import load_bytes, read_files
 from engine.models.embedder import ScriptedEmbedder
-from engine.progress import Watch
 
 
 def docx_bytes() -> bytes:
@@ -177,7 +175,7 @@ def test_bombs_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         member.size = 9_000_000
         archive.addfile(member, io.BytesIO(b"0" * member.size))
     assert "unpacks to far more" in read_files([packed], Watch())[1][0][1]
-    assert limits.UNPACKED > 3_000_000
+    assert documents.UNPACKED > 3_000_000
 
 
 @pytest.mark.parametrize("name", ["x.zip", "x.tar", "x.tgz"])

@@ -9,12 +9,12 @@ from itertools import islice
 
 import pytest
 
+from engine.core.errors import FileError
+from engine.core.progress import Watch
 from engine.corpus.collection import Collection
-from engine.corpus.formats import wiki_dpr
-from engine.corpus.loaders import load
-from engine.errors import FileError
+from engine.corpus.formats import records
+from engine.corpus.sources import load
 from engine.models.embedder import ScriptedEmbedder
-from engine.progress import Watch
 
 ROWS = [("1", 'Aaron is said to be a "prophet" of old.', "Aaron"), ("2", "A tab\tand a bar.", "Ærø"), ("3", "Ice.", "")]
 
@@ -24,7 +24,7 @@ def tsv(tmp_path):
     path = tmp_path / "psgs_w100.tsv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, dialect=csv.excel_tab)
-        writer.writerow(wiki_dpr.COLUMNS)
+        writer.writerow(records.COLUMNS)
         writer.writerows(ROWS)
     return path
 
@@ -39,15 +39,15 @@ def jsonl(tmp_path):
 
 def test_both_files_hold_the_same_passages(tsv, jsonl):
     for path in (tsv, jsonl):
-        assert wiki_dpr.is_layout(path)
-        assert [(d.id, d.text, d.title) for d in wiki_dpr.stream(path)] == ROWS
+        assert records.is_layout(path)
+        assert [(d.id, d.text, d.title) for d in records.stream(path)] == ROWS
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tsv, jsonl):
     for path in (tsv, jsonl):
         path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
-        assert wiki_dpr.is_layout(path)
-        assert [d.id for d in wiki_dpr.stream(path)] == ["1", "2", "3"]
+        assert records.is_layout(path)
+        assert [d.id for d in records.stream(path)] == ["1", "2", "3"]
 
 
 def test_a_tsv_of_this_layout_is_loaded_by_its_own_ids(tsv):
@@ -57,40 +57,40 @@ def test_a_tsv_of_this_layout_is_loaded_by_its_own_ids(tsv):
 def test_another_table_is_not_taken_for_it(tmp_path):
     path = tmp_path / "other.tsv"
     path.write_text("name\ttext\nx\ty\n")
-    assert not wiki_dpr.is_layout(path)
-    assert not wiki_dpr.is_layout(tmp_path / "absent.tsv")
+    assert not records.is_layout(path)
+    assert not records.is_layout(tmp_path / "absent.tsv")
     assert load(path)[0].text == "y"
 
 
 def test_reading_stops_where_the_caller_stops(tmp_path):
     path = tmp_path / "cut.jsonl"
     path.write_text(json.dumps({"id": 1, "text": "One.", "title": ""}) + "\nnot json\n")
-    assert [d.id for d in islice(wiki_dpr.stream(path), 1)] == ["1"]
+    assert [d.id for d in islice(records.stream(path), 1)] == ["1"]
     with pytest.raises(FileError, match="line 2"):
-        list(wiki_dpr.stream(path))
+        list(records.stream(path))
 
 
 def test_faults_are_named(tmp_path):
     path = tmp_path / "f.tsv"
     path.write_text("id\ttext\ttitle\n1\tGood.\tA\n2\t \tB\n")
     with pytest.raises(FileError, match="passage 2"):
-        list(wiki_dpr.stream(path))
+        list(records.stream(path))
     path.write_text("id\ttext\ttitle\n")
     with pytest.raises(FileError, match="no passage"):
-        list(wiki_dpr.stream(path))
+        list(records.stream(path))
     with pytest.raises(FileError, match="cannot be read"):
-        list(wiki_dpr.stream(tmp_path / "absent.tsv"))
+        list(records.stream(tmp_path / "absent.tsv"))
 
 
 def test_progress_is_told_in_bytes(tsv):
     told = []
-    list(wiki_dpr.stream(tsv, Watch(report=lambda *a: told.append(a))))
+    list(records.stream(tsv, Watch(report=lambda *a: told.append(a))))
     size = tsv.stat().st_size
     assert told[-1] == ("read", size, size)
 
 
 def test_a_stream_goes_into_a_collection(tsv):
     collection = Collection.create("wiki", ScriptedEmbedder())
-    report = collection.add(wiki_dpr.stream(tsv))
+    report = collection.add(records.stream(tsv))
     assert (report.documents, report.passages) == (3, 3)
     assert [p.title for p in collection.snapshot().passages] == ["Aaron", "Ærø", ""]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import InputError
-from engine.evaluate.tools import Tools
-from engine.metrics import terms
+from engine.core.errors import InputError
+from engine.core.metrics import terms
 from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from engine.studies.tools import Tools
 
 
 class SharedWords:

@@ -10,16 +10,16 @@ import msgspec
 import pytest
 import torch
 
-from engine.attribute.faithfulness_report import FURTHER, METHODS, faithfulness
+from engine.analyses.faithfulness import FURTHER, METHODS, faithfulness
 from engine.cases.case_file import read_case_file
-from engine.errors import InputError
-from engine.evaluate.config import Config, parse_config
-from engine.evaluate.evaluate import evaluate
-from engine.evaluate.studies.abpc import extra, results
-from engine.evaluate.tools import Tools
-from engine.evaluate.values import Failure, Row, Unit
+from engine.core.errors import InputError
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedScorer, word_tokens
+from engine.studies.catalogue.abpc import extra, results
+from engine.studies.config import Config, parse_config
+from engine.studies.evaluate import evaluate
+from engine.studies.tools import Tools
+from engine.studies.values import Failure, Row, Unit
 from tests.tiny import passages, tiny_model
 
 CONFIG = """

@@ -8,21 +8,24 @@ import msgspec
 import pytest
 
 from engine.cases.case_file import read_case_file
-from engine.errors import Cancelled, ModelError
-from engine.evaluate.config import Config, parse_config
-from engine.evaluate.evaluate import evaluate
-from engine.evaluate.example import Example
-from engine.evaluate.journal import Journal
-from engine.evaluate.perform import Performer, Stopped, Task
-from engine.evaluate.run import Control
-from engine.evaluate.study import Study
-from engine.evaluate.tools import Tools
-from engine.evaluate.values import Estimate, Found, Results, Unit
+from engine.core.errors import Cancelled, ModelError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Answer, Prompt, Segment
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Answer, Prompt, Segment
+from engine.studies.config import Config, parse_config
+from engine.studies.evaluate import evaluate
+from engine.studies.example import Example
+from engine.studies.perform import Performer, Stopped, Task
+from engine.studies.run import Control, Journal
+from engine.studies.tools import Study, Tools
+from engine.studies.values import (
+    Estimate,
+    Found,
+    Results,
+    Unit,
+)
 from tests.tiny import WINDOW, tiny_model
 
 CONFIG = """

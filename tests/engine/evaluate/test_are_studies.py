@@ -6,19 +6,19 @@ import json
 
 import pytest
 
-from engine.evaluate.config import Config
-from engine.evaluate.datasets import load
-from engine.evaluate.example import Example
-from engine.evaluate.studies import study_of
-from engine.evaluate.studies.are import GRID, results
-from engine.evaluate.studies.are_ablations import results as ablations
-from engine.evaluate.studies.step_by_step import results as steps
-from engine.evaluate.tools import Tools
-from engine.evaluate.values import Failure, Row, Unit
-from engine.metrics import harmonic_mean
+from engine.core.metrics import harmonic_mean
+from engine.core.progress import Watch
+from engine.methods.are.values import AreRecord
 from engine.models.embedder import ScriptedEmbedder
-from engine.progress import Watch
-from engine.verify.values import AreRecord
+from engine.studies.catalogue import study_of
+from engine.studies.catalogue.are import GRID, results
+from engine.studies.catalogue.are_ablations import results as ablations
+from engine.studies.catalogue.step_by_step import results as steps
+from engine.studies.config import Config
+from engine.studies.datasets import load
+from engine.studies.example import Example
+from engine.studies.tools import Tools
+from engine.studies.values import Failure, Row, Unit
 from tests.engine.verify.scripted import WordVerifier
 
 CONFIG = Config(study="are", data="d")

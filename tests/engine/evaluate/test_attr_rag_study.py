@@ -1,10 +1,10 @@
 import pytest
 
 from engine.cases.case_file import read_case_file
-from engine.errors import InputError
-from engine.evaluate.config import parse_config
-from engine.evaluate.evaluate import evaluate
-from engine.metrics import rouge_l
+from engine.core.errors import InputError
+from engine.core.metrics import rouge_l
+from engine.studies.config import parse_config
+from engine.studies.evaluate import evaluate
 from tests.engine.evaluate.stand_ins import StandIns
 
 CONFIG = """
@@ -71,7 +71,7 @@ def test_rouge_l_is_that_of_the_answer_written(sample_home, tmp_path):
         CHUNKS, tmp_path / "run", tools=StandIns(parse_config(CHUNKS), lambda text: "Filter the crystals.")
     )
     assert {figure.name for figure in found.results.figures} == {"fig_1a", "fig_1b", "fig_1c"}
-    from engine.evaluate.datasets import load
+    from engine.studies.datasets import load
 
     references = {example.id: example.references[0] for example in load("bench-chemistry")}
     for row in found.rows:

@@ -7,11 +7,16 @@ import json
 
 import pytest
 
-from engine.errors import FileError, RecordError
-from engine.evaluate.datasets import LAYOUTS, WORLDS, detect, load
-from engine.evaluate.datasets.strata import stratum
-from engine.evaluate.example import NEEDS, lacks
-from engine.worlds import load_world, overlaps
+from engine.core.errors import FileError, RecordError
+from engine.corpus.worlds import load_world, overlaps
+from engine.studies.datasets import (
+    LAYOUTS,
+    WORLDS,
+    detect,
+    load,
+)
+from engine.studies.datasets.files import stratum
+from engine.studies.example import NEEDS, lacks
 
 DOC = {"title": "Iron", "text": "Iron rusts in damp air.", "answers_found": [1, 0]}
 RECORDS = {

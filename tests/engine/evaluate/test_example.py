@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import RecordError
-from engine.evaluate.example import NEEDS, Example, lacks
-from engine.types import Passage
+from engine.core.errors import RecordError
+from engine.core.values import Passage
+from engine.studies.example import NEEDS, Example, lacks
 
 BARE = Example(id="1", question="Who?")
 

@@ -7,11 +7,11 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed; requirements-ray.txt brings it.")
 
-from engine.evaluate.config import parse_config  # noqa: E402
-from engine.evaluate.evaluate import evaluate, opened  # noqa: E402
-from engine.evaluate.plan import plan  # noqa: E402
-from engine.evaluate.ray_pool import RayPool  # noqa: E402
-from engine.evaluate.run import Control, Run  # noqa: E402
+from engine.studies.config import parse_config  # noqa: E402
+from engine.studies.evaluate import evaluate, opened  # noqa: E402
+from engine.studies.plan import plan  # noqa: E402
+from engine.studies.ray_pool import RayPool  # noqa: E402
+from engine.studies.run import Control, Run  # noqa: E402
 from tests.engine.evaluate.test_run import timeless  # noqa: E402
 
 

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from engine.cases.case_file import read_case_file
-from engine.evaluate.config import parse_config
-from engine.evaluate.evaluate import evaluate
-from engine.evaluate.plan import plan
+from engine.studies.config import parse_config
+from engine.studies.evaluate import evaluate
+from engine.studies.plan import plan
 from tests.engine.evaluate.stand_ins import StandIns
 
 CONFIG = """

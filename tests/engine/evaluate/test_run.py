@@ -5,15 +5,14 @@ import sys
 
 import pytest
 
-from engine.errors import BudgetSpent, Cancelled, InputError
-from engine.evaluate.config import parse_config
-from engine.evaluate.evaluate import evaluate, opened
-from engine.evaluate.journal import Journal
-from engine.evaluate.perform import Done, Lost, Stopped
-from engine.evaluate.plan import plan
-from engine.evaluate.run import Control, Run
-from engine.evaluate.values import Row
-from engine.evaluate.workers import Processes
+from engine.core.errors import BudgetSpent, Cancelled, InputError
+from engine.studies.config import parse_config
+from engine.studies.evaluate import evaluate, opened
+from engine.studies.perform import Done, Lost, Stopped
+from engine.studies.plan import plan
+from engine.studies.run import Control, Journal, Run
+from engine.studies.values import Row
+from engine.studies.workers import Processes
 
 
 def timeless(rows):
@@ -165,7 +164,7 @@ def test_a_unit_that_loses_three_workers_is_failed_and_the_others_go_on(sample_h
 
 
 def test_a_server_that_is_gone_stops_the_run_and_fails_no_unit(sample_home, retrieval, tmp_path):
-    from engine.errors import ServerError
+    from engine.core.errors import ServerError
 
     run, pool = scripted(retrieval, tmp_path, lambda unit, turn: done if turn < 3 else "ServerError")
     with pytest.raises(ServerError, match="2 of 6 units are kept"):

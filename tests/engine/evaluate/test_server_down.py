@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import BudgetSpent, ServerError
-from engine.evaluate.evaluate import evaluate
-from engine.evaluate.journal import Journal
+from engine.core.errors import BudgetSpent, ServerError
+from engine.studies.evaluate import evaluate
+from engine.studies.run import Journal
 
 SERVED = Path(__file__).parents[1] / "models" / "served.py"
 CONFIG = """

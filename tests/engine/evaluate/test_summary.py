@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.evaluate.summary import (
+from engine.core.statistics import holm, sign_test
+from engine.studies.summary import (
     by_question,
     compare,
     comparison_table,
@@ -12,8 +13,7 @@ from engine.evaluate.summary import (
     measure,
     of_method,
 )
-from engine.evaluate.values import Failure, Row, Unit
-from engine.statistics import holm, sign_test
+from engine.studies.values import Failure, Row, Unit
 
 
 def row(example, method, value, seed=1, unparsed=0):

@@ -5,11 +5,24 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from engine.errors import InputError
-from engine.evaluate.config import CONFIGS, Config, Limit, departures, parse_config, presets, read_config
-from engine.evaluate.studies import names, study_of
-from engine.evaluate.tables import to_csv, to_json, to_latex, to_markdown
-from engine.evaluate.values import Column, Measure, Table
+from engine.core.errors import InputError
+from engine.studies.catalogue import names, study_of
+from engine.studies.config import (
+    CONFIGS,
+    Config,
+    Limit,
+    departures,
+    parse_config,
+    presets,
+    read_config,
+)
+from engine.studies.tables import (
+    to_csv,
+    to_json,
+    to_latex,
+    to_markdown,
+)
+from engine.studies.values import Column, Measure, Table
 
 TABLE = Table(
     name="t",

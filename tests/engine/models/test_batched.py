@@ -8,14 +8,14 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, MambaConfig
 
-from engine.errors import Cancelled, ModelError, PromptTooLong
+from engine.core.errors import Cancelled, ModelError, PromptTooLong
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Prompt, Segment
 from engine.models.batched import FLOOR, pads_exactly
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.sampling import choose, choose_clearly, nucleus
-from engine.progress import Watch
-from engine.settings import Decoding
-from engine.types import Prompt, Segment
 from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer
 
 GREEDY = Decoding(max_new_tokens=24)

@@ -2,9 +2,9 @@ import threading
 
 import pytest
 
-from engine.errors import BudgetSpent
+from engine.core.errors import BudgetSpent
 from engine.models.budget import Budget, Spent
-from engine.models.server_stream import Received
+from engine.models.server import Received
 
 
 def test_calls_are_counted_before_they_are_made():

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import ModelError
-from engine.models.chat import TEMPLATE, chat_pieces, render_frame, turns
-from engine.types import Prompt, Segment
+from engine.core.errors import ModelError
+from engine.core.values import Prompt, Segment
+from engine.models.chat import (
+    TEMPLATE,
+    chat_pieces,
+    render_frame,
+    turns,
+)
 from tests.tiny import KINDS, NO_SYSTEM, TURNS, tiny_model, tiny_prompt, tiny_tokenizer
 
 

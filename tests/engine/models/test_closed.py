@@ -7,12 +7,19 @@ import math
 
 import pytest
 
-from engine.errors import CannotDo
-from engine.models.closed import Choice, after, by_likelihood, choose, closed, probabilities
+from engine.core.errors import CannotDo
+from engine.core.values import Prompt, Segment
+from engine.models.closed import (
+    Choice,
+    after,
+    by_likelihood,
+    choose,
+    closed,
+    probabilities,
+)
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.prompts import ask
-from engine.types import Prompt, Segment
 from tests.tiny import KINDS, tiny_model
 
 BODY = ask("verdict", context="c", fact="f", evidence="e")

@@ -9,8 +9,11 @@ from click.testing import CliRunner
 
 from engine.commands import main
 from engine.commands.refine import writer_of
-from engine.errors import InputError, StorageError
-from engine.home import EMBEDDED, home
+from engine.core.errors import InputError, StorageError
+from engine.core.files import EMBEDDED, home
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import AuditRecord
 from engine.models.defaults import (
     FILE,
     READER,
@@ -25,9 +28,6 @@ from engine.models.defaults import (
     read_defaults,
     resolve_writer,
 )
-from engine.progress import Watch
-from engine.records import AuditRecord
-from engine.settings import Settings
 from engine.workbench import Workbench
 from tests.tiny import save_tiny
 

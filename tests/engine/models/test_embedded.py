@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import ModelNotFound
-from engine.models import embedded, registry
-from engine.models.embedded import embedded_folder, embedded_source, has_embedded
-from engine.models.folders import is_complete
+from engine.core.errors import ModelNotFound
+from engine.models import registry
+from engine.models.catalogue import is_complete
 from engine.models.loading import estimate
-from engine.models.registry import forget_models, load_writer
+from engine.models.registry import embedded_folder, embedded_source, forget_models, has_embedded, load_writer
 from tests.tiny import tiny_prompt
 from tests.tiny_gguf import write_gguf
 
@@ -24,10 +23,10 @@ def packaged(monkeypatch, tmp_path):
     folder = tmp_path / "site" / "tiny_package"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("raise SystemExit('the package was imported')")
-    file = write_gguf(folder / embedded.FILE)
+    file = write_gguf(folder / registry.FILE)
     monkeypatch.syspath_prepend(str(folder.parent))
-    monkeypatch.setattr(embedded, "PACKAGE", "tiny_package")
-    monkeypatch.setattr(embedded, "SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
+    monkeypatch.setattr(registry, "PACKAGE", "tiny_package")
+    monkeypatch.setattr(registry, "SHA256", hashlib.sha256(file.read_bytes()).hexdigest())
     monkeypatch.setattr(registry, "ADAPTER", tmp_path / "adapter")
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
     forget_models()

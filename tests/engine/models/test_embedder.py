@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import ModelNotFound
+from engine.core.errors import ModelNotFound
+from engine.core.progress import Watch
 from engine.models import embedder as embedders
 from engine.models.embedder import ScriptedEmbedder, load_embedder
 from engine.models.protocols import Embedder, Reranker
 from engine.models.reranker import BestSentence, load_reranker
-from engine.progress import Watch
 
 TEXTS = ["Iron rusts in damp air.", "A short one.", "Iron rusts in damp air when salt is near. " * 30, ""]
 

@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import Cancelled, ModelError, ModelNotFound, StorageError
-from engine.models.folders import is_complete
+from engine.core.errors import (
+    Cancelled,
+    ModelError,
+    ModelNotFound,
+    StorageError,
+)
+from engine.core.progress import Watch
+from engine.models.catalogue import is_complete
 from engine.models.gguf import convert, converted_folder, read_header
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.loading import estimate
 from engine.models.registry import available_models, forget_models, load_writer
-from engine.progress import Watch
 from tests.tiny import tiny_model, tiny_prompt
 from tests.tiny_gguf import gguf_tensors, stored, write_gguf
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import Cancelled, ModelError, PromptTooLong
+from engine.core.errors import Cancelled, ModelError, PromptTooLong
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import LanguageModel
 from engine.models.scoring import score_batch, score_rows
-from engine.progress import Watch
-from engine.settings import Decoding
 from tests.tiny import KINDS, WINDOW, tiny_config, tiny_model, tiny_prompt, tiny_tokenizer
 
 ANSWER = "Hanna Lind built the bridge [cite_1]. 👩‍👧 naïve."

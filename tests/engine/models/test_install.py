@@ -9,12 +9,18 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
-from engine.errors import Cancelled, FileError, ModelError, ModelNotFound, StorageError
+from engine.core.errors import (
+    Cancelled,
+    FileError,
+    ModelError,
+    ModelNotFound,
+    StorageError,
+)
+from engine.core.progress import Watch
 from engine.models.catalogue import SHIPPED, entry_of, read_catalogue
 from engine.models.embedder import load_embedder
 from engine.models.install import downloads_of, install, remove
 from engine.models.registry import available_models, forget_models, load_writer
-from engine.progress import Watch
 from tests.conftest import ROOT
 from tests.tiny import tiny_model, tiny_prompt, tiny_tokenizer
 from tests.tiny_index import digest, tiny_embedder_entry, tiny_entry, use_index, wheel, write_catalogue

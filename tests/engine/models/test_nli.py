@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import Cancelled, CannotDo, ModelError, ModelNotFound
-from engine.models.nli import (
+from engine.core.errors import (
+    Cancelled,
+    CannotDo,
+    ModelError,
+    ModelNotFound,
+)
+from engine.core.progress import Watch
+from engine.models.protocols import Entailment
+from engine.models.verifier import (
+    WindowedVerifier,
     first_difference,
     label_order,
     load_nli,
     sequence_classifier,
     true_classifier,
 )
-from engine.models.protocols import Entailment
-from engine.models.windowed import WindowedVerifier
-from engine.progress import Watch
 from tests.tiny import tiny_tokenizer
 
 PAIRS = [

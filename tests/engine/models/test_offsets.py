@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.models.offsets import close_gaps, common_length, spans_of_ids, stable_text
+from engine.models.scoring import (
+    close_gaps,
+    common_length,
+    spans_of_ids,
+    stable_text,
+)
 from tests.tiny import tiny_model
 
 TRICKY = "é e\u0301 👩‍👩‍👧 naïve — 12.5 °C [cite_1]\n\n字 end"

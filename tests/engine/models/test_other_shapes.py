@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from engine.core.settings import Decoding
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.self_test import self_test
-from engine.settings import Decoding
 from tests.tiny import TURNS, WINDOW, tiny_prompt, tiny_tokenizer
 
 pytestmark = pytest.mark.slow

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled
+from engine.core.errors import Cancelled
 from engine.models.hooks import count_forwards
-from engine.models.prefix_reuse import score_from_prefix, shared, worth_reusing
-from engine.models.scoring import score_rows
+from engine.models.scoring import score_from_prefix, score_rows, shared, worth_reusing
 from tests.stopping import stop_at
 from tests.tiny import KINDS, tiny_model, tiny_prompt
 

@@ -6,9 +6,15 @@ import threading
 
 import pytest
 
-from engine.errors import ModelNotFound
-from engine.models import embedded
-from engine.models.registry import KEPT, available_models, forget_models, load_writer, writers
+from engine.core.errors import ModelNotFound
+from engine.models import registry
+from engine.models.registry import (
+    KEPT,
+    available_models,
+    forget_models,
+    load_writer,
+    writers,
+)
 from tests.tiny import tiny_model, tiny_prompt
 
 
@@ -19,7 +25,7 @@ def apart(monkeypatch, tmp_path):
     monkeypatch.delenv("GROUNDWORK_MODELS")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(embedded, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(registry, "PACKAGE", "no_such_package")
     forget_models()
     yield
     forget_models()
@@ -62,7 +68,7 @@ def test_embedded_is_found_or_said_to_be_missing(tmp_path):
         load_writer("embedded")
     card = next(c for c in available_models() if c.name == "embedded")
     assert not card.can_score and card.note == "Not installed."
-    save(embedded.target_folder())
+    save(registry.target_folder())
     assert next(c for c in available_models() if c.name == "embedded").can_gradients
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from engine.core.settings import Decoding
 from engine.models.sampling import choose, nucleus
-from engine.settings import Decoding
 
 
 def test_nucleus_by_hand():

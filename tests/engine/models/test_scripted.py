@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import Cancelled, ModelError
+from engine.core.errors import Cancelled, ModelError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, Writer, require
-from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads, word_tokens
-from engine.progress import Watch
-from engine.settings import Decoding
+from engine.models.scripted import (
+    ScriptedScorer,
+    ScriptedWriter,
+    reads,
+    word_tokens,
+)
 from tests.tiny import tiny_prompt
 
 

@@ -9,8 +9,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import PreTrainedTokenizerFast
 
 from engine.models.chat import TEMPLATE
-from engine.models.huggingface import HuggingFaceModel
-from engine.models.segments import prefixless, without_prefix
+from engine.models.huggingface import HuggingFaceModel, prefixless, without_prefix
 from engine.models.self_test import self_test
 from tests.tiny import TEXT, tiny_model, tiny_prompt
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import Cancelled
+from engine.core.errors import Cancelled
+from engine.core.progress import Watch
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import TokenPrompt
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
 from engine.models.self_test import Check, self_test
-from engine.progress import Watch
 from tests.tiny import KINDS, tiny_model
 
 NAMES = [
@@ -85,7 +85,7 @@ def test_rows_that_lean_on_their_batch_fail():
 
 
 def test_the_long_prompt_is_one_whose_beginning_is_read_once():
-    from engine.models.prefix_reuse import worth_reusing
+    from engine.models.scoring import worth_reusing
 
     class Watching(Broken):
         reused = False

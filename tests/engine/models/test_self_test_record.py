@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.generate import stamp_of
-from engine.errors import StorageError
+from engine.answer.write import stamp_of
+from engine.core.errors import StorageError
+from engine.core.settings import Decoding, Prompting
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedWriter
-from engine.models.self_test import self_test
-from engine.models.self_test_record import checks_of, remember, remembered
-from engine.settings import Decoding, Prompting
+from engine.models.self_test import checks_of, remember, remembered, self_test
 from tests.tiny import tiny_model
 
 

@@ -12,16 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from engine.answer.generate import answer_with, stamp_of
-from engine.errors import BudgetSpent, Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
+from engine.answer.write import answer_with, stamp_of
+from engine.core.errors import (
+    BudgetSpent,
+    Cancelled,
+    CannotDo,
+    ModelNotFound,
+    PromptTooLong,
+    ServerError,
+)
+from engine.core.progress import Watch
+from engine.core.settings import Decoding, Prompting
 from engine.models.budget import Budget
 from engine.models.protocols import LanguageModel, Writer, require
 from engine.models.registry import load_writer
 from engine.models.self_test import self_test
-from engine.models.server import ServerModel
-from engine.models.server_stream import byte_tokens
-from engine.progress import Watch
-from engine.settings import Decoding, Prompting
+from engine.models.server import ServerModel, byte_tokens
 from tests.engine.models.served import TEXT
 from tests.tiny import passages, tiny_prompt
 

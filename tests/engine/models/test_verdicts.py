@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.models.protocols import Judged
-from engine.models.verdicts import Precision, Threshold, combine, decide, softmax, verdict_note, windows
+from engine.models.verdicts import (
+    Precision,
+    Threshold,
+    combine,
+    decide,
+    softmax,
+    verdict_note,
+    windows,
+)
 
 
 def test_short_evidence_is_one_window():

@@ -11,11 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import ModelNotFound
+from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES, Threshold
-from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment
+from engine.models.verifier import (
+    FOLDER,
+    Calibration,
+    EmbeddedVerifier,
+    load_embedded,
+    load_entailment,
+)
 from engine.models.verifier_network import base_network, collate, encode
 
 torch.set_num_threads(1)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.reason.decompose import decompose_prompt, parse
-from engine.reason.options import Problem, parse_choice, stated_answer
+from engine.methods.raise_.steps import decompose_prompt, parse
+from engine.methods.raise_.values import Problem, parse_choice, stated_answer
 
 TWO = [("What is momentum?", "conservation of momentum"), ("How far does it slide?", "friction stopping distance")]
 FIRST = "What is momentum? | conservation of momentum"

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import pytest
 
+from engine.core.values import (
+    Answer,
+    Case,
+    Hit,
+    Passage,
+    Stamp,
+)
+from engine.methods.raise_.relevance import (
+    Rating,
+    Ratings,
+    rate,
+    ratings_analysis,
+    ratings_of,
+)
+from engine.methods.raise_.solve import Means, solve
+from engine.methods.raise_.threshold import (
+    primer_gold,
+    primer_question,
+    read,
+    recall,
+    retrieved,
+)
+from engine.methods.raise_.values import Problem, method_of
 from engine.models.scripted import ScriptedWriter
-from engine.reason.gold import primer_gold, primer_question, read, recall, retrieved
-from engine.reason.methods import method_of
-from engine.reason.options import Problem
-from engine.reason.relevance import Rating, Ratings, rate, ratings_analysis, ratings_of
-from engine.reason.solve import Means, solve
-from engine.types import Answer, Case, Hit, Passage, Stamp
 
 
 def hit(name: str, score: float) -> Hit:
@@ -52,7 +69,7 @@ def test_a_passage_dropped_at_one_step_and_kept_at_another_was_read(solution):
 
 
 def test_the_primers_gold_is_on_the_passages_that_hold_its_sentences():
-    from engine.reason.gold import primer
+    from engine.methods.raise_.threshold import primer
 
     question = primer().questions[0]
     document = primer().documents[question.gold[0].document]

@@ -8,18 +8,24 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-from engine.attribute.on_case import occlusion_of
+from engine.analyses.attribution import occlusion_of
+from engine.analyses.steps import (
+    at_threshold,
+    changed_steps,
+    solutions_of,
+    step_case,
+    steps_of,
+)
 from engine.cases.store import CaseStore
 from engine.commands import steps as commands
+from engine.core.errors import Cancelled, RecordError
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import Answer, Case, Stamp
 from engine.corpus.collection import Collection
-from engine.errors import Cancelled, RecordError
+from engine.methods.raise_.values import Solution, similarity
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
-from engine.progress import Watch
-from engine.reason.on_case import at_threshold, changed_steps, solutions_of, step_case, steps_of
-from engine.reason.values import Solution, similarity
-from engine.settings import Settings
-from engine.types import Answer, Case, Stamp
 
 TEXTS = {
     "ice": "Ice floats on water because ice expands on freezing.",

@@ -7,13 +7,15 @@ import threading
 
 import pytest
 
-from engine.errors import Cancelled, CannotDo, InputError, ModelError
-from engine.models.protocols import Can
-from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.progress import Watch
-from engine.reason.methods import METHODS, method_of
-from engine.reason.options import Problem
-from engine.reason.solve import (
+from engine.core.errors import (
+    Cancelled,
+    CannotDo,
+    InputError,
+    ModelError,
+)
+from engine.core.progress import Watch
+from engine.core.values import Hit, Passage
+from engine.methods.raise_.solve import (
     EMPTY_ANSWER,
     NO_OPTION,
     NOTHING_KEPT,
@@ -22,8 +24,9 @@ from engine.reason.solve import (
     known_calls,
     solve,
 )
-from engine.reason.values import Solution
-from engine.types import Hit, Passage
+from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
+from engine.models.protocols import Can
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
 
 PROBLEM = Problem(question="How far does the pair slide?", options=("3.1 m", "1.0 m"))
 PLAN = "What speed has the pair? | momentum search\nHow far does it go? | stopping search"

@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from engine.core.errors import RecordError
+from engine.core.settings import Chunking
+from engine.core.values import Passage
 from engine.corpus.collection import Collection
-from engine.errors import RecordError
-from engine.models.embedder import ScriptedEmbedder
-from engine.reason.threshold import (
+from engine.methods.raise_.threshold import (
     LabelledQuestion,
     calibrate,
     calibrations,
@@ -20,8 +21,7 @@ from engine.reason.threshold import (
     published,
     threshold_for,
 )
-from engine.settings import Chunking
-from engine.types import Passage
+from engine.models.embedder import ScriptedEmbedder
 
 TEXT = "Ice floats because it expands on freezing. Water is densest at four degrees. Salt lowers the freezing point."
 

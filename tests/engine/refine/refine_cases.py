@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.settings import Settings
+from engine.core.values import Attribution, Passage
+from engine.methods.refinement.request import Request
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.refine.request import Request
-from engine.settings import Settings
-from engine.types import Attribution, Passage
 
 QUESTION = "Who built the bridge?"
 TEXTS = (

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands.refine import advise as advise_command
-from engine.refine.advisor import (
+from engine.core.values import Hit, Passage
+from engine.methods.refinement.advisor import (
+    TASKS,
     advise,
     branch_of,
     overlap,
@@ -20,8 +22,6 @@ from engine.refine.advisor import (
     specific_words,
     specificity,
 )
-from engine.refine.aml import TASKS
-from engine.types import Hit, Passage
 
 
 def made(count, documents=None, labels=None):

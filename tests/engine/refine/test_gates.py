@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from engine.refine.gates import flags_of, flags_trigger, gated, overlap_trigger
-from engine.refine.values import Threshold
-from engine.settings import Gradient, Refinement, Settings
-from engine.statistics import binomial_at_least
+from engine.core.settings import Gradient, Refinement, Settings
+from engine.core.statistics import binomial_at_least
+from engine.methods.refinement.gates import (
+    flags_of,
+    flags_trigger,
+    gated,
+    overlap_trigger,
+)
+from engine.methods.refinement.values import Threshold
 from tests.engine.refine.refine_cases import rows
 
 NONE = {1: None, 2: None, 3: None}

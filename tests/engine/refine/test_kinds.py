@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.refine.kinds import (
+from bench.refinement_kinds import (
     overlap_heuristic_prunes,
     rewrite_keeps_grounded,
     self_refine_adds_unsupported,
 )
-from engine.refine.report import assessed
-from engine.refine.run import refine
-from engine.refine.values import Trigger
+from engine.analyses.refinement import assessed
+from engine.methods.refinement.run import refine
+from engine.methods.refinement.values import Trigger
 from tests.engine.refine.refine_cases import NoTrains, passages, request, writer
 
 GOOD, BAD = "Lind built it [cite_1].", "Lind loved trains [cite_1]."

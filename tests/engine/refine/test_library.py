@@ -5,11 +5,21 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from engine.analyses.refinement import reports_of
 from engine.answer.citations import annotate
 from engine.cases.review import Draft
 from engine.cases.store import CaseStore
-from engine.errors import Cancelled, InputError
-from engine.evaluate.refinement import (
+from engine.core.errors import Cancelled, InputError
+from engine.core.progress import Watch
+from engine.core.settings import Refinement, Settings
+from engine.core.values import (
+    Analysis,
+    Answer,
+    Case,
+    Stamp,
+)
+from engine.models.scripted import ScriptedWriter
+from engine.studies.on_case import (
     case_advice,
     facts_of,
     history_of,
@@ -18,11 +28,6 @@ from engine.evaluate.refinement import (
     library_quartiles,
     refine_saved,
 )
-from engine.models.scripted import ScriptedWriter
-from engine.progress import Watch
-from engine.refine.report import reports_of
-from engine.settings import Refinement, Settings
-from engine.types import Analysis, Answer, Case, Stamp
 from tests.engine.refine.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
 
@@ -120,8 +125,8 @@ def test_a_judgement_is_kept_with_its_raw_replies(cases):
 
 
 def test_facts_of_this_very_answer_are_followed(cases):
-    from engine.verify.facts import Clause, Decomposition, Fact
-    from engine.verify.values import AreRecord, FactRecord
+    from engine.methods.are.facts import Clause, Decomposition, Fact
+    from engine.methods.are.values import AreRecord, FactRecord
 
     case = save(cases)
     fact = Fact(text="Lind built it.", made_by="rules")

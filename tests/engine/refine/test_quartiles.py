@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from engine.errors import InputError
-from engine.refine.quartiles import Point, gain_by_quartile, point_of
-from engine.refine.run import refine
+from engine.core.errors import InputError
+from engine.methods.refinement.advisor import Point, gain_by_quartile, point_of
+from engine.methods.refinement.run import refine
 from tests.engine.refine.refine_cases import request, writer
 
 

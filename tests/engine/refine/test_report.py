@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.answer.citations import annotate
-from engine.models.scripted import ScriptedWriter
-from engine.refine.report import (
+from engine.analyses.refinement import (
     analysis_of,
     assessed,
     overlap_history,
@@ -16,10 +14,12 @@ from engine.refine.report import (
     reports_of,
     request_for,
 )
-from engine.refine.run import refine
-from engine.refine.scores import scores_of
-from engine.settings import Settings
-from engine.types import Answer, Case, Stamp
+from engine.answer.citations import annotate
+from engine.core.settings import Settings
+from engine.core.values import Answer, Case, Stamp
+from engine.methods.refinement.run import refine
+from engine.methods.signals import scores_of
+from engine.models.scripted import ScriptedWriter
 from tests.engine.refine.refine_cases import DRAFT, QUESTION, passages, writer
 
 
@@ -108,7 +108,7 @@ def test_the_history_is_of_the_models_own_finished_answers():
 
 
 def test_the_demonstrations_are_of_another_set():
-    from engine.answer.demonstrations import choose, demonstrations
+    from engine.answer.prompt import choose, demonstrations
 
     assert len(demonstrations()) >= 3
     assert all(len(d.passages) == 2 for d in demonstrations())
@@ -127,7 +127,7 @@ def test_a_stored_report_of_another_prompt_is_not_used():
 
 
 def test_the_facts_of_a_are_followed_into_every_condition():
-    from engine.refine.report import Report, report_facts
+    from engine.analyses.refinement import Report, report_facts
 
     given = case()
     value = refine(request_for(given, writer(C2="Lind built it [cite_1]."), Settings(), variants=("A", "C2")))

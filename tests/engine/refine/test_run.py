@@ -9,18 +9,22 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from engine.errors import Cancelled, InputError, ModelError, PromptTooLong, ServerError
+from engine.core.errors import (
+    Cancelled,
+    InputError,
+    ModelError,
+    PromptTooLong,
+    ServerError,
+)
+from engine.core.progress import Watch
+from engine.core.settings import Prompting, Settings
+from engine.core.settings import Refinement as RefinementSettings
+from engine.core.values import Answer
+from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
+from engine.methods.refinement.request import Request, conditions_of, next_seed
+from engine.methods.refinement.run import refine
+from engine.methods.refinement.values import Refinement
 from engine.models.scripted import ScriptedWriter, word_tokens
-from engine.progress import Watch
-from engine.refine.flagged_omit import omit_critique
-from engine.refine.request import Request, conditions_of, next_seed
-from engine.refine.revision import revision_prompt
-from engine.refine.run import refine
-from engine.refine.values import Refinement
-from engine.refine.variants import VARIANTS, chosen
-from engine.settings import Prompting, Settings
-from engine.settings import Refinement as RefinementSettings
-from engine.types import Answer
 from tests.engine.refine.refine_cases import (
     DRAFT,
     MEMORY,

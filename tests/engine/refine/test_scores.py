@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from engine.answer.citations import annotate
-from engine.refine.run import refine
-from engine.refine.scores import deployed_cost, facts_kept, remembered, scores_of
-from engine.types import Answer
+from engine.core.values import Answer
+from engine.methods.refinement.run import refine
+from engine.methods.signals import (
+    deployed_cost,
+    facts_kept,
+    remembered,
+    scores_of,
+)
 from tests.engine.refine.refine_cases import TEXTS, passages, request, scorer
 
 LABELS = (True, False, None)

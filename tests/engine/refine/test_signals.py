@@ -10,11 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.answer.prompt import build_prompt
+from engine.core.settings import Refinement
+from engine.core.text import content_words
+from engine.core.values import Answer, Citation, Passage
+from engine.methods.signals import (
+    overlap_threshold,
+    overlap_words,
+    s1,
+    s2,
+    s3,
+)
 from engine.models.scripted import ScriptedScorer
-from engine.refine.signals import overlap_threshold, overlap_words, s1, s2, s3
-from engine.settings import Refinement
-from engine.text import content_words
-from engine.types import Answer, Citation, Passage
 from tests.engine.refine.refine_cases import passages
 
 

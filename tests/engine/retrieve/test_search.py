@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.answer.context import consecutive_alignment, merged_text
+from engine.core.errors import QuestionError
+from engine.core.settings import Chunking, Retrieval
+from engine.core.values import Document, Hit, Passage
 from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection
-from engine.errors import QuestionError
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
-from engine.retrieve.align import consecutive_alignment, merged_text
-from engine.retrieve.rerank import rerank, rerank_hits
-from engine.retrieve.search import search, search_many
-from engine.settings import Chunking, Retrieval
-from engine.types import Document, Hit, Passage
+from engine.retrieve.search import rerank, rerank_hits, search, search_many
 
 TEXTS = [
     "Iron rusts in damp air.",

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.verify.anchor import anchors, others
-from engine.verify.anchored_edit import anchored_edit
-from engine.verify.gaps import missing
-from engine.verify.values import Evidence
+from engine.methods.are.anchor import anchors, others
+from engine.methods.are.anchored_edit import anchored_edit
+from engine.methods.are.gaps import missing
+from engine.methods.are.values import Evidence
 from tests.engine.verify.scripted import WordVerifier, judged
 
 

@@ -5,19 +5,24 @@ import pytest
 from msgspec.structs import replace
 from rapidfuzz.distance import Levenshtein
 
-from engine.errors import Cancelled
+from engine.analyses.facts import facts_of, record_of
+from engine.core.errors import Cancelled
+from engine.core.settings import Settings, Verification
+from engine.core.values import (
+    Answer,
+    Case,
+    Passage,
+    Stamp,
+)
+from engine.methods.are.are import check_answer
+from engine.methods.are.backtrack import revised
+from engine.methods.are.evidence import Sources
+from engine.methods.are.report import measures
+from engine.methods.are.rounds import deciding
+from engine.methods.are.task import Tools
+from engine.methods.are.values import AreRecord, Check, Ruling
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedWriter
-from engine.settings import Settings, Verification
-from engine.types import Answer, Case, Passage, Stamp
-from engine.verify.are import check_answer
-from engine.verify.backtrack import revised
-from engine.verify.evidence import Sources
-from engine.verify.on_case import facts_of, record_of
-from engine.verify.report import measures
-from engine.verify.rounds import deciding
-from engine.verify.task import Tools
-from engine.verify.values import AreRecord, Check, Ruling
 from tests.engine.verify.scripted import WordVerifier
 from tests.stopping import stop_at
 

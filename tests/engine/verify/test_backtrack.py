@@ -4,11 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.progress import Watch
-from engine.verify.backtrack import hold_clauses, place, proposals, revised
-from engine.verify.decompose import decompose
-from engine.verify.edit import changes
-from engine.verify.values import Check, Edit, Evidence, FactRecord, Iteration, Ruling
+from engine.core.progress import Watch
+from engine.methods.are.backtrack import (
+    hold_clauses,
+    place,
+    proposals,
+    revised,
+)
+from engine.methods.are.decompose import decompose
+from engine.methods.are.edit import changes
+from engine.methods.are.values import (
+    Check,
+    Edit,
+    Evidence,
+    FactRecord,
+    Iteration,
+    Ruling,
+)
 from tests.engine.verify.scripted import WordVerifier
 
 EVIDENCE = Evidence(text="what the passage says", source="case", number=1)

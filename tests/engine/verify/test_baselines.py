@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from engine.errors import CannotDo, InputError
+from engine.core.errors import CannotDo, InputError
+from engine.methods.are.baselines import NAMES, run_baseline
+from engine.methods.are.decomposer_scores import d_correct, n_c, paired
+from engine.methods.are.entropy import entropy
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.verify.baselines import NAMES, run_baseline
-from engine.verify.decomposer_scores import d_correct, n_c, paired
-from engine.verify.entropy import entropy
 from tests.engine.verify.scripted import WordVerifier
 from tests.engine.verify.test_are import sources
 

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main, verify
+from engine.methods.are import tools
 from engine.models.scripted import ScriptedWriter
-from engine.verify import tools
 from tests.engine.verify.scripted import WordVerifier
 
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.methods.are.clauses import blanked, clause_spans
+from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
+from engine.methods.are.expand import expand
+from engine.methods.are.pronouns import Known, resolve
+from engine.methods.are.splitter import split
 from engine.models.scripted import ScriptedWriter
-from engine.verify.clauses import blanked, clause_spans
-from engine.verify.decompose import decompose, parse_clauses, parse_facts
-from engine.verify.expand import expand
-from engine.verify.pronouns import Known, resolve
-from engine.verify.splitter import split
 
 TEXT = "Lawrence Wackett was an engineer. He served in the war and received the James Cook Medal in 1978 [cite_2]."
 WORDS = [

@@ -4,12 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.methods.are.differences import Replacement, apply, replacements
+from engine.methods.are.edit import (
+    asked_edit,
+    changes,
+    parse_edit,
+    smallest_edit,
+)
+from engine.methods.are.names import names
+from engine.methods.are.quantities import holds, quantities
 from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedWriter
-from engine.verify.differences import Replacement, apply, replacements
-from engine.verify.edit import asked_edit, changes, parse_edit, smallest_edit
-from engine.verify.names import names
-from engine.verify.quantities import holds, quantities
 from tests.engine.verify.scripted import WordVerifier, judged
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
+from engine.methods.are.edit import asked_edit, edit_prompt, parse_edit
+from engine.methods.are.examples import examples, with_examples
+from engine.methods.are.verdict import ask_verdict, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.prompts import ask
-from engine.verify.decompose import decompose, parse_clauses, parse_facts
-from engine.verify.edit import asked_edit, edit_prompt, parse_edit
-from engine.verify.examples import examples, with_examples
-from engine.verify.verdict import ask_verdict, parse_verdict
 
 
 def test_every_example_is_read_by_its_own_parser():

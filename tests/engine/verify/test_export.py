@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from engine.verify.export import accepted_text, as_markdown
+from engine.methods.are.export import accepted_text, as_markdown
 from tests.engine.verify.test_are import ANSWER, run
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.verify.gaps import missing
-from engine.verify.shared_words import shared_words
+from engine.methods.are.gaps import missing
+from engine.methods.are.shared_words import shared_words
 
 
 @pytest.mark.parametrize(

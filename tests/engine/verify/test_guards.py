@@ -5,13 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.settings import Verification
-from engine.verify.anchor import anchors, contested
-from engine.verify.event_dates import dated_parts
-from engine.verify.event_order import against, orders, restated, turned
-from engine.verify.guards import guarded
-from engine.verify.quantities import holds, quantities
-from engine.verify.values import Evidence, Ruling
+from engine.core.settings import Verification
+from engine.methods.are.anchor import anchors, contested
+from engine.methods.are.event_dates import dated_parts
+from engine.methods.are.event_order import (
+    against,
+    orders,
+    restated,
+    turned,
+)
+from engine.methods.are.guards import guarded
+from engine.methods.are.quantities import holds, quantities
+from engine.methods.are.values import Evidence, Ruling
 
 ON = Verification()
 SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from engine.core.settings import Verification
+from engine.methods.are.task import Tools
+from engine.methods.are.together import in_its_place
 from engine.models.scripted import ScriptedWriter
-from engine.settings import Verification
-from engine.verify.task import Tools
-from engine.verify.together import in_its_place
 from tests.engine.verify.scripted import WordVerifier
 from tests.engine.verify.test_are import run
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from engine.methods.are.verdict import ask_verdict, judge, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.verify.verdict import ask_verdict, judge, parse_verdict
 from tests.engine.verify.scripted import WordVerifier
 
 

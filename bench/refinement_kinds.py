@@ -1,0 +1,66 @@
+"""What a second pass did to an answer, told from its scores: the three kinds that the bundled cases show.
+
+Each is a rule on figures that the report holds; nobody chose a case by eye. "By the verifier" stands behind all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.analyses.refinement import Report, pair_key
+from engine.core.metrics import Entails, statements, supported
+from engine.core.values import Answer, Passage
+
+
+def supported_sentences(answer: Answer, passages: Sequence[Passage], entails: Entails) -> tuple[str, ...]:
+    """The sentences of an answer that the passages they cite, joined, bear out."""
+    texts = {number: passage.text for number, passage in enumerate(passages, start=1)}
+    cited = statements(answer)
+    return tuple(s.text for s, holds in zip(cited, supported(cited, texts, entails), strict=True) if holds)
+
+
+def self_refine_adds_unsupported(report: Report, passages: Sequence[Passage]) -> bool:
+    """E has a sentence that A has not and that no passage it cites bears out."""
+    a, e = _answer(report, "A"), _answer(report, "E")
+    if a is None or e is None:
+        return False
+    known = {s.text for s in statements(a)}
+    good = set(supported_sentences(e, passages, stored(report)))
+    return any(s.text not in known and s.text not in good for s in statements(e))
+
+
+def overlap_heuristic_prunes(report: Report, passages: Sequence[Passage]) -> bool:
+    """D fired and has fewer supported sentences than A."""
+    a, d = _answer(report, "A"), _answer(report, "D")
+    if a is None or d is None or not report.refinement.variants["D"].triggered:
+        return False
+    ask = stored(report)
+    return len(supported_sentences(d, passages, ask)) < len(supported_sentences(a, passages, ask))
+
+
+def rewrite_keeps_grounded(report: Report, passages: Sequence[Passage]) -> bool:
+    """v2c fired on an answer whose every sentence was supported, and every sentence of the rewrite is, as many."""
+    a, rewrite = _answer(report, "A"), _answer(report, "v2c")
+    if a is None or rewrite is None or not report.refinement.variants["v2c"].triggered:
+        return False
+    ask = stored(report)
+    before, after = supported_sentences(a, passages, ask), supported_sentences(rewrite, passages, ask)
+    whole = len(before) == len(statements(a)) > 0 and len(after) == len(statements(rewrite))
+    return whole and len(after) >= len(before)
+
+
+KINDS: Mapping[str, Callable[[Report, Sequence[Passage]], bool]] = {
+    "Self-Refine adds an unsupported claim": self_refine_adds_unsupported,
+    "The overlap heuristic prunes what was supported": overlap_heuristic_prunes,
+    "The attribution-triggered rewrite keeps a grounded answer": rewrite_keeps_grounded,
+}
+
+
+def stored(report: Report) -> Entails:
+    """The verifier's probabilities as the report keeps them; a pair it was not asked counts as not entailed."""
+    return lambda pairs: [report.entailments.get(pair_key(*pair), 0.0) for pair in pairs]
+
+
+def _answer(report: Report, name: str) -> Answer | None:
+    variant = report.refinement.variants.get(name)
+    return variant.answer if variant is not None else None

@@ -1,0 +1,127 @@
+"""Files and folders put in place whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from secrets import token_hex
+
+import platformdirs
+
+from engine.core.errors import StorageError
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file so that whoever reads it, also after a crash, finds the old one or the new one, whole.
+
+    It is on the disk when this returns. Raises `OSError` where it cannot be written, with the old one as it was.
+    """
+    draft = path.with_name(f".{token_hex(8)}.new")  # a name of its own: two writers would mix their bytes in one draft
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def place_folder(draft: Path, target: Path) -> None:
+    """Rename a folder to its final name once all of it is on the disk; `target` must not exist."""
+    for path in sorted(draft.rglob("*")):
+        if path.is_dir():
+            _sync_folder(path)
+            continue
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    _sync_folder(draft)
+    draft.rename(target)
+    _sync_folder(target.parent)
+
+
+def free_disk(folder: Path) -> int:
+    """Free bytes on the disk of `folder`, which exists."""
+    return shutil.disk_usage(folder).free
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force a folder's entries to the disk where the system offers that."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Where state lives: one folder, `GROUNDWORK_HOME`, by default the platform's own place for user data.
+#
+# Model weights are in its folder `models`, or in the folder that `GROUNDWORK_MODELS` names: several homes can share
+# one.
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+EMBEDDED = "embedded"  # the name of what comes with the project: a language model, and a verifier
+
+
+def home() -> Path:
+    """The data folder, made if absent; raise `StorageError` where it cannot be made."""
+    place = os.environ.get("GROUNDWORK_HOME") or platformdirs.user_data_dir("groundwork", appauthor=False)
+    return _make(Path(place), "data folder", "GROUNDWORK_HOME")
+
+
+def models_folder() -> Path:
+    """The folder of installed and converted models, made if absent; raise `StorageError` where it cannot be made."""
+    place = os.environ.get("GROUNDWORK_MODELS")
+    return _make(Path(place) if place else home() / "models", "models folder", "GROUNDWORK_MODELS")
+
+
+def _make(folder: Path, what: str, variable: str) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"The {what} {folder} cannot be made ({error.strerror}). Set {variable} to a writable folder."
+        ) from error
+    return folder
+
+
+# The time as stamps, marks and manifests hold it.
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# Versions of what a result depends on, for stamps.
+
+STAMPED = ("torch", "transformers", "sentence-transformers", "chromadb", "bm25s", "numpy")
+VERSION = "0.1.0"
+
+
+@cache
+def package_versions() -> dict[str, str]:
+    """Groundwork, Python and the packages that numbers depend on."""
+    found = {"groundwork": VERSION, "python": platform.python_version()}
+    for name in STAMPED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found

@@ -1,0 +1,55 @@
+"""Which hosts this process would contact as it is configured: by default none."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlsplit
+
+from engine.core.values import Value
+
+HUB = "https://huggingface.co"
+
+
+class Host(Value, frozen=True):
+    """A host that may be contacted, when and with what."""
+
+    address: str
+    when: str
+
+
+def hosts() -> tuple[Host, ...]:
+    """The hosts that the environment names; none of them is asked before somebody does what `when` says."""
+    found = []
+    if not is_offline():
+        address = os.environ.get("HF_ENDPOINT") or HUB
+        found.append(
+            Host(address=bare_address(address), when="a Hugging Face id is given for a model: its files are downloaded")
+        )
+    if server := os.environ.get("GROUNDWORK_CHROMA"):
+        found.append(
+            Host(address=bare_address(server), when="a collection is searched or changed: vectors and passage ids")
+        )
+    if server := os.environ.get("OPENAI_BASE_URL"):
+        found.append(
+            Host(address=bare_address(server), when="a model is named openai:MODEL: question, passages and drafts")
+        )
+    return tuple(found)
+
+
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids the network."""
+    return os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+
+
+def bare_address(address: str) -> str:
+    """Scheme, host and port, without a user, a password or a query; nothing of what is no address.
+
+    >>> given = ("https://user:secret@models.example:8443/v1?key=1", "user:secret@models.example", "http://[")
+    >>> [bare_address(address) for address in given]
+    ['https://models.example:8443', 'no address', 'no address']
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a bracket that does not close
+        return "no address"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "no address"

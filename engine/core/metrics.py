@@ -1,0 +1,259 @@
+"""Preservation, evidence and citation scores, beside the similarities of `engine.core.metrics`: one formula a function.
+
+Levenshtein comes from rapidfuzz. All scores lie in [0, 1].
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.core.text import sentences
+from engine.core.values import Answer
+
+# Similarity of two texts, and of two vectors: one formula a function.
+#
+# ROUGE and BLEU come from rouge-score and sacrebleu. rouge-score's own tokeniser drops every character outside a-z and
+# 0-9 and its summary splitting wants a download, so both are ours. All similarities lie in [0, 1], the cosine of
+# vectors in [-1, 1]; texts are compared without stemming and, but for BLEU, case-folded.
+
+# Scripts written without spaces (Thai, Lao, Burmese, Khmer, kana, Han): there a term is one character.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+
+
+def terms(text: str) -> list[str]:
+    """Case-folded runs of letters, marks and digits in order: `terms("Crème, 3.5 %")` is `["crème", "3", "5"]`."""
+    folded = unicodedata.normalize("NFC", text).casefold()
+    return "".join(_spaced(character) for character in folded).split()
+
+
+@cache
+def _spaced(character: str) -> str:
+    """The character where it belongs to a word, set apart where it is a word, a space otherwise."""
+    if unicodedata.category(character)[0] not in "LMN":
+        return " "
+    return f" {character} " if _UNSPACED.match(character) else character
+
+
+class _Tokenizer:
+    """The shape in which rouge-score takes a tokeniser."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return terms(text)
+
+
+@cache
+def _rouge_scorer(kind: str) -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer([kind], tokenizer=_Tokenizer())
+
+
+def _rouge(kind: str, reference: str, text: str) -> float:
+    return float(_rouge_scorer(kind).score(reference, text)[kind].fmeasure)
+
+
+def rouge_1(reference: str, text: str) -> float:
+    """F1 of shared words, each counted as often as it occurs."""
+    return _rouge("rouge1", reference, text)
+
+
+def rouge_2(reference: str, text: str) -> float:
+    """F1 of shared pairs of neighbouring words; 0 where a text has fewer than two."""
+    return _rouge("rouge2", reference, text)
+
+
+def rouge_l(reference: str, text: str) -> float:
+    """F1 of the longest common subsequence of words."""
+    return _rouge("rougeL", reference, text)
+
+
+def rouge_lsum(reference: str, text: str) -> float:
+    """F1 of the union of longest common subsequences, sentence against sentence."""
+    return _rouge("rougeLsum", _one_sentence_a_line(reference), _one_sentence_a_line(text))
+
+
+def _one_sentence_a_line(text: str) -> str:
+    return "\n".join(" ".join(text[start:end].split()) for start, end in sentences(text))
+
+
+def jaccard(reference: str, text: str) -> float:
+    """Shared over all distinct words; 1 for two texts without words."""
+    first, second = set(terms(reference)), set(terms(text))
+    return len(first & second) / len(first | second) if first or second else 1.0
+
+
+def bleu(reference: str, text: str) -> float:
+    """Sentence BLEU of sacrebleu (13a tokeniser, exponential smoothing, effective order), over 100."""
+    import sacrebleu
+
+    return float(sacrebleu.sentence_bleu(text, [reference]).score) / 100
+
+
+def cosine(first: ArrayLike, second: ArrayLike) -> float:
+    """Cosine of two vectors in [-1, 1]; 0 if one of them is zero."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(np.clip(a @ b / norms, -1, 1)) if norms else 0.0
+
+
+LEXICAL: Mapping[str, Callable[[str, str], float]] = {
+    "jaccard": jaccard,
+    "rouge_1": rouge_1,
+    "rouge_2": rouge_2,
+    "rouge_l": rouge_l,
+    "rouge_lsum": rouge_lsum,
+}
+"""Five of Attr-RAG's six metrics (IV-B-c); the sixth, `cosine`, needs an embedder."""
+
+
+Entails = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
+"""(claim, evidence) pairs to probabilities that the evidence entails the claim, as `Entailment.entailment`."""
+
+ENTAILED = 0.5  # probability above which a pair counts as entailed; METHODS section 2, "Scores"
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    """F1 of two shares; 0 if both are 0."""
+    return 2 * first * second / (first + second) if first + second else 0.0
+
+
+def preservation(original: str, revised: str) -> float:
+    """Pres = max(1 - Lev(X, X') / len(X), 0) in characters (ARE, section 4; RARR)."""
+    from rapidfuzz.distance import Levenshtein
+
+    if not original:
+        return float(not revised)
+    return max(1 - Levenshtein.distance(original, revised) / len(original), 0.0)
+
+
+def attribution_recall(entailment: ArrayLike) -> float:
+    """Attr_r = mean over clauses of the best evidence's entailment. `entailment`: (evidences, clauses)."""
+    matrix = np.asarray(entailment, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        return 0.0
+    return float(matrix.max(axis=0).mean()) if matrix.shape[0] else 0.0
+
+
+def attribution_precision(entailed: Sequence[bool]) -> float:
+    """Attr_p = share of clauses that their own evidence E_i entails whole."""
+    return sum(entailed) / len(entailed) if entailed else 0.0
+
+
+def attribution_precision_unpaired(entailed: ArrayLike) -> float:
+    """Attr_p of a method without pairing (ARE, appendix E): share of evidences entailing one whole clause.
+
+    `entailed`: (evidences, clauses), true where the evidence entails the clause.
+    """
+    matrix = np.asarray(entailed, dtype=bool)
+    return float(matrix.any(axis=1).mean()) if matrix.ndim == 2 and matrix.size else 0.0
+
+
+@dataclass(frozen=True)
+class CitedSentence:
+    """A sentence without its citation markers, and the numbers it cites (None for an invalid citation)."""
+
+    text: str
+    numbers: tuple[int | None, ...]
+
+
+def statements(answer: Answer) -> list[CitedSentence]:
+    """The answer's sentences that say something; a citation belongs to the sentence in which it starts."""
+    found: list[CitedSentence] = []
+    for start, end in answer.sentences:
+        inside = [c for c in answer.citations if start <= c.start < end]
+        text, at = "", start
+        for citation in inside:
+            text, at = text + answer.text[at : citation.start], citation.end
+        text = re.sub(r"\s+([.,;:?!])", r"\1", " ".join((text + answer.text[at:end]).split()))
+        if terms(text):
+            numbers = tuple(dict.fromkeys(c.number if c.valid else None for c in inside))
+            found.append(CitedSentence(text, numbers))
+    return found
+
+
+def _citation_pairs(cited: Sequence[CitedSentence]) -> list[tuple[str, int | None]]:
+    return [(sentence.text, number) for sentence in cited for number in sentence.numbers]
+
+
+def _entailed(pairs: Sequence[tuple[str, int | None]], passages: Mapping[int, str], entails: Entails) -> list[bool]:
+    """For each (sentence, number): is the passage there, and does it entail the sentence."""
+    asked = [(text, passages[number]) for text, number in pairs if number is not None and number in passages]
+    answers = iter(entails(asked) if asked else ())
+    return [number in passages and next(answers) > ENTAILED for _, number in pairs]
+
+
+def nli_citation_precision(
+    cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
+) -> float | None:
+    """Share of (sentence, cited passage) pairs that are entailed; an invalid citation is not. None without pairs."""
+    marks = _entailed(_citation_pairs(cited), passages, entails)
+    return sum(marks) / len(marks) if marks else None
+
+
+def rfcp(
+    cited: Sequence[CitedSentence], passages: Mapping[int, str], relevant: Mapping[int, bool | None], entails: Entails
+) -> float | None:
+    """Relevance-filtered citation precision: pairs entailed and labelled relevant, over all pairs."""
+    pairs = _citation_pairs(cited)
+    marks = _entailed(pairs, passages, entails)
+    good = [mark and relevant.get(number or 0) is True for mark, (_, number) in zip(marks, pairs, strict=True)]
+    return sum(good) / len(good) if good else None
+
+
+def alce_citation_recall(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> float | None:
+    """ALCE: share of sentences entailed by the passages they cite, joined; a sentence without citations is not."""
+    marks = supported(cited, passages, entails)
+    return sum(marks) / len(marks) if marks else None
+
+
+def supported(cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails) -> list[bool]:
+    """Which sentences the passages they cite, joined, entail; one without a citation of a passage is not."""
+    joined = [_join(sentence.numbers, passages) for sentence in cited]
+    asked = [(sentence.text, text) for sentence, text in zip(cited, joined, strict=True) if text]
+    answers = iter(entails(asked) if asked else ())
+    return [bool(text) and next(answers) > ENTAILED for text in joined]
+
+
+def _join(numbers: Sequence[int | None], passages: Mapping[int, str]) -> str:
+    return "\n".join(passages[number] for number in numbers if number is not None and number in passages)
+
+
+def alce_citation_precision(
+    cited: Sequence[CitedSentence], passages: Mapping[int, str], entails: Entails
+) -> float | None:
+    """ALCE: share of citations that are precise, which means that the sentence is supported and needs the citation.
+
+    It needs it where the cited passage entails the sentence alone, or the others that it cites do not entail it.
+    """
+    marks: list[bool] = []
+    for sentence, holds in zip(cited, supported(cited, passages, entails), strict=True):
+        for number in sentence.numbers:
+            marks.append(holds and number in passages and _needed(sentence, number, passages, entails))
+    return sum(marks) / len(marks) if marks else None
+
+
+def _needed(sentence: CitedSentence, number: int | None, passages: Mapping[int, str], entails: Entails) -> bool:
+    alone = _join([number], passages)
+    others = _join([other for other in sentence.numbers if other != number], passages)
+    scores = entails([(sentence.text, alone), *([(sentence.text, others)] if others else [])])
+    return scores[0] > ENTAILED or not others or scores[1] <= ENTAILED
+
+
+def distractor_share(answer: Answer, relevant: Mapping[int, bool | None]) -> float | None:
+    """Citations of passages labelled not relevant, over all citations; None without citations."""
+    marks = [relevant.get(citation.number) is False for citation in answer.citations if citation.valid]
+    return sum(marks) / len(answer.citations) if answer.citations else None
+
+
+def contains_answer(text: str, golds: Sequence[str]) -> bool:
+    """STR-EM of one question: any gold short answer is a substring, case-insensitive."""
+    folded = text.casefold()
+    return any(gold.casefold() in folded for gold in golds if gold)

@@ -1,0 +1,286 @@
+"""Sentences and words as half-open character offsets into the text that was given; nothing is rewritten.
+
+The splitter is a set of rules rather than a model: it must be right on procedures ("90-100 °C. Add ...",
+"2. Filter ..."), on names ("Dr. Hunt", "J. Smith") and on extracted text (hard-wrapped lines, headings
+without a full stop), be the same everywhere, and need no download. Content words follow the refinement
+paper's S3 as METHODS section 2 fixes it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+Span = tuple[int, int]
+
+
+def _set(listed: str) -> frozenset[str]:
+    """The words of a list written with spaces."""
+    return frozenset(listed.split())
+
+
+# Never the end of a sentence: something belongs to them.
+_ALWAYS_OPEN = _set(
+    "dr mr mrs ms prof gen sen rep lt col capt cpt sgt maj cmdr adm rev hon pres gov messrs mt st ste vs viz cf ca "
+    "e.g i.e eg ie approx resp nee"
+)
+# Open only before a number or a label ("Fig. 2", "No. 5", "Vol. IV"); "No." alone may end a sentence.
+_OPEN_BEFORE_NUMBER = _set(
+    "fig figs eq eqs no nos vol vols sec secs sect ch chap ref refs p pp pg art para tab ex app pt nr op b.p m.p bp mp "
+    "jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+# Often in the middle of a sentence, sometimes its end: only a word that starts sentences ends it.
+_UNSURE = _set("al etc inc ltd co corp bros jr sr dept univ est u.s u.k u.n d.c a.m p.m b.c a.d ph.d m.d")
+_STARTERS = _set(
+    "the a an this that these those it its he she they we you i there here in on at by for from to with as if when "
+    "while after before since because although though however thus then therefore moreover but and or so his her "
+    "their our my your some many most all each every both one two three no not what who where why how which during "
+    "under over between among according add allow cool heat stir filter wash collect dissolve place remove repeat "
+    "use do make let"
+)
+_LETTER_LABELS = _set(
+    "vitamin point plan grade type class hepatitis appendix figure table step part section group box phase option "
+    "experiment procedure exhibit form series model method compound product solution flask tube"
+)
+_OPENERS = "\"'“‘«([{¿¡"
+_END = re.compile(r"[.!?…]+[\"'”’»)\]}]*(?=\s)|[。！？]+[」』”’）]*")
+_LIST_ITEM = re.compile(r"\s*(?:[-*•–·▪]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]\s+|(?:step|exercise)\s+\d+\b)", re.I)
+_NUMBER_LABEL = re.compile(r"[\"'(\[]?(?:\d|[IVXLC]+\b|[A-Z]\d|[A-Z]\b)")
+_WRAPPED_LINE = 40  # characters from which a line without end mark is taken as wrapped, not as a heading
+_LOOK = 80  # characters looked at on either side of a mark, so that a 1 MB line takes linear time
+_WORD = re.compile(r"\w+(?:(?:[-‐‑'’]|(?<=\d)[.,](?=\d)|(?<=\b\w)\.(?=\w\b))\w+)*")
+
+
+def sentences(text: str) -> tuple[Span, ...]:
+    """Offset spans of the sentences of `text`, in order, without surrounding white space, never empty.
+
+    A heading, a list item and a numbered step ("2. Filter the solid.") are sentences of their own.
+
+    >>> [("Stir at 90-100 °C. Add 4-aminophenol (Fig. 2)."[s:e]) for s, e in
+    ...     sentences("Stir at 90-100 °C. Add 4-aminophenol (Fig. 2).")]
+    ['Stir at 90-100 °C.', 'Add 4-aminophenol (Fig. 2).']
+    """
+    found: list[Span] = []
+    for start, end in _blocks(text):
+        cuts = [start, *_ends(text, start, end), end]
+        found.extend(span for s, e in pairwise(cuts) if (span := _trim(text, s, e)))
+    return tuple(found)
+
+
+def words(text: str) -> tuple[Span, ...]:
+    """Offset spans of the words of `text`: letters and digits, with inner hyphens, apostrophes and decimals.
+
+    >>> [("It's 3,400.5 g of 4-aminophenol."[s:e]) for s, e in words("It's 3,400.5 g of 4-aminophenol.")]
+    ["It's", '3,400.5', 'g', 'of', '4-aminophenol']
+    """
+    return tuple(match.span() for match in _WORD.finditer(text))
+
+
+def _trim(text: str, start: int, end: int) -> Span | None:
+    """The span without white space at its ends; None if nothing is left."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _blocks(text: str) -> list[Span]:
+    """Stretches between the line breaks that end a sentence whatever the punctuation."""
+    breaks = [0]
+    lines = _lines(text)
+    for (start, end), (after, after_end) in pairwise(lines):
+        if not _wrapped(text[start:end], text[after:after_end]):
+            breaks.append(after)
+    breaks.append(len(text))
+    return list(pairwise(breaks))
+
+
+def _lines(text: str) -> list[Span]:
+    """Lines with their breaks; form feeds and Unicode separators break lines too."""
+    spans: list[Span] = []
+    position = 0
+    for line in text.splitlines(keepends=True):
+        spans.append((position, position + len(line)))
+        position += len(line)
+    return spans
+
+
+def _wrapped(line: str, following: str) -> bool:
+    """Does the sentence of `line` go on in `following`: a hard-wrapped line, not a heading or a list item."""
+    here, there = line.strip(), following.strip()
+    if not here or not there or _LIST_ITEM.match(following) or there[0] in "|#":
+        return False
+    if there[0].islower():
+        return here[-1] not in ".!?:" or len(here) >= _WRAPPED_LINE
+    return len(here) >= _WRAPPED_LINE and here[-1] != ":"
+
+
+def _ends(text: str, start: int, end: int) -> list[int]:
+    """Offsets just after each sentence end inside the block [start, end)."""
+    return [m.end() for m in _END.finditer(text, start, end) if _closes(text, start, m.start(), m.end(), end)]
+
+
+def _closes(text: str, block: int, mark: int, after: int, end: int) -> bool:
+    """Does the punctuation at [mark, after) end a sentence of the block [block, end)."""
+    if text[mark] in "。！？":
+        return True
+    following = text[after : min(end, after + _LOOK)].lstrip()
+    if not following or not _may_start(following):
+        return False
+    if text[mark] != "." or text[mark : mark + 2] == "..":
+        return True
+    return not _abbreviated(text[max(block, mark - _LOOK) : mark], following)
+
+
+def _may_start(following: str) -> bool:
+    """Could this text be the start of a sentence: capital, digit, other script, or mixed case as in pH."""
+    head = following.lstrip(_OPENERS)
+    if not head:
+        return False
+    word = re.split(r"[\s,;]", head, maxsplit=1)[0]
+    return not head[0].islower() or any(c.isupper() for c in word)
+
+
+def _abbreviated(before: str, following: str) -> bool:
+    """Is the full stop after `before` part of an abbreviation, an initial or a step number."""
+    if not before or before[-1].isspace():
+        return False  # a stop set apart, as in tokenised text
+    tokens = before.split()
+    token = tokens[-1].lstrip(_OPENERS)
+    previous = tokens[-2] if len(tokens) > 1 else ""
+    key = token.lower()
+    starter = re.split(r"[\s,;.']", following.lstrip(_OPENERS).lower(), maxsplit=1)[0] in _STARTERS
+    if key in _ALWAYS_OPEN:
+        return True
+    if key in _OPEN_BEFORE_NUMBER:
+        return bool(_NUMBER_LABEL.match(following)) and not starter
+    if key in _UNSURE:
+        return not starter
+    if re.fullmatch(r"\d{1,3}", token):
+        return previous.lower().rstrip(".") not in _OPEN_BEFORE_NUMBER and (not previous or previous[-1] in ".!?:;…")
+    return _initial(token, previous, starter)
+
+
+def _initial(token: str, previous: str, starter: bool) -> bool:
+    """Is `token` the initial of a name ("J. Smith", "J.R.R. Tolkien", "U.S. Army")."""
+    if re.fullmatch(r"(?:[A-Z]\.)+[A-Z]", token):
+        return not starter
+    if not re.fullmatch(r"[A-Z]", token):
+        return False
+    return not starter and previous.lower() not in _LETTER_LABELS and not previous[-1:].isdigit()
+
+
+# Citation markers by style: "[cite_1, cite_2]" (GaRAGe), "[1; 3]" (ALCE); a number of four digits is a year.
+CITATION = {
+    "garage": re.compile(r"\[\s*cite_\d{1,4}(?:\s*cite_\d{1,4}|\s*[,;]\s*(?:cite_)?\d{1,4})*\s*\]", re.IGNORECASE),
+    "alce": re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"),
+}
+ANY_CITATION = re.compile(rf"(?:{CITATION['garage'].pattern})|(?:{CITATION['alce'].pattern})", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_TO_TWELVE.split())}
+STOP_WORDS = _set(
+    "a about above after again against all also am an and any are as at be because been before being below between "
+    "both but by can cannot could did do does doing down during each either few for from further had has have having "
+    "he her here hers herself him himself his how however i if in into is it its itself just may me might more most "
+    "must my myself nor not now of off on once only or other our ours ourselves out over own per same shall she "
+    "should so some such than that the their theirs them themselves then there these they this those through thus to "
+    "too under until up upon us very was we were what when where whether which while who whom whose why will with "
+    "within without would yet you your yours yourself yourselves "
+    "isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't won't wouldn't can't couldn't shouldn't "
+    "it's that's there's he's she's they're we're you're i'm i've"
+)
+
+
+def normal_number(word: str) -> str:
+    """One form for every way to write a number: 1,200 = 1200 = 1200.0, "two" = 2; other words unchanged.
+
+    >>> [normal_number(w) for w in ("1,200", "1200.0", "0.50", "twelve", "iron")]
+    ['1200', '1200', '0.5', '12', 'iron']
+    """
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS[word]
+    if not _NUMBER.fullmatch(word):
+        return word
+    plain = word.replace(",", "")
+    whole, _, decimals = plain.partition(".")
+    return ".".join(filter(None, (whole.lstrip("0") or "0", decimals.rstrip("0"))))
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """Content words of `text` in order, with repeats (METHODS section 2, S3).
+
+    Lower-cased white-space words with the punctuation at their ends stripped, citation markers and stop words
+    left out, numbers in one form.
+
+    >>> content_words("The 1,200 mL flask, cooled twice [cite_2], took Two hours.")
+    ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
+    """
+    bare = (_strip(word) for word in ANY_CITATION.sub(" ", text).lower().split())
+    return tuple(normal_number(word) for word in bare if word and word.replace("’", "'") not in STOP_WORDS)
+
+
+def _strip(word: str) -> str:
+    """`word` without the characters at its ends that are neither letters nor digits."""
+    return re.sub(r"^[\W_]+|[\W_]+$", "", word)
+
+
+def titled(title: str, text: str) -> str:
+    """`text` with its document's title in front, as it is embedded and indexed; underscores read as spaces."""
+    head = title.replace("_", " ").strip()
+    return f"{head}\n{text}" if head else text
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """A count with its noun, thousands apart; `more` where the plural is not made with an s.
+
+    >>> counted(1, "case"), counted(0, "case"), counted(1200, "reply", "replies")
+    ('1 case', '0 cases', '1,200 replies')
+    """
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
+
+
+# Which of a question's words a text has: stems, their weights, and the weighted share that a text covers.
+
+_own = threading.local()
+
+
+def stems(text: str) -> tuple[str, ...]:
+    """The content words of `text` by their English Snowball stems, in order, with repeats.
+
+    >>> stems("The dried crystals were drying.")
+    ('dri', 'crystal', 'dri')
+    """
+    return tuple(stemmer().stemWords(list(content_words(text))))
+
+
+def word_weights(question: str, texts: Sequence[Collection[str]]) -> dict[str, float]:
+    """The stems of `question` with weights that sum to 1: rarer among `texts` (collections of stems) weighs more.
+
+    The weight is BM25's inverse document frequency, ln(1 + (N - n + 0.5) / (n + 0.5)).
+    """
+    weights = {}
+    for stem in dict.fromkeys(stems(question)):
+        count = sum(stem in text for text in texts)
+        weights[stem] = math.log(1 + (len(texts) - count + 0.5) / (count + 0.5))
+    total = sum(weights.values())
+    return {stem: weight / total for stem, weight in weights.items()} if total else {}
+
+
+def covered(weights: dict[str, float], text: Iterable[str]) -> float:
+    """The share in [0, 1] of the question's weight whose stems are in `text`."""
+    return sum(weights.get(stem, 0.0) for stem in set(text))
+
+
+def stemmer() -> Any:
+    """This thread's English Snowball stemmer: one that two threads use at a time brings the process down."""
+    if not hasattr(_own, "stemmer"):
+        import Stemmer
+
+        _own.stemmer = Stemmer.Stemmer("english")
+    return _own.stemmer

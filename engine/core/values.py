@@ -1,0 +1,399 @@
+"""The values that flow between the stages: frozen, comparable, and plain JSON on request.
+
+Text positions are half-open character offsets [start, end) into the text named in the docstring; token
+strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, Literal, Self, TypeVar, overload
+
+import msgspec
+
+from engine.core.errors import RecordError
+
+# The frozen value that everything is, and its way in from JSON, safe from whichever thread comes first.
+#
+# msgspec looks at a type when it first meets it; two threads that are the first to do so bring the process down. So
+# typed data comes in through `converted` and `decoded` here, and a decoder of one's own is made after `ready`.
+
+T = TypeVar("T")
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A frozen value with a checked JSON form."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dicts, lists, strings and numbers."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Check `data` and build the value; raise `RecordError` naming the place that does not fit."""
+        try:
+            return converted(data, cls)
+        except msgspec.ValidationError as error:
+            raise RecordError(f"This is no valid {cls.__name__}: {error}.") from error
+
+
+_ready: set[Any] = set()
+_getting_ready = threading.Lock()
+
+
+def ready(kind: Any) -> None:
+    """Let msgspec look at a type (a class, a union, a tuple of them) once, alone."""
+    if kind in _ready:
+        return
+    with _getting_ready:
+        with contextlib.suppress(msgspec.ValidationError):
+            msgspec.convert(None, kind)
+        _ready.add(kind)
+
+
+@overload
+def converted(data: Any, kind: type[T], *, strict: bool = True) -> T: ...
+@overload
+def converted(data: Any, kind: Any, *, strict: bool = True) -> Any: ...
+def converted(data: Any, kind: Any, *, strict: bool = True) -> Any:
+    """`data` as a `kind`; raise `msgspec.ValidationError`. Not `strict`: "7" passes for 7."""
+    ready(kind)
+    return msgspec.convert(data, kind, strict=strict)
+
+
+@overload
+def decoded(data: bytes | str, kind: type[T]) -> T: ...
+@overload
+def decoded(data: bytes | str, kind: Any) -> Any: ...
+def decoded(data: bytes | str, kind: Any) -> Any:
+    """JSON as a `kind`; raise `msgspec.DecodeError`, `msgspec.ValidationError` among them."""
+    ready(kind)
+    return msgspec.json.decode(data, type=kind)
+
+
+def sha256(text: str) -> str:
+    """Hex SHA-256 of the UTF-8 bytes of `text` (lone surrogates kept)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Section(Value, frozen=True):
+    """A heading and where its section starts in the document's text."""
+
+    start: int
+    level: int
+    title: str
+
+
+class Document(Value, frozen=True):
+    """The text extracted from one file or record; every offset of a passage points into `text`.
+
+    `pages[i]` is the offset at which page i + 1 starts (empty where the format has no pages).
+    """
+
+    id: str
+    title: str
+    text: str
+    source: str
+    media_type: str
+    sections: tuple[Section, ...] = ()
+    pages: tuple[int, ...] = ()
+
+
+class Passage(Value, frozen=True):
+    """A frozen span of a document: `text == document.text[start:end]`.
+
+    `ordinal` counts the document's passages from 0. The id names document, content and span, so it never
+    comes to mean something else.
+    """
+
+    id: str
+    document: str
+    title: str
+    ordinal: int
+    start: int
+    end: int
+    text: str
+    page: int | None = None
+    relevant: bool | None = None
+
+    @property
+    def label(self) -> str:
+        """What a reader knows it by: the document's title, or the document's name where it has none."""
+        return self.title or self.document
+
+
+class Hit(Value, frozen=True):
+    """A retrieved passage; `score` is the ranking's own, `parts` the scores that it was made from."""
+
+    passage: Passage
+    score: float
+    parts: dict[str, float] = {}
+
+
+class ChunkSet(Value, frozen=True):
+    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, IV-B).
+
+    `text` is the passages' text merged by offsets: no character stands twice. `score` is the re-ranker's.
+    `filled` is kept for older files: what gap filling adds stands with the Attr-RAG run.
+    """
+
+    passages: tuple[Passage, ...]
+    text: str
+    score: float
+    filled: tuple[int, ...] = ()
+
+
+Role = Literal["system", "user", "assistant"]
+Kind = Literal["system", "instruction", "demonstration", "passage", "question", "draft", "critique", "template"]
+
+
+class Segment(Value, frozen=True):
+    """One piece of a prompt, tokenised on its own.
+
+    `number` is the citation number of a passage segment; it stays when other passages are removed.
+    """
+
+    kind: Kind
+    text: str
+    role: Role = "user"
+    number: int | None = None
+
+
+class Prompt(Value, frozen=True):
+    """A prompt as segments. A model adds its chat template's own tokens around the roles."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def text(self) -> str:
+        """The segments' text joined, without a chat template; a blank line parts the roles."""
+        turns = groupby(self.segments, key=lambda segment: segment.role)
+        return "\n\n".join("".join(segment.text for segment in turn).strip("\n") for _, turn in turns)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The citation numbers of the passages that are in the prompt, in prompt order."""
+        return tuple(s.number for s in self.segments if s.kind == "passage" and s.number is not None)
+
+    def keep(self, numbers: frozenset[int] | set[int]) -> Prompt:
+        """The prompt with only those passages; all other segments stay."""
+        return Prompt(segments=tuple(s for s in self.segments if s.kind != "passage" or s.number in numbers))
+
+    def without(self, numbers: frozenset[int] | set[int]) -> Prompt:
+        """The prompt with those passages removed; the others keep their numbers."""
+        return self.keep(set(self.numbers) - set(numbers))
+
+
+class Token(Value, frozen=True):
+    """A token of the answer with its span in the answer's text; `logprob` in nats where it is known."""
+
+    id: int
+    start: int
+    end: int
+    logprob: float | None = None
+
+
+class Citation(Value, frozen=True):
+    """A citation marker in the answer; `valid` is False when no such passage was given."""
+
+    start: int
+    end: int
+    number: int
+    valid: bool
+
+
+class Answer(Value, frozen=True):
+    """An answer; tokens, sentences and citations carry offsets into `text`.
+
+    `sentences` are [start, end) pairs. `refused` is True when the writer said that the passages do not answer.
+    `quotes` (quoting reader only) are (sentence index, passage number, start, end) into the passage's text.
+    """
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    sentences: tuple[tuple[int, int], ...] = ()
+    citations: tuple[Citation, ...] = ()
+    quotes: tuple[tuple[int, int, int, int], ...] = ()
+    refused: bool = False
+    finished: bool = True
+
+
+class Stamp(Value, frozen=True):
+    """What produced a result: enough to run it again and to refuse a mix of two runs.
+
+    `inputs` is the hash of question, passages and answer text (an answer's own stamp: question and passages).
+    """
+
+    model: str
+    revision: str = ""
+    dtype: str = ""
+    template: str = ""
+    settings: dict[str, Any] = {}
+    seed: int | None = None
+    versions: dict[str, str] = {}
+    inputs: str = ""
+    created: str = ""
+
+
+class Attribution(Value, frozen=True):
+    """Signed scores of sources for spans of the answer (METHODS: positive = makes the answer more likely).
+
+    `sources[j]` are the passage numbers removed together as source j (one number a passage for a passage-level
+    attribution). `scores[s][j]` is the total over the content tokens of answer span s, in `unit`.
+    `per_token[t][j]` is the same for answer token t. Shapes: (spans, sources), (tokens, sources).
+    """
+
+    method: str
+    model: str
+    unit: str
+    spans: tuple[tuple[int, int], ...]
+    sources: tuple[tuple[int, ...], ...]
+    scores: tuple[tuple[float, ...], ...]
+    per_token: tuple[tuple[float, ...], ...]
+    numerical_floor: float | None = None
+    placebo_floor: float | None = None
+    forwards: int = 0
+    backwards: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    details: dict[str, Any] = {}
+
+
+class Step(Value, frozen=True):
+    """One step of a run as it happened: name, seconds, and counts worth showing."""
+
+    name: str
+    seconds: float
+    counts: dict[str, float] = {}
+
+
+class Analysis(Value, frozen=True):
+    """One analysis of a case with the stamp of what produced it; `result` is the method's value as JSON."""
+
+    id: str
+    kind: str
+    stamp: Stamp
+    result: dict[str, Any]
+
+
+class Case(Value, frozen=True):
+    """One question, one frozen set of passages, one answer, and every analysis of it.
+
+    `parent` is the case that this one is a new version of.
+    """
+
+    id: str
+    question: str
+    passages: tuple[Passage, ...]
+    answer: Answer
+    stamp: Stamp
+    corpus: str | None = None
+    title: str = ""
+    created: str = ""
+    origin: Literal["generated", "imported"] = "generated"
+    hits: tuple[Hit, ...] = ()
+    chunk_sets: tuple[ChunkSet, ...] = ()
+    prompt: Prompt | None = None
+    steps: tuple[Step, ...] = ()
+    analyses: tuple[Analysis, ...] = ()
+    options: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    parent: str | None = None
+    schema: int = 1
+
+
+def inputs_hash(question: str, passages: tuple[Passage, ...], answer: str = "") -> str:
+    """Hash of what an analysis is about: question, passage texts in order, answer text."""
+    return sha256(msgspec.json.encode([question, [p.text for p in passages], answer]).decode())
+
+
+# Records of the command line's JSONL files, checked on reading.
+
+LINE_LIMIT = 16 * 2**20  # characters of one record; a longer line is refused, not parsed
+
+
+class GivenPassage(Value, frozen=True):
+    """A passage as people write it: plain text, or text with title and relevance."""
+
+    text: str
+    title: str = ""
+    relevant: bool | None = None
+
+
+class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
+    """A question, the passages that were given, and the answer that some system wrote."""
+
+    question: str
+    passages: tuple[str | GivenPassage, ...]
+    answer: str = ""
+    id: str = ""
+    model: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+
+    def as_passages(self) -> tuple[Passage, ...]:
+        """The passages as frozen spans of themselves; raise `RecordError` where one is empty."""
+        return tuple(_passage(ordinal, given) for ordinal, given in enumerate(self.passages))
+
+
+def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
+    value = GivenPassage(text=given) if isinstance(given, str) else given
+    if not value.text.strip():
+        raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or give its text.")
+    document = f"passage {ordinal + 1}"
+    return Passage(
+        id=f"{document}@{sha256(value.text)[:10]}:0-{len(value.text)}",
+        document=document,
+        title=value.title,
+        ordinal=0,
+        start=0,
+        end=len(value.text),
+        text=value.text,
+        relevant=value.relevant,
+    )
+
+
+def read_jsonl(lines: Iterable[str]) -> Iterator[dict[str, Any] | RecordError]:
+    """The objects of a JSONL text, in order; a bad line comes out as the error that it is.
+
+    `_id` is read as `id`; a record without either gets its line number.
+    """
+    for number, data in numbered_jsonl(lines):
+        if isinstance(data, RecordError):
+            yield data
+            continue
+        yield {**{name: value for name, value in data.items() if name != "_id"}, "id": identity(data, number)}
+
+
+def identity(record: Mapping[str, Any], number: int) -> str:
+    """A record's `id`, else its `_id`, else the number of its place; null is none.
+
+    >>> identity({"id": None, "_id": 7}, 1), identity({"id": None}, 1)
+    ('7', '1')
+    """
+    return str(next((record[name] for name in ("id", "_id") if record.get(name) is not None), number))
+
+
+def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | RecordError]]:
+    """(line number from 1, object as it stands, or what is wrong with the line) of every line that is not blank."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, _object(number, line)
+
+
+def _object(number: int, line: str) -> dict[str, Any] | RecordError:
+    if len(line) > LINE_LIMIT:
+        return RecordError(
+            f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}. Give shorter passages."
+        )
+    try:
+        data = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return RecordError(f"Line {number} is no JSON ({error}). Write one object a line.")
+    if not isinstance(data, dict):
+        return RecordError(f"Line {number} is no JSON object. Write one object a line.")
+    return data

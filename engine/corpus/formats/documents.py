@@ -1,0 +1,417 @@
+"""Plain text: bytes in any common encoding to text with line breaks as \n, and text put together from its parts."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import lzma
+import re
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from engine.core.errors import FileError
+from engine.core.values import Section
+
+if TYPE_CHECKING:
+    from docx.table import Table
+    from docx.text.paragraph import Paragraph
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LATIN = ("cp1250", "cp1257", "iso8859_2", "iso8859_10", "iso8859_15", "mac_latin2", "latin_1")
+_SAMPLE = 65_536
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+
+
+@dataclass
+class Page:
+    """The text and the sections of a document so far; a builder local to one call."""
+
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    sections: list[Section] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Put text at the end."""
+        self.parts.append(text)
+        self.length += len(text)
+
+
+def decode(data: bytes, name: str) -> str:
+    """Text of `data`: by its byte-order mark, as UTF-8, else by charset-normalizer's best guess.
+
+    Raises `FileError` for bytes that are no text. Line breaks become \\n, so that offsets are the same for
+    a file saved on any system.
+    """
+    text = _by_mark(data)
+    if text is None:
+        text = _utf8(data)
+    if text is None:
+        text = _guessed(data, name)
+    if _CONTROL.search(text[:_SAMPLE]) and _share_of_control(text[:_SAMPLE]) > 0.02:
+        raise FileError(f"{name} is not text, or in no known encoding. Save it as UTF-8 text and try again.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def require_text(text: str, name: str) -> str:
+    """`text` unchanged; raise `FileError` if there is nothing in it but white space."""
+    if not text.strip():
+        raise FileError(f"{name} holds no text. Leave it out, or check that it was saved completely.")
+    return text
+
+
+def _by_mark(data: bytes) -> str | None:
+    """Text by byte-order mark; None without one or where it does not fit."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    return None
+
+
+def _utf8(data: bytes) -> str | None:
+    """Text as UTF-8, or None."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _guessed(data: bytes, name: str) -> str:
+    """Text by the statistics of its bytes; the guess is made on the first 64 KiB.
+
+    Between the Latin code pages, which differ in a few letters, the commonest one that fits wins.
+    """
+    from charset_normalizer import from_bytes
+
+    guesses = [] if b"\0" in data[:_SAMPLE] else list(from_bytes(data[:_SAMPLE]))
+    if not guesses:
+        raise FileError(f"{name} is not text, or in no known encoding. Save it as UTF-8 text and try again.")
+    fitting = {g.encoding for g in guesses} | set(guesses[0].could_be_from_charset)
+    latin = guesses[0].encoding in _LATIN and "cp1252" in fitting
+    return data.decode("cp1252" if latin else guesses[0].encoding, errors="replace")
+
+
+def _share_of_control(text: str) -> float:
+    """Share of control characters in [0, 1]."""
+    return len(_CONTROL.findall(text)) / max(len(text), 1)
+
+
+# Markdown to plain text with its headings as sections; rendered by markdown-it-py, nothing executed.
+#
+# Numbered steps keep their numbers, bullets become "- ", links and images keep their words, tables become lines of
+# cells. HTML inside is left out.
+
+
+def render(source: str) -> tuple[str, tuple[Section, ...]]:
+    """Plain text of Markdown `source` and its sections, offsets into that text."""
+    page = Page()
+    markers: list[Iterator[str]] = []
+    lead = ""
+    tokens = MarkdownIt("commonmark").enable("table").parse(source)
+    for index, token in enumerate(tokens):
+        match token.type:
+            case "ordered_list_open":
+                markers.append(_numbers(token))
+            case "bullet_list_open":
+                markers.append(_bullets())
+            case "ordered_list_close" | "bullet_list_close":
+                markers.pop()
+                page.add("\n" if not markers else "")
+            case "list_item_open":
+                lead = "  " * (len(markers) - 1) + next(markers[-1])
+            case "inline":
+                _line(page, tokens[index - 1], lead + _words(token), bool(markers))
+                lead = ""
+            case "fence" | "code_block":
+                page.add(lead + token.content.rstrip("\n") + "\n\n")
+                lead = ""
+            case "tr_close":
+                page.add("\n")
+            case "table_close":
+                page.add("\n")
+    return "".join(page.parts).rstrip("\n") + "\n", tuple(page.sections)
+
+
+def _numbers(token: Token) -> Iterator[str]:
+    """ "1. ", "2. ", ... from the list's own first number and with its own mark."""
+    number = int(token.attrs.get("start", 1))
+    while True:
+        yield f"{number}{token.markup or '.'} "
+        number += 1
+
+
+def _bullets() -> Iterator[str]:
+    """ "- " for ever."""
+    while True:
+        yield "- "
+
+
+def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
+    """Add one inline's text with the break that its block asks for, and its section if it is a heading."""
+    if opening.type == "heading_open" and text.strip():
+        page.sections.append(Section(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
+    if opening.type in ("td_open", "th_open"):
+        page.add(f" | {text}" if page.parts and not page.parts[-1].endswith("\n") else text)
+    elif text:
+        page.add(text + ("\n" if in_list else "\n\n"))
+
+
+def _words(token: Token) -> str:
+    """The text of an inline token: code and links keep their words, images their alternative text."""
+    pieces: list[str] = []
+    for child in token.children or []:
+        if child.type in ("text", "code_inline"):
+            pieces.append(child.content)
+        elif child.type == "softbreak":
+            pieces.append(" ")
+        elif child.type == "hardbreak":
+            pieces.append("\n")
+        elif child.type == "image":
+            pieces.append(_words(child) or child.content)
+    return "".join(pieces)
+
+
+# HTML: the main content as trafilatura finds it, without menus, scripts and adverts; nothing is fetched.
+#
+# Where it finds no main content, the visible text of the body stands in.
+
+
+def extract_html(source: str, name: str) -> tuple[str, tuple[Section, ...], str]:
+    """(text, sections, title) of a page; raise `FileError` if there is no text in it."""
+    import trafilatura
+
+    title = _html_title(source)
+    found = trafilatura.extract(
+        source, output_format="markdown", include_tables=True, include_comments=False, favor_recall=True
+    )
+    if not found:
+        return require_text(_visible(source), name), (), title
+    text, sections = render(found)
+    return require_text(text, name), sections, title or (sections[0].title if sections else "")
+
+
+def _html_title(source: str) -> str:
+    """The page's title, or an empty string."""
+    tree = _tree(source)
+    found = tree.findtext(".//title") if tree is not None else None
+    return " ".join((found or "").split())
+
+
+def _visible(source: str) -> str:
+    """The text of the body, less scripts and styles, one line a block."""
+    tree = _tree(source)
+    body = tree.find("body") if tree is not None else None
+    if body is None:
+        return ""
+    for element in list(body.iter("script", "style", "noscript", "template")):
+        element.drop_tree()
+    return "\n".join(line for line in (" ".join(t.split()) for t in body.itertext()) if line)
+
+
+def _tree(source: str):  # type: ignore[no-untyped-def]
+    """The parsed page, or None for a page that is not there."""
+    from lxml import etree, html
+
+    try:
+        return html.document_fromstring(source.encode("utf-8", "replace"), parser=html.HTMLParser(encoding="utf-8"))
+    except (etree.LxmlError, ValueError):
+        return None
+
+
+# How large a packed file may become: an archive that unpacks to far more than it holds is refused unread.
+
+UNPACKED = 500 * 1024 * 1024  # bytes in all
+MEMBERS = 20_000  # files in one archive
+RATIO = 200  # unpacked over packed, for a member of more than `SMALL` bytes
+SMALL = 1024 * 1024
+# What the standard library raises for an archive that is damaged or of a kind that it does not unpack.
+DAMAGED = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RuntimeError,
+)
+
+
+def check_zip(archive: zipfile.ZipFile, name: str) -> None:
+    """Raise `FileError` where the directory of a zip file announces too many, too large or too packed members."""
+    members = archive.infolist()
+    total = sum(member.file_size for member in members)
+    packed = any(m.file_size > SMALL and m.file_size > RATIO * max(m.compress_size, 1) for m in members)
+    if len(members) > MEMBERS or total > UNPACKED or packed:
+        raise too_large(name)
+
+
+def too_large(name: str) -> FileError:
+    """The error for a file that unpacks to too much."""
+    return FileError(
+        f"{name} unpacks to far more than a document would and is not opened. "
+        f"Give its files unpacked, at most {UNPACKED // 2**20} MB at a time."
+    )
+
+
+# DOCX by python-docx: paragraphs, lists and tables in the order of the page; headings become sections.
+#
+# Nothing is run or fetched: macros, linked pictures, embedded objects and external templates are not looked at.
+
+
+@dataclass
+class _Page(Page):
+    """The text so far, and the number of the list item that it ends with; 0 for none."""
+
+    number: int = 0
+
+
+def extract_docx(data: bytes, name: str) -> tuple[str, tuple[Section, ...], str]:
+    """(text, sections, title) of a DOCX; raise `FileError` for a damaged, macro-bearing or exploding one."""
+    from docx.opc.exceptions import OpcError
+    from lxml.etree import LxmlError
+
+    try:
+        return _read(_open_docx(data, name))
+    except FileError:
+        raise
+    # A part or a target that is missing is None to the library, which trips over it.
+    except (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED) as error:
+        raise FileError(
+            f"{name} is damaged, protected or no DOCX file. Open it in an editor and save it anew."
+        ) from error
+
+
+def _open_docx(data: bytes, name: str) -> Any:
+    """The document; raise `FileError` for one that carries macros or explodes."""
+    from docx import Document
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        check_zip(archive, name)
+        if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
+            raise FileError(f"{name} carries macros and is not opened. Save it as a .docx without macros.")
+    return Document(io.BytesIO(data))
+
+
+def _read(document: Any) -> tuple[str, tuple[Section, ...], str]:
+    from docx.table import Table
+
+    page = _Page()
+    for item in document.iter_inner_content():
+        if isinstance(item, Table):
+            _add_table(page, item)
+        else:
+            _add_paragraph(page, item)
+    title = str(document.core_properties.title or "").strip()
+    return "".join(page.parts), tuple(page.sections), title or (page.sections[0].title if page.sections else "")
+
+
+def _add_paragraph(page: _Page, paragraph: Paragraph) -> None:
+    """One paragraph with its list mark; a heading starts a section."""
+    text = paragraph.text.strip()
+    if not text:
+        return
+    style = str(paragraph.style.name if paragraph.style is not None else "")
+    level = _heading_level(style)
+    if level:
+        page.sections.append(Section(start=page.length, level=level, title=text))
+    numbered = style.startswith("List Number")
+    page.number = page.number + 1 if numbered else 0
+    mark = f"{page.number}. " if numbered else "- " if style.startswith("List Bullet") else ""
+    page.add(mark + text + ("\n" if mark else "\n\n"))
+
+
+def _add_table(page: _Page, table: Table) -> None:
+    """A table as lines of cells."""
+    for row in table.rows:
+        page.add(" | ".join(cell.text.strip().replace("\n", " ") for cell in row.cells) + "\n")
+    page.add("\n")
+
+
+def _heading_level(style: str) -> int:
+    """1 to 9 for a heading style, 1 for the title, else 0."""
+    if style == "Title":
+        return 1
+    name, _, number = style.rpartition(" ")
+    return int(number) if name == "Heading" and number.isdigit() else 0
+
+
+# PDF by pypdf: text page by page with the offset at which each page starts. Scripts and links are never followed.
+
+_BREAK = "\n\n"
+
+
+def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
+    """(text, page offsets, title) of a PDF; raise `FileError` for an encrypted, damaged or scanned one."""
+    reader = _open_pdf(data, name)
+    pages = _page_texts(reader, name)
+    if not any(page.strip() for page in pages):
+        raise FileError(
+            f"{name} has pages but no text: it is probably a scan. Run a text recognition (OCR) program over it first."
+        )
+    starts, position = [], 0
+    for page in pages:
+        starts.append(position)
+        position += len(page) + len(_BREAK)
+    return _BREAK.join(pages), tuple(starts), _pdf_title(reader)
+
+
+def _open_pdf(data: bytes, name: str) -> PdfReader:
+    """A reader that may read, or a `FileError`."""
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FileError(f"{name} is protected by a password. Save a copy without one and try again.")
+        len(reader.pages)
+    except FileError:
+        raise
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ImportError, OSError) as error:
+        raise FileError(f"{name} is damaged or cut short and cannot be read as PDF. Get it again.") from error
+    return reader
+
+
+def _page_texts(reader: PdfReader, name: str) -> list[str]:
+    """The text of every page with line breaks as \\n."""
+    from pypdf.errors import PyPdfError
+
+    texts: list[str] = []
+    for number, page in enumerate(reader.pages, start=1):
+        try:
+            texts.append(page.extract_text().replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
+        except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+            raise FileError(f"{name}, page {number}, is damaged and cannot be read. Get the file again.") from error
+    return texts
+
+
+def _pdf_title(reader: PdfReader) -> str:
+    """The title in the file's own information, or an empty string."""
+    try:
+        return str((reader.metadata and reader.metadata.title) or "").strip()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""

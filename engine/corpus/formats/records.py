@@ -1,0 +1,195 @@
+"""JSONL: one document a line, {"_id", "title", "text"} or other names by a field mapping."""
+
+from __future__ import annotations
+
+import csv
+import io
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.core.errors import FileError
+from engine.core.progress import Watch
+from engine.core.values import Document
+from engine.core.values import Value as Frozen
+
+
+class Fields(Frozen, frozen=True):
+    """Which fields of a record hold id, title and text; an empty id field numbers the records by line."""
+
+    id: str = "_id"
+    title: str = "title"
+    text: str = "text"
+
+
+def jsonl_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
+    """The documents of JSONL `text`; raise `FileError` naming the first line that does not fit."""
+    names = fields or Fields()
+    found = [_jsonl_document(record, line, name, names) for line, record in records(text.split("\n"), name)]
+    if not found:
+        raise FileError(f"{name} holds no record. Give one JSON object a line.")
+    refuse_repeats(found, name)
+    return found
+
+
+def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, record) of every line that is not blank; raise `FileError` naming the first that is none."""
+    for line, content in enumerate(lines, start=1):
+        if not content.strip():
+            continue
+        try:
+            record = msgspec.json.decode(content)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
+        if not isinstance(record, dict):
+            raise FileError(f"{name}, line {line}, is not a JSON object. Give one with id, title and text a line.")
+        yield line, record
+
+
+def _jsonl_document(record: dict[str, Any], line: int, name: str, fields: Fields) -> Document:
+    """One record as a document."""
+    text = record.get(fields.text)
+    if not isinstance(text, str) or not text.strip():
+        raise FileError(f"{name}, line {line}, has no text in the field {fields.text!r}. Name the field that holds it.")
+    named = ("_id", "id") if fields.id == "_id" else (fields.id,)
+    key = next((record[field] for field in named if record.get(field) is not None), f"{name}#{line}")
+    title = record.get(fields.title) or ""
+    return Document(id=str(key), title=str(title), text=text, source=name, media_type="application/jsonl")
+
+
+def refuse_repeats(found: list[Document], name: str) -> None:
+    """Raise `FileError` if two records of one file carry the same id."""
+    seen: set[str] = set()
+    for document in found:
+        if document.id in seen:
+            raise FileError(f"{name} has the id {document.id!r} twice. Give every record an id of its own.")
+        seen.add(document.id)
+
+
+# CSV and TSV: one document a row, its id the cell of the id column, else the file's name and the row's number.
+#
+# With a column named as the text field (default "text") a row's text is that cell; else every filled cell as
+# "column: value", one line each.
+
+_LONGEST_CELL = 10_000_000  # characters
+_SAMPLE = 20_000
+
+
+def table_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
+    """The rows of a table with a header line; raise `FileError` without header or row, or for an id twice."""
+    names = fields or Fields()
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text, name))
+    try:
+        columns = [c.strip() for c in reader.fieldnames or ()]
+        reader.fieldnames = columns
+        if fields is not None and names.text not in columns:
+            raise FileError(f"{name} has no column {names.text!r}. It has: {', '.join(columns)}.")
+        rows = [_table_document(row, line, name, names, columns) for line, row in enumerate(reader, start=1)]
+    except csv.Error as error:
+        raise FileError(f"{name} cannot be read as a table ({error}). Save it as CSV with a header line.") from error
+    found = [row for row in rows if row is not None]
+    if not found:
+        raise FileError(f"{name} has no row with text under its header line. Save it as CSV with a header line.")
+    refuse_repeats(found, name)
+    return found
+
+
+def _dialect(text: str, name: str) -> type[csv.Dialect]:
+    """Delimiter and quoting by the name and the first lines."""
+    if name.lower().endswith(".tsv"):
+        return csv.excel_tab
+    try:
+        return csv.Sniffer().sniff(text[:_SAMPLE].rpartition("\n")[0] or text[:_SAMPLE], delimiters=",;\t|")
+    except csv.Error:
+        return csv.excel
+
+
+def _table_document(
+    row: dict[str | None, str | list[str] | None], line: int, name: str, fields: Fields, columns: list[str]
+) -> Document | None:
+    """One row; None if it holds no text."""
+    cells = {column: str(row.get(column) or "").strip() for column in columns}
+    text = cells.get(fields.text) or "\n".join(f"{column}: {value}" for column, value in cells.items() if value)
+    if not text:
+        return None
+    key = cells.get(fields.id) or f"{name}#{line}"
+    return Document(
+        id=key, title=cells.get(fields.title, ""), text=text, source=f"{name}#{line}", media_type="text/csv"
+    )
+
+
+# Passages in wiki_dpr's layout (Karpukhin et al. 2020; RAISE, appendix B.3): id, text of 100 words, title of the page.
+#
+# TSV with that header line, quoted as in psgs_w100.tsv, or JSONL with those fields (others, as `embeddings`, are left
+# out). Read line by line, so that a file of any size needs no memory of its own; a passage is a document. Vectors that
+# an ingest has paid for are kept when it is stopped (corpus/pending.py), so that starting it again resumes.
+
+COLUMNS = ("id", "text", "title")
+_EVERY = 10_000  # passages between two reports
+_LONGEST = 10_000_000  # characters of a line
+
+
+def is_layout(path: Path) -> bool:
+    """Whether the first line of a .tsv or .jsonl file is of this layout; False for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(_LONGEST).decode("utf-8-sig", "replace").strip()
+    except OSError:
+        return False
+    if path.suffix.lower() == ".tsv":
+        return tuple(first.split("\t")) == COLUMNS
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        return False
+    try:
+        record = msgspec.json.decode(first)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return isinstance(record, dict) and "_id" not in record and set(COLUMNS) <= record.keys()
+
+
+def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
+    """The passages in order; `watch` is told bytes read of bytes in all.
+
+    Raises `FileError` naming file and line of the first that does not fit, and for a file that cannot be read.
+    """
+    watch, size, number = watch or Watch(), 0, 0
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            if file.read(len(BOM_UTF8)) != BOM_UTF8:
+                file.seek(0)
+            listed = path.suffix.lower() != ".tsv"
+            rows = (row for _, row in records(file, path.name)) if listed else _table(file, path.name)
+            for number, row in enumerate(rows, start=1):
+                if number % _EVERY == 1:
+                    watch.step("read", file.tell(), size)
+                yield _wiki_document(row, number, path.name)
+    except OSError as error:
+        raise FileError(f"{path.name} cannot be read ({error.strerror}). Check that it exists and is yours.") from error
+    if not number:
+        raise FileError(f"{path.name} holds no passage under its header line.")
+    watch.step("read", size, size)
+
+
+def _table(file: Any, name: str) -> Iterator[dict[str, Any]]:
+    """The rows of a TSV by column."""
+    csv.field_size_limit(_LONGEST)
+    reader = csv.DictReader((line.decode() for line in file), dialect=csv.excel_tab)
+    try:
+        yield from reader
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise FileError(f"{name} cannot be read as a table after row {reader.line_num} ({error}).") from error
+
+
+def _wiki_document(row: dict[str, Any], number: int, name: str) -> Document:
+    """One row as a document."""
+    text, key = row.get("text"), row.get("id")
+    if not isinstance(text, str) or not text.strip() or key in (None, ""):
+        raise FileError(f"{name}, passage {number}, has no id or no text. Each needs id, text and title.")
+    return Document(
+        id=str(key), title=str(row.get("title") or ""), text=text, source=name, media_type="text/tab-separated-values"
+    )

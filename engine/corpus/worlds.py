@@ -1,0 +1,297 @@
+"""The three sample worlds with their gold labels, resolved to character spans of the documents' stored text.
+
+A label names a document and quotes it; a quote must stand exactly once in the text that the library stores (Markdown
+rendered to plain text), so its offsets hold for every passage cut from it. Loading checks every label and raises
+`RecordError` naming world, record and quote. The labels are in `engine.corpus.worlds`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from engine.core.errors import RecordError
+from engine.core.files import ASSETS
+from engine.core.values import (
+    Document,
+    Passage,
+    Value,
+    decoded,
+    sha256,
+)
+from engine.corpus.samples import documents_in
+from engine.corpus.sources import load
+
+# What the gold labels of a sample world say: questions, drafts with planted errors, the facts of their sentences.
+#
+# What the fields mean stands in assets/corpora/*/README.md; `engine.corpus.worlds` reads the labels and checks them.
+
+Kind = Literal["short", "long", "multiple_choice", "open"]
+ErrorKind = Literal["amount", "date", "owner", "order", "unsupported"]
+
+
+class GoldSpan(NamedTuple):
+    """Characters [start, end) of a document's stored text."""
+
+    document: str
+    start: int
+    end: int
+
+
+class Quote(Value, frozen=True):
+    """Words that stand exactly once in the stored text of `document`."""
+
+    document: str
+    quote: str
+
+
+class LabelledPassage(Quote, frozen=True):
+    """A passage given with a question; `relevant` is True where it helps to answer."""
+
+    relevant: bool
+
+
+class WorldStep(Value, frozen=True):
+    """One step of a question that needs several, with what it rests on."""
+
+    question: str
+    answer: str
+    gold: tuple[Quote, ...]
+
+
+class WorldQuestion(Value, frozen=True):
+    """A question with its gold answer and the sentences that carry it.
+
+    `options` and `correct` (index of the right option) are of multiple choice only; `passages_needed` counts the
+    passages of the default chunking that the gold touches (bench chemistry); `passages` are given, labelled
+    (bank investigation).
+    """
+
+    id: str
+    question: str
+    kind: Kind
+    answer: str
+    gold: tuple[Quote, ...]
+    options: tuple[str, ...] = ()
+    correct: int | None = None
+    domain: str = ""
+    experiment: str = ""
+    steps: tuple[WorldStep, ...] = ()
+    passages: tuple[LabelledPassage, ...] = ()
+    passages_needed: int | None = None
+
+
+class PlantedError(Value, frozen=True):
+    """A false span of a draft: `wrong` stands once in it, `right` replaces it (empty: to be deleted)."""
+
+    kind: ErrorKind
+    wrong: str
+    right: str
+    truth: str
+    evidence: tuple[Quote, ...]
+
+
+class Draft(Value, frozen=True):
+    """An answer to question `question_id` with planted errors; [cite_N] is that question's N-th passage, from 1."""
+
+    id: str
+    question_id: str
+    draft: str
+    errors: tuple[PlantedError, ...]
+
+    @property
+    def corrected(self) -> str:
+        """The draft with every planted error put right, and what nothing supports taken out."""
+        text = self.draft
+        for error in self.errors:
+            text = text.replace(error.wrong, error.right)
+        return " ".join(text.split())
+
+
+class DraftFacts(Value, frozen=True):
+    """A sentence that stands once in draft `draft_id`, citations and all, and the atomic facts that it states."""
+
+    draft_id: str
+    sentence: str
+    facts: tuple[str, ...]
+
+
+WORLDS = ("bench-chemistry", "bank-investigation", "science-primer")
+T = TypeVar("T", bound=Value)
+_CITED = re.compile(r"\[cite_(\d+)\]")
+
+
+class World(Value, frozen=True):
+    """A sample world: documents by id as the library stores them, questions, drafts and facts in file order.
+
+    `more_drafts` were written later and are for measuring only.
+    """
+
+    name: str
+    documents: dict[str, Document]
+    questions: tuple[WorldQuestion, ...]
+    drafts: tuple[Draft, ...] = ()
+    facts: tuple[DraftFacts, ...] = ()
+    more_drafts: tuple[Draft, ...] = ()
+
+    def question(self, key: str) -> WorldQuestion:
+        """The question of that id; raise `RecordError` if there is none."""
+        for question in self.questions:
+            if question.id == key:
+                return question
+        raise RecordError(f"{self.name} has no question {key!r}. Ids run from {self.questions[0].id}.")
+
+    def gold_spans(self, question: WorldQuestion) -> tuple[GoldSpan, ...]:
+        """Where the gold sentences stand, in the order of `question.gold`."""
+        return tuple(self.span(quote, question.id) for quote in question.gold)
+
+    def gold_passages(self, question: WorldQuestion, passages: Iterable[Passage]) -> tuple[Passage, ...]:
+        """Those of `passages` that share a character with a gold span, in the order given.
+
+        `passages` may be cut by any chunking, from these documents or from a collection made of their files.
+        """
+        spans = self.gold_spans(question)
+        return tuple(p for p in passages if any(overlaps(p, span) for span in spans))
+
+    def given_passages(self, question: WorldQuestion) -> tuple[Passage, ...]:
+        """The question's labelled passages as frozen spans of their documents, in the order that [cite_N] counts."""
+        found = []
+        for ordinal, given in enumerate(question.passages):
+            document, start, end = self.span(given, question.id)
+            found.append(
+                Passage(
+                    id=f"{document}@{sha256(self.documents[document].text)[:10]}:{start}-{end}",
+                    document=document,
+                    title=self.documents[document].title,
+                    ordinal=ordinal,
+                    start=start,
+                    end=end,
+                    text=given.quote,
+                    relevant=given.relevant,
+                )
+            )
+        return tuple(found)
+
+    def span(self, quote: Quote, record: str) -> GoldSpan:
+        """Where `quote` stands; raise `RecordError` naming `record` unless it stands exactly once."""
+        document = self.documents.get(quote.document)
+        count = document.text.count(quote.quote) if document and quote.quote.strip() else 0
+        if document is None or count != 1:
+            where = "is unknown" if document is None else f"holds it {count} times"
+            raise self.fault(record, f"{quote.document} {where}: {quote.quote!r}")
+        start = document.text.index(quote.quote)
+        return GoldSpan(quote.document, start, start + len(quote.quote))
+
+    def fault(self, record: str, what: str) -> RecordError:
+        """The error for a label of `record` that does not hold."""
+        return RecordError(f"{self.name}, {record}: {what}. Mend the label or the document.")
+
+
+def overlaps(passage: Passage, span: GoldSpan) -> bool:
+    """Whether the passage shares a character with the span."""
+    return passage.document == span.document and passage.start < span.end and span.start < passage.end
+
+
+def load_world(name: str, folder: Path | None = None) -> World:
+    """The world `name` with every label checked; raise `RecordError` for the first that does not hold.
+
+    `folder` is where its files lie (default: beside the other sample corpora).
+    """
+    if folder is None and name not in WORLDS:
+        raise RecordError(f"There is no sample world {name!r}. Name one of: {', '.join(WORLDS)}.")
+    place = folder or ASSETS / "corpora" / name.replace("-", "_")
+    world = World(
+        name=name,
+        documents={document.id: document for path in documents_in(place) for document in load(path)},
+        questions=_records(place / "questions.jsonl", WorldQuestion),
+        drafts=_records(place / "drafts.jsonl", Draft, optional=True),
+        facts=_records(place / "facts.jsonl", DraftFacts, optional=True),
+        more_drafts=_records(place / "more_drafts.jsonl", Draft, optional=True),
+    )
+    check(world)
+    return world
+
+
+def check(world: World) -> None:
+    """Raise `RecordError` for the first label of `world` that does not hold."""
+    _check_unique(world, "question's id", [question.id for question in world.questions])
+    _check_unique(world, "draft's id", [draft.id for draft in (*world.drafts, *world.more_drafts)])
+    for question in world.questions:
+        _check_question(world, question)
+    for draft in (*world.drafts, *world.more_drafts):
+        _check_draft(world, draft)
+    _check_facts(world)
+
+
+def _check_question(world: World, question: WorldQuestion) -> None:
+    """Quotes stand once, the right option is the answer, the gold is the union of the steps' gold."""
+    if not question.gold:
+        raise world.fault(question.id, "it has no gold")
+    for quote in (*question.gold, *question.passages, *(q for step in question.steps for q in step.gold)):
+        world.span(quote, question.id)
+    if (question.kind == "multiple_choice") != (question.correct is not None):
+        raise world.fault(question.id, "a right option belongs to multiple choice, and to nothing else")
+    if question.correct is not None and question.options[question.correct : question.correct + 1] != (question.answer,):
+        raise world.fault(question.id, f"option {question.correct} is not the answer {question.answer!r}")
+    if question.steps and {q for step in question.steps for q in step.gold} != set(question.gold):
+        raise world.fault(question.id, "the gold is not the union of the steps' gold")
+
+
+def _check_draft(world: World, draft: Draft) -> None:
+    """The question exists, citations are of its passages, each error stands once, its evidence stands once."""
+    known = len(world.question(draft.question_id).passages)
+    for number in map(int, _CITED.findall(draft.draft)):
+        if not 1 <= number <= known:
+            raise world.fault(draft.id, f"[cite_{number}] is none of the {known} passages")
+    for error in draft.errors:
+        _check_error(world, draft, error)
+
+
+def _check_error(world: World, draft: Draft, error: PlantedError) -> None:
+    _check_stands_once(world, draft, "the error", error.wrong)
+    for quote in error.evidence:
+        world.span(quote, draft.id)
+
+
+def _check_facts(world: World) -> None:
+    """The draft exists, the sentence stands once in it and is listed once; facts are there, each once, uncited."""
+    drafts = {draft.id: draft for draft in world.drafts}
+    for label in world.facts:
+        key, facts = label.draft_id, label.facts
+        if key not in drafts:
+            raise world.fault(key, f"no draft has that id, for the facts of {label.sentence!r}")
+        _check_stands_once(world, drafts[key], "the sentence", label.sentence)
+        if not facts or not all(fact.strip() for fact in facts) or len(set(facts)) < len(facts):
+            raise world.fault(key, f"a fact is missing, empty or there twice: {label.sentence!r}")
+        if any(_CITED.search(fact) for fact in facts):
+            raise world.fault(key, f"a citation stands in a fact: {label.sentence!r}")
+    _check_unique(world, "sentence with facts", [f"{label.draft_id}, {label.sentence!r}" for label in world.facts])
+
+
+def _check_stands_once(world: World, draft: Draft, what: str, words: str) -> None:
+    count = draft.draft.count(words) if words.strip() else 0
+    if count != 1:
+        raise world.fault(draft.id, f"the draft holds {what} {count} times: {words!r}")
+
+
+def _check_unique(world: World, what: str, keys: Sequence[str]) -> None:
+    for key in keys:
+        if keys.count(key) > 1:
+            raise world.fault(key, f"the {what} stands twice")
+
+
+def _records(path: Path, kind: type[T], *, optional: bool = False) -> tuple[T, ...]:
+    """The values of a JSONL file; raise `RecordError` naming file and line of the first that does not fit."""
+    if optional and not path.exists():
+        return ()
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").strip().split("\n"), start=1):
+        try:
+            found.append(decoded(line, kind))
+        except msgspec.MsgspecError as error:
+            raise RecordError(f"{path.name}, line {number}, is no valid {kind.__name__}: {error}.") from error
+    return tuple(found)

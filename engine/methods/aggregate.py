@@ -1,0 +1,200 @@
+"""Token -> word -> sentence -> passage: every level partitions the one below, so that sums are kept.
+
+Signed sums, never means: a passage's relevance is the sum over its token span (grounded refinement, 4.3.2), and
+ranks are by its absolute value there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.answer.prompt import passage_body
+from engine.core.errors import AttributionError
+from engine.core.text import sentences, words
+from engine.core.values import Attribution, Prompt, Value
+from engine.methods.input_x_gradient import Relevance
+from engine.methods.spans import passage_numbers, passage_positions
+from engine.models.protocols import LanguageModel, TokenPrompt
+from engine.models.scoring import spans_of_ids
+
+# Where the tokens of a prompt stand in its segments' text, and the sources that are smaller than a passage.
+
+
+@dataclass(frozen=True)
+class Place:
+    """A token of a segment: its position in `TokenPrompt.ids` and its characters [start, end) in the segment."""
+
+    position: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SentenceSource:
+    """A sentence of a passage: characters [start, end) of the passage segment's text, and its prompt positions."""
+
+    number: int
+    start: int
+    end: int
+    positions: frozenset[int]
+
+
+def places(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, segment: int) -> tuple[Place, ...]:
+    """The tokens of segment `segment` with their characters, anchored at their first that is not white space.
+
+    Raises `AttributionError` where the text tokenised again does not give the ids that are in the prompt.
+    """
+    text = prompt.segments[segment].text
+    first, last = next(((s, e) for i, s, e in coded.spans if i == segment), (0, 0))
+    spans = _spans(model, text, coded.ids[first:last])
+    if spans is None:
+        raise AttributionError(
+            f"The tokens of {model.name} cannot be placed in the text of segment {segment + 1}. "
+            "Attribute whole passages instead of words or sentences."
+        )
+    return tuple(Place(first + i, _anchor(text, start, end), end) for i, (start, end) in enumerate(spans))
+
+
+def _spans(model: LanguageModel, text: str, ids: tuple[int, ...]) -> tuple[tuple[int, int], ...] | None:
+    """Characters of each of `ids` in `text`: from the tokenizer, else from decoding; None if neither agrees."""
+    tokens = model.encode_answer(text).tokens
+    if tuple(token.id for token in tokens) == ids:
+        return tuple((token.start, token.end) for token in tokens)
+    decode = getattr(model, "decode", None)  # a segment inside a prompt may lack the space that leads a text
+    return spans_of_ids(ids, text, decode) if decode is not None and decode(ids) == text else None
+
+
+def _anchor(text: str, start: int, end: int) -> int:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()) if piece.strip() else start
+
+
+def divide(found: Sequence[Place], starts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Indices into `found` for the part of each of the ascending `starts`: a partition, so that sums are kept.
+
+    A token belongs to the last part that starts at or before its anchor, and to the first if there is none.
+    """
+    parts: list[list[int]] = [[] for _ in starts]
+    for index, place in enumerate(found):
+        parts[max(0, bisect_right(starts, place.start) - 1)].append(index)
+    return tuple(map(tuple, parts))
+
+
+def sentence_sources(
+    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, numbers: Sequence[int]
+) -> tuple[SentenceSource, ...]:
+    """The sentences of the passages `numbers`, in prompt order; what the template adds belongs to none."""
+    found: list[SentenceSource] = []
+    for index, segment in enumerate(prompt.segments):
+        if segment.kind != "passage" or segment.number is None or segment.number not in numbers:
+            continue
+        offset, body = passage_body(segment)
+        tokens = places(model, prompt, coded, index)
+        for start, end in sentences(body):
+            a, b = offset + start, offset + end
+            inside = frozenset(place.position for place in tokens if a <= place.start < b)
+            if inside:
+                found.append(SentenceSource(segment.number, a, b, inside))
+    return tuple(found)
+
+
+Floats = NDArray[np.float64]
+
+
+class Part(Value, frozen=True):
+    """Characters [start, end) of a segment's text with the sum of its tokens' relevance."""
+
+    start: int
+    end: int
+    relevance: float
+
+
+class PassageMap(Value, frozen=True):
+    """One passage at all levels; `relevance` is the sum of each of `tokens`, `words` and `sentences`."""
+
+    number: int
+    text: str
+    relevance: float
+    tokens: tuple[Part, ...]
+    words: tuple[Part, ...]
+    sentences: tuple[Part, ...]
+
+
+def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: Sequence[Sequence[int]]) -> Floats:
+    """Sums over each group of passages, shape (rows, groups). `rows`: relevance of each input position."""
+    matrix = np.asarray(rows, dtype=np.float64)
+    positions = [sorted(passage_positions(prompt, group)) for group in groups]
+    return np.stack([matrix[:, where].sum(axis=1) for where in positions], axis=1)
+
+
+def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attribution:
+    """Relevance by passage as an `Attribution`: spans as explained, tokens as explained.
+
+    `details["tokens"]` are the answer tokens of `per_token`; `details["elsewhere"]` the sum outside the sources.
+    """
+    chosen = tuple((number,) for number in passage_numbers(prompt))
+    scores = passage_sums(relevance.by_span, prompt, chosen)
+    per_token = passage_sums(relevance.by_token, prompt, chosen) if relevance.by_token else np.zeros((0, len(chosen)))
+    totals = np.asarray(relevance.by_span, dtype=np.float64).sum(axis=1)
+    return Attribution(
+        method=relevance.method,
+        model=relevance.model,
+        unit=relevance.target,
+        spans=relevance.spans,
+        sources=chosen,
+        scores=tuple(tuple(row) for row in scores.tolist()),
+        per_token=tuple(tuple(row) for row in per_token.tolist()),
+        forwards=relevance.forwards,
+        backwards=relevance.backwards,
+        seconds=relevance.seconds,
+        notes=relevance.notes,
+        details={
+            "tokens": list(relevance.tokens),
+            "elsewhere": (totals - scores.sum(axis=1)).tolist(),
+            **relevance.details,
+        },
+    )
+
+
+def passage_maps(
+    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, row: Sequence[float]
+) -> tuple[PassageMap, ...]:
+    """Every passage with its tokens, words and sentences. `row`: relevance of each input position.
+
+    Raises `AttributionError` where the model's tokens cannot be placed in the text; `passage_sums` still works.
+    """
+    maps = []
+    for index, segment in enumerate(prompt.segments):
+        if segment.kind != "passage" or segment.number is None:
+            continue
+        found = places(model, prompt, coded, index)
+        own = [float(row[place.position]) for place in found]
+        text = segment.text
+        maps.append(
+            PassageMap(
+                number=segment.number,
+                text=text,
+                relevance=float(np.sum(own)),
+                tokens=tuple(
+                    Part(start=place.start, end=max(place.start, place.end), relevance=value)
+                    for place, value in zip(found, own, strict=True)
+                ),
+                words=_parts(found, own, words(text)),
+                sentences=_parts(found, own, sentences(text)),
+            )
+        )
+    return tuple(maps)
+
+
+def _parts(found: Sequence[Place], own: Sequence[float], spans: Sequence[tuple[int, int]]) -> tuple[Part, ...]:
+    """Sums over the words or sentences `spans`; what stands between two counts to the first."""
+    parts = divide(found, [start for start, _ in spans]) if spans else ()
+    return tuple(
+        Part(start=start, end=end, relevance=float(sum(own[i] for i in inside)))
+        for (start, end), inside in zip(spans, parts, strict=True)
+    )

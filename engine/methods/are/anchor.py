@@ -1,0 +1,143 @@
+"""The sentence of the evidence that speaks of a fact: a reading aid beside the verifier, counted on words.
+
+A small entailment model sees that a passage and a fact differ, not well where. The sentence that holds most of the
+fact's content words, rare ones counting more, says what the passage has in place of a number or name; a passage none of
+whose sentences holds enough of them speaks of something else. A passage that the answer itself cites comes first where
+two hold alike. No paper's method: ARE leaves this to a large language model (A.3, A.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from engine.core.text import sentences
+from engine.methods.are.gaps import missing
+from engine.methods.are.pronouns import opens_with_pronoun
+from engine.methods.are.rivals import in_other_order
+from engine.methods.are.shared_words import stems
+from engine.methods.are.values import Evidence
+
+AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
+GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
+CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
+CONTEXT = 0.1  # what a sentence that holds all words of the clause counts more when anchors are put in order
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Characters [start, end) of `considered[evidence]`, the sentence that holds most of a fact's words there.
+
+    `share` in [0, 1] of the content words, by weight, those of `lacking` counted at `GONE` of theirs; `lacking` are
+    numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage;
+    `context` in [0, 1] is the share of the clause's words, by weight, that the sentence holds; `named` is where the
+    sentence before starts where this one opens with a pronoun, else `start`.
+    """
+
+    evidence: int
+    start: int
+    end: int
+    share: float
+    lacking: tuple[str, ...]
+    cited: bool
+    context: float = 0.0
+    named: int = 0
+
+    @property
+    def worth(self) -> float:
+        """What sentences are compared by."""
+        return self.share + CITED * self.cited
+
+
+@dataclass(frozen=True)
+class Others:
+    """What the other passages say that an edit has to heed.
+
+    `may_go`: numbers and names of the fact that no other passage that speaks of it holds; `nowhere`: those that none at
+    all holds; `dated`: the parts of all passages that name a day (`event_dates.py`); `texts`: all passages, each with
+    its title; `clause`: all that the fact's clause says.
+    """
+
+    may_go: frozenset[str] = frozenset()
+    nowhere: frozenset[str] = frozenset()
+    dated: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    clause: str = ""
+
+
+def others(anchor: Anchor, near: Sequence[Anchor]) -> Others:
+    """What the passages of `near` hold beside that of `anchor`."""
+    nowhere = frozenset.intersection(*(frozenset(one.lacking) for one in near))
+    return Others(contested(anchor, near), nowhere)
+
+
+def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = (), clause: str = "") -> list[Anchor]:
+    """The anchor of each passage, the best first; `cited` are numbers of case passages.
+
+    Of sentences that hold the same share of the fact that one comes first which holds more of its `clause`.
+    """
+    held = Counter(word for one in considered for word in stems(f"{one.title} {one.text}"))
+    weights, around = (
+        {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in stems(text)} for text in (fact, clause)
+    )
+    found = [_anchor(fact, place, one, weights, around, cited) for place, one in enumerate(considered)]
+    return sorted(found, key=lambda anchor: (-anchor.worth - CONTEXT * anchor.context, anchor.evidence))
+
+
+def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
+    """The numbers and names that the anchor's passage lacks and no sentence that says as much of the fact has.
+
+    A sentence whose passage lacks a number or name of the fact that this one holds says less of it.
+    """
+    alike = [other for other in near if other is not anchor and other.worth > anchor.worth - AS_NEAR]
+    others = [other for other in alike if set(other.lacking) <= set(anchor.lacking)]
+    return frozenset(name for name in anchor.lacking if all(name in other.lacking for other in others))
+
+
+def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
+    """The lacking numbers whose digits stand here in another order."""
+    return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
+
+
+def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -> int:
+    """Where the sentence before starts, which says who "she" is, if a pronoun opens this one; else where this does."""
+    before = [start for start, end in spans if end <= best[0]]
+    if not before or not opens_with_pronoun(text[slice(*best)]) or "\n" in text[before[-1] : best[0]].strip():
+        return best[0]
+    return before[-1]
+
+
+def _anchor(
+    fact: str,
+    place: int,
+    one: Evidence,
+    weights: dict[str, float],
+    around: dict[str, float],
+    cited: Collection[int],
+) -> Anchor:
+    lacking = missing(fact, f"{one.title}\n{one.text}")
+    gone = {word for name in lacking for word in stems(name)}
+    asked = {word: weight for word, weight in weights.items() if word not in gone}
+    total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))
+    title = stems(one.title)
+
+    def share(span: tuple[int, int], of: dict[str, float], whole: float) -> float:
+        here = stems(one.text[slice(*span)]) | title
+        held = sum(weight for word, weight in of.items() if word in here)
+        known = sum(weights[word] for word in _miscopied(gone, here))  # counts like a word that is there
+        return (held + known) / (whole + (1 - GONE) * known) if whole else 0.0
+
+    spans = sentences(one.text) or [(0, len(one.text))]
+    best = max(spans, key=lambda span: share(span, asked, total))
+    return Anchor(
+        evidence=place,
+        start=best[0],
+        end=best[1],
+        share=share(best, asked, total),
+        lacking=lacking,
+        cited=one.number is not None and one.number in cited,
+        context=share(best, around, sum(around.values())),
+        named=_named(one.text, spans, best),
+    )

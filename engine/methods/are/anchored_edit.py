@@ -1,0 +1,224 @@
+"""The smallest edit of a fact by the sentence that speaks of it (`anchor.py`): what the passage has in its place.
+
+Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
+and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
+stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds.py`), an order of
+events where the passages give it (`event_order.py`): a small verifier cannot tell that. What stood for an edit is said
+on the ruling. A name is checked as the sentence has it; in full, and in the place of what is said of the old one ("the
+clerk Ann Berg"), it is put in after that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.core.progress import Watch
+from engine.methods.are.anchor import Anchor, Others
+from engine.methods.are.differences import Replacement, apply, replacements
+from engine.methods.are.edit import (
+    CANDIDATES,
+    ENOUGH,
+    KIND,
+    changes,
+)
+from engine.methods.are.event_order import against, restated
+from engine.methods.are.gaps import missing
+from engine.methods.are.grounds import LEAST, grounds, miscopied
+from engine.methods.are.name_kinds import in_full, may_replace
+from engine.methods.are.pinned import pinned
+from engine.methods.are.quantities import dates, quantities
+from engine.methods.are.roles import governor
+from engine.methods.are.shared_words import stems
+from engine.methods.are.tagging import tokens
+from engine.methods.are.values import (
+    Change,
+    Edit,
+    Evidence,
+    Ruling,
+)
+from engine.models.protocols import Entailment, Judged
+
+_FAR = 60  # characters before a name in which what is said of it is looked for
+_DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
+ORDER = "order of events"
+PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
+DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
+
+
+def anchored_edit(
+    fact: str,
+    evidence: Evidence,
+    anchor: Anchor,
+    others: Others,
+    verifier: Entailment,
+    watch: Watch | None = None,
+) -> Edit | None:
+    """The edited fact, what was changed and the ruling on it; None where nothing is good enough."""
+    sentence = evidence.text[anchor.named : anchor.end]
+    candidates = options(fact, evidence, anchor, others)
+    if not candidates:
+        return None
+    texts = [apply(fact, [change]) for change in candidates]
+    before, *judged = verifier.judge([(text, sentence) for text in (fact, *texts)], watch)
+    worths = [
+        _worth(one) + KIND * change.weight + PINNED * _known(fact, change, sentence, others)
+        for one, change in zip(judged, candidates, strict=True)
+    ]
+    best = max(range(len(worths)), key=worths.__getitem__)
+    chosen = candidates[best]
+    if chosen.kind == ORDER:
+        ruling = _beside(judged[best], f'the passages give the two events in the order of "{chosen.new}"', verifier)
+    elif judged[best].verdict == "supportive" and judged[best].scores["supportive"] >= ENOUGH:
+        ruling = _moved(Ruling.of(judged[best], verifier), anchor)
+    else:
+        better = judged[best].scores["supportive"] > before.scores["supportive"]
+        alike = [change for change, text in zip(candidates, texts, strict=True) if text == texts[best]]
+        why = next(filter(None, (grounds(fact, one, evidence, anchor, others, better) for one in alike)), "")
+        if not why:
+            return None
+        ruling = _moved(_beside(judged[best], why, verifier), anchor)
+    if chosen.kind == "name":
+        whole = _whole_name(fact, chosen, sentence, others)
+        after = apply(fact, [whole])
+        old = fact[whole.start : whole.end]
+        changed: tuple[Change, ...] = (Change(start=whole.start, end=whole.end, old=old, new=whole.new),)
+    else:
+        after, changed = texts[best], changes(fact, texts[best])
+    return Edit(
+        before=fact,
+        after=after,
+        changes=changed,
+        why=f"{chosen.kind} as the passage has it",
+        made_by=f"substitution checked by {verifier.name}",
+        ruling=ruling,
+    )
+
+
+def _whole_name(fact: str, change: Replacement, sentence: str, others: Others) -> Replacement:
+    """The replacement with the name in full for a full name, and in the place of what is said of the old one.
+
+    "the clerk Ann Berg" becomes "the Gate" where the sentence has "the Gate", not "the clerk Gate".
+    """
+    new = in_full(change.new, others.texts) if " " in fact[change.start : change.end] else change.new
+    described = _DESCRIBED.search(fact, max(0, change.start - _FAR), change.start)
+    alike = re.search(rf"\b[Tt]he {re.escape(new)}(?!\w)", sentence)
+    if described and alike and _nouns(fact, described.end("article"), change.start):
+        return Replacement(described.start(), change.end, f"{described['article']} {new}")
+    return Replacement(change.start, change.end, new)
+
+
+def _nouns(fact: str, start: int, end: int) -> bool:
+    """Are all words of [start, end) part of a noun phrase: "new watchdog", not "firm paid"."""
+    return all(token.tag == "noun" for token in tokens(fact) if start <= token.start < end)
+
+
+def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> list[Replacement]:
+    """Replacements after which the passage lacks less of the fact, the most plausible first, at most `CANDIDATES`.
+
+    Names come from the sentence before, too, where a pronoun opens the anchor's.
+    """
+    sentence, named = (evidence.text[start : anchor.end] for start in (anchor.start, anchor.named))
+    whole = f"{evidence.title}\n{evidence.text}"
+    found = [*_order(fact, evidence.text, others.dated), *replacements(fact, sentence, anchored=True)]
+    if named != sentence:
+        found += [change for change in replacements(fact, named, anchored=True) if change.kind == "name"]
+    return [change for change in found if _fits(fact, change, whole, others, anchor)][:CANDIDATES]
+
+
+def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
+    """The word that states the opposite order of two events."""
+    order = against(fact, passage, dated)
+    start, end, new = restated(fact, order) if order else (0, 0, "")
+    return [Replacement(start, end, new, ORDER, 1.0)] if new else []
+
+
+def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: Anchor) -> bool:
+    left = set(missing(apply(fact, [change]), whole))
+    if change.kind == "negation":
+        return anchor.share >= DELETED and not left
+    if change.kind == ORDER:
+        return not (left - set(change.new.split())) & others.nowhere  # one event may be told in another passage
+    if change.kind == "opposite":
+        return not left
+    if _said_already(fact, change, others.clause):
+        return False
+    if change.kind == "name" and not _of_its_kind(fact, change, others):
+        return False
+    if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, "\n".join(others.texts) or whole)):
+        return False
+    if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= stems(change.new):
+        return False
+    gone = set(anchor.lacking) - left
+    return left < set(anchor.lacking) and gone <= others.may_go
+
+
+def _of_its_kind(fact: str, change: Replacement, others: Others) -> bool:
+    """May what is put in stand where the name stands: a person for a person, a place for a place."""
+    return may_replace(change.new, fact[change.start : change.end], others.texts, governor(fact, change.start))
+
+
+def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
+    """Does the rest of the fact hold what is put in, of a name most of it: it would stand there twice.
+
+    A day or number may stand in the rest of the fact's clause as little.
+
+    >>> _said_already("Ann Berg sold it to Bo", Replacement(20, 22, "Ann Berg of Riga", "name"))
+    True
+    """
+    rest = f"{fact[: change.start]} {fact[change.end :]}"
+    if change.kind in ("date", "number"):
+        old = rf"(?<!\w){re.escape(fact[change.start : change.end])}(?!\w)"
+        rest = f"{rest} {re.sub(old, '', clause, count=1)}"
+    if change.kind == "name":
+        new = stems(change.new)
+        return len(new & stems(rest)) * 2 > len(new)
+    if change.kind == "date":
+        return bool(_days(change.new) & _days(rest))
+    return change.kind == "number" and bool(_values(change.new) & _values(rest))
+
+
+def _days(text: str) -> set[tuple[str, str]]:
+    return {(day, month) for _, _, day, month in dates(text)}
+
+
+def _values(text: str) -> set[tuple[float, bool]]:
+    return {(quantity.value, quantity.unit == "day") for quantity in quantities(text)}
+
+
+def only_opens(word: str, whole: str) -> bool:
+    """Is it a single word whose capital says nothing: it opens a sentence wherever it stands, or is written small.
+
+    >>> only_opens("Sum", "Statement of March\\nSum of the cash: EUR 40."), only_opens("Lind", "It was Lind.")
+    (True, False)
+    """
+    if " " in word or any(c.isdigit() or c.isupper() for c in word[1:]):
+        return False
+    inside = re.search(rf"[\w,;][^\S\n]+{re.escape(word)}\b", whole)  # a title ends its line
+    return not inside or bool(re.search(rf"\b{re.escape(word.lower())}\b", whole))
+
+
+def _lost(name: str, whole: str) -> frozenset[str]:
+    """The words of a name that the passage does hold: another name must hold them, too."""
+    return stems(name) & stems(whole)
+
+
+def _worth(judged: Judged) -> float:
+    return judged.scores["supportive"] - judged.scores["editing_required"] / 2
+
+
+def _known(fact: str, change: Replacement, sentence: str, others: Others) -> bool:
+    return pinned(fact, change, sentence) or miscopied(fact, change, others)
+
+
+def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:
+    """A supportive ruling that words, numbers or dates give, with the verifier's own beside it."""
+    ruling = Ruling.of(judged, verifier)
+    return replace(ruling, verdict="supportive", note=f"supportive, because {why}; else {ruling.note}")
+
+
+def _moved(ruling: Ruling, anchor: Anchor) -> Ruling:
+    """The ruling on a sentence as one on its passage."""
+    return replace(ruling, window=(ruling.window[0] + anchor.start, ruling.window[1] + anchor.start))

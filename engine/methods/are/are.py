@@ -1,0 +1,114 @@
+"""ARE: atomic fact decomposition, evidence retrieval, verdicts and edits of an answer (figure 2 and section 4).
+
+    answer -> clauses -> facts -> [evidence -> verdict -> supportive: done
+                                                       -> editing required: edit, check again, done
+                                                       -> irrelevant: expand, search again]  at most max_iterations
+           -> edits back into their clauses -> attribution report
+
+A round is in `rounds.py`. Every round stays in the record; facts shown = facts extracted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.core.errors import Cancelled
+from engine.core.progress import Watch
+from engine.core.settings import Verification
+from engine.methods.are.backtrack import hold_clauses, proposals, revised
+from engine.methods.are.decompose import decompose
+from engine.methods.are.deletions import offered
+from engine.methods.are.evidence import Sources
+from engine.methods.are.facts import Decomposition
+from engine.methods.are.report import attribution_report
+from engine.methods.are.rounds import one_round
+from engine.methods.are.task import Task, Tools
+from engine.methods.are.values import AreRecord, FactRecord, note_of
+from engine.models.protocols import Judged
+
+_SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})
+
+
+def check_answer(
+    question: str,
+    answer: str,
+    sources: Sources,
+    tools: Tools,
+    settings: Verification | None = None,
+    watch: Watch | None = None,
+) -> AreRecord:
+    """The whole ARE record of an answer; on cancel `Cancelled.partial` is the record as far as it came."""
+    settings, watch = settings or Verification(), watch or Watch()
+    task = Task(question, answer, sources.chosen(settings), tools, settings)
+    started = time.perf_counter()
+    found = decompose(
+        answer,
+        tools.decomposer,
+        watch,
+        atomic=settings.atomic,
+        molecular=settings.molecular,
+        demonstrations=tools.demonstrations,
+    )
+    records = [
+        FactRecord(clause=number, fact=fact) for number, clause in enumerate(found.clauses) for fact in clause.facts
+    ]
+    try:
+        for round_number in range(settings.max_iterations):
+            if not one_round(task, found, records, round_number, watch):
+                break
+        return _record(task, found, records, started, watch)
+    except Cancelled as stopped:
+        partial = _unfinished(task, found, records, started)
+        raise Cancelled(str(stopped), partial) from stopped
+
+
+def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:
+    """Edits placed, clauses held against their evidence, and the attribution report."""
+    watch.step("edits into clauses")
+    edits = hold_clauses(found, records, proposals(task.answer, found, records), task.tools.verifier, watch)
+    edits = [*edits, *offered(task.answer, found, records, len(edits) + 1)]
+    text = revised(task.answer, edits)
+    watch.step("report")
+    report = attribution_report(task.answer, text, found, records, edits, task.tools.verifier, watch)
+    bare = _unfinished(task, found, records, started)
+    return replace(bare, revised=text, edits=tuple(edits), report=report, finished=True)
+
+
+def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float) -> AreRecord:
+    """The record before edits are placed."""
+    tools = task.tools
+    judged_by = tools.judge.name if tools.judge and not tools.both else tools.verifier.name
+    both = f", {tools.judge.name} beside it" if tools.judge and tools.both else ""
+    return AreRecord(
+        question=task.question,
+        answer=task.answer,
+        revised=task.answer,
+        decomposition=found,
+        facts=tuple(records),
+        edits=(),
+        report=None,
+        verifier=judged_by + both,
+        editor=tools.editor.name if tools.editor else f"substitution checked by {tools.verifier.name}",
+        decomposer=found.made_by,
+        evidence_from=task.settings.evidence_from,
+        max_iterations=task.settings.max_iterations,
+        finished=False,
+        seconds=time.perf_counter() - started,
+        measured=note_of(_SURE, tools.verifier),
+        notes=_notes(task, found),
+    )
+
+
+def _notes(task: Task, found: Decomposition) -> tuple[str, ...]:
+    """What must be known to read the record."""
+    notes = []
+    if not task.sources.case and task.sources.collection is None:
+        notes.append("There is nothing to check against: the case has no passages and no corpus was named.")
+    if found.fallbacks:
+        notes.append(f"{found.fallbacks} replies could not be parsed; rules took the text apart there.")
+    if task.settings.keep != 1:
+        notes.append(f"{task.settings.keep} passages a source are checked for a fact; the paper checks one.")
+    return tuple(notes)

@@ -1,0 +1,193 @@
+"""Backtracking (ARE, 4.3): an edited fact goes back to its place in its own clause; all other characters stay.
+
+A change is placed where every character that it replaces is a copy from the answer (`Fact.pieces`), so that the same
+word elsewhere is never touched. What cannot be placed exactly, meets another edit, or makes its clause fail against the
+evidence is a suggestion: shown, never put in by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from engine.core.progress import Watch
+from engine.methods.are.decompose import plain
+from engine.methods.are.facts import Clause, Decomposition, Fact
+from engine.methods.are.values import (
+    Change,
+    Evidence,
+    FactRecord,
+    Placed,
+)
+from engine.models.protocols import Entailment, Judged
+
+
+def place(change: Change, fact: Fact, clause: Clause, answer: str) -> tuple[int, int] | None:
+    """[start, end) of the answer that the change of the fact is about; None where that is not certain.
+
+    >>> from engine.methods.are.decompose import decompose
+    >>> found = decompose("Ann won in 1990 and lost in 1990.").clauses[0]
+    >>> place(Change(start=12, end=16, old="1990", new="1991"), found.facts[1], found, found.text)
+    (28, 32)
+    """
+    origin = {p.fact + i: p.answer + i for p in fact.pieces for i in range(p.length)}
+    lead = len(change.old) - len(change.old.lstrip())
+    old = change.old.strip()
+    start = change.start + lead
+    if not old:
+        return _between(change.start, change.end, origin, answer)
+    if start not in origin or start + len(old) - 1 not in origin:
+        return None
+    first, last = origin[start], origin[start + len(old) - 1] + 1
+    same = " ".join(answer[first:last].split()) == " ".join(old.split())
+    return (first, last) if same and clause.start <= first < last <= clause.end else None
+
+
+def _between(start: int, end: int, origin: dict[int, int], answer: str) -> tuple[int, int] | None:
+    """Where something is put in between two characters: both copied, and nothing but white space between them."""
+    before = next((origin[i] + 1 for i in range(start - 1, start - 3, -1) if i in origin), None)
+    after = next((origin[i] for i in range(end, end + 2) if i in origin), None)
+    if before is None:
+        return None
+    if after is not None and (after < before or answer[before:after].strip()):
+        return None
+    return before, before
+
+
+def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) -> list[Placed]:
+    """Every change of every edited fact, placed where that is certain; equal ones of two facts once."""
+    result: list[Placed] = []
+    for number, record in enumerate(records):
+        edit, evidence = record.edit, record.evidence
+        if edit is None or evidence is None:
+            continue
+        clause = found.clauses[record.clause]
+        spots = [place(change, record.fact, clause, answer) for change in edit.changes]
+        certain = all(spot is not None for spot in spots)
+        for change, spot in zip(edit.changes, spots, strict=True):
+            start, end = spot or (clause.start, clause.end)
+            old = answer[start:end] if spot else change.old
+            new = _new_text(change, start, end) if spot else change.new
+            why = edit.why if certain else f"{edit.why}; its place in the clause is not certain"
+            placed = Placed(
+                id="",
+                clause=record.clause,
+                fact=number,
+                start=start,
+                end=end,
+                old=old,
+                new=new,
+                status="placed" if certain else "suggestion",
+                why=why,
+                evidence=evidence,
+                ruling=edit.ruling,
+            )
+            if not any((p.start, p.end, p.new, p.status) == (start, end, new, placed.status) for p in result):
+                result.append(placed)
+    return _numbered(_without_overlaps(result))
+
+
+def _new_text(change: Change, start: int, end: int) -> str:
+    """The change's text, with a blank in front where it is put in between two words."""
+    new = change.new.strip()
+    return f" {new}" if start == end and new and new[0].isalnum() else new
+
+
+def _without_overlaps(found: list[Placed]) -> list[Placed]:
+    """Of edits that share characters the first stays placed, later ones become suggestions with all of their fact."""
+    kept: list[Placed] = []
+    meeting: set[int] = set()
+    for edit in found:
+        placed = [other for other in kept if other.status == "placed" and other.fact not in meeting]
+        if edit.status == "placed" and any(_overlap(edit, other) for other in placed):
+            meeting.add(edit.fact)
+        kept.append(edit)
+    return [_suggestion(edit, "it meets another edit") if edit.fact in meeting else edit for edit in kept]
+
+
+def _suggestion(edit: Placed, why: str) -> Placed:
+    """The edit as one that is shown and not put in."""
+    return replace(edit, status="suggestion", why=f"{edit.why}; {why}") if edit.status == "placed" else edit
+
+
+def _overlap(a: Placed, b: Placed) -> bool:
+    return (a.start < b.end and b.start < a.end) or (a.start, a.end) == (b.start, b.end)
+
+
+def _numbered(found: list[Placed]) -> list[Placed]:
+    ordered = sorted(found, key=lambda e: (e.start, e.end))
+    return [replace(edit, id=str(number)) for number, edit in enumerate(ordered, start=1)]
+
+
+def clause_evidence(records: Sequence[FactRecord], clause: int) -> tuple[Evidence, ...]:
+    """The evidence that the outcomes of a clause's facts rest on, each passage once: E_i before it is joined."""
+    found: dict[str, Evidence] = {}
+    for record in records:
+        if record.clause == clause and record.evidence is not None:
+            found.setdefault(" ".join(record.evidence.text.split()), record.evidence)
+    return tuple(found.values())
+
+
+def revised(answer: str, edits: Sequence[Placed], accepted: Collection[str] | None = None) -> str:
+    """The answer with the accepted edits (None: all placed ones); a deleted span takes the blank before it along.
+
+    An accepted suggestion is put in where it names its place exactly and no other edit has changed it.
+    """
+    wanted = [e for e in edits if (e.status == "placed" if accepted is None else e.id in accepted)]
+    changed = len(answer) + 1
+    for edit in sorted(wanted, key=lambda e: (e.start, e.end), reverse=True):
+        if not exact(edit, answer) or edit.end > changed:
+            continue
+        start = changed = edit.start
+        follows = answer[edit.end : edit.end + 1]
+        if not edit.new and start and answer[start - 1] == " " and follows in ("", " ", ".", ","):
+            start -= 1
+        answer = answer[:start] + edit.new + answer[edit.end :]
+    return answer
+
+
+def exact(edit: Placed, answer: str) -> bool:
+    """Does the edit name its place exactly, so that it can be put in."""
+    return answer[edit.start : edit.end] == edit.old
+
+
+def hold_clauses(
+    found: Decomposition, records: Sequence[FactRecord], edits: Sequence[Placed], verifier: Entailment, watch: Watch
+) -> list[Placed]:
+    """Check each edited clause against its own evidence E_i; edits that make their clause fail become suggestions.
+
+    All changes of one fact are judged together. The clause fails where the verifier calls it contradicted and did not
+    before, with a probability that the edit raised.
+    """
+    by_fact: dict[int, list[Placed]] = {}
+    for edit in edits:
+        if edit.status == "placed":
+            by_fact.setdefault(edit.fact, []).append(edit)
+    pairs = []
+    for mine in by_fact.values():
+        clause = found.clauses[mine[0].clause]
+        evidence = "\n".join(one.text for one in clause_evidence(records, mine[0].clause))
+        pairs += [(plain(clause.text), evidence), (plain(edited(clause, mine)), evidence)]
+    judged = verifier.judge(pairs, watch) if pairs else []
+    failing = {
+        fact
+        for fact, before, after in zip(by_fact, judged[::2], judged[1::2], strict=True)
+        if after.verdict == "editing_required" != before.verdict and _contradicted(after) > _contradicted(before)
+    }
+    return [
+        _suggestion(e, "with it the whole clause disagrees with its evidence") if e.fact in failing else e
+        for e in edits
+    ]
+
+
+def _contradicted(judged: Judged) -> float:
+    return judged.scores["editing_required"]
+
+
+def edited(clause: Clause, edits: Sequence[Placed]) -> str:
+    """The clause's text with those of the edits that were placed in it."""
+    text = clause.text
+    for edit in sorted((e for e in edits if e.status == "placed"), key=lambda e: -e.start):
+        text = text[: edit.start - clause.start] + edit.new + text[edit.end - clause.start :]
+    return text

@@ -1,0 +1,233 @@
+"""Molecular-to-atomic fact decomposition (ARE, 4.1.2): answer -> clauses, verbatim -> atomic facts, pronouns resolved.
+
+With a language model by prompt (`clauses`, `facts`), asking, parsing and deciding apart; without one, and wherever a
+reply cannot be used, by rules (`clauses.py`, `splitter.py`, `pronouns.py`), which is said on the fact and counted.
+Left out: the instruction-tuned Llama; a tuned model is used by giving its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Prompt
+from engine.methods.are.clauses import MARKER, blanked, clause_spans
+from engine.methods.are.examples import with_examples
+from engine.methods.are.facts import (
+    Clause,
+    Decomposition,
+    Exchange,
+    Fact,
+    Piece,
+)
+from engine.methods.are.pronouns import Known, resolve
+from engine.methods.are.splitter import split_with_pieces
+from engine.models.protocols import Writer
+from engine.models.replies import lines
+from engine.prompts import ask
+
+RULES = "rules"
+_WORD = re.compile(r"\w+|[^\w\s]")
+_MOST = 24  # facts of a clause that are read from a reply
+_LOOSE = frozenset("\"'“”‘’«»`*")  # marks that a copy may have or lack
+_FINAL = frozenset(".,;:!?…")
+_JOINING = frozenset(("and", "but", "while", "whereas", "so", "or"))
+_GAP = 8  # marks and joining words that may stand between two clauses
+_ENDING = re.compile(rf"[\"”’»*]*(?:\s*{MARKER.pattern})*[.!?…]*[\"”’»*]*(?:\s*{MARKER.pattern})*", re.IGNORECASE)
+
+
+def decompose(
+    text: str,
+    writer: Writer | None = None,
+    watch: Watch | None = None,
+    *,
+    atomic: bool = True,
+    molecular: bool = True,
+    demonstrations: int = 0,
+) -> Decomposition:
+    """The clauses and facts of an answer; by `writer` where one is given, else by rules.
+
+    `atomic=False`: each clause is its own one fact; `molecular=False`: the answer is one clause (ARE's ablations).
+    `demonstrations`: so many worked examples are shown to the writer.
+    """
+    watch = watch or Watch()
+    exchanges: list[Exchange] = []
+    spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular else _whole(text)
+    clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
+    if not atomic:
+        done = [replace(c, facts=(_copy(text, c),)) for c in clauses]
+    elif writer is None:
+        done = facts_by_rules(clauses)
+    else:
+        done = _facts_by_model(text, clauses, writer, demonstrations, exchanges, watch)
+    return Decomposition(
+        clauses=tuple(done),
+        made_by=writer.name if writer else RULES,
+        fallbacks=sum(not exchange.parsed for exchange in exchanges),
+        exchanges=tuple(exchanges),
+    )
+
+
+def _whole(text: str) -> tuple[tuple[int, int], ...]:
+    stripped = text.strip()
+    start = text.find(stripped) if stripped else 0
+    return ((start, start + len(stripped)),) if stripped else ()
+
+
+def _copy(text: str, clause: Clause) -> Fact:
+    """The clause as its own fact, without citation markers."""
+    return _fact(plain(clause.text), clause, RULES)
+
+
+def plain(text: str) -> str:
+    """The text without citation markers, white space single."""
+    return re.sub(r"\s+([.,;:?!])", r"\1", " ".join(blanked(text).split()))
+
+
+def facts_by_rules(clauses: Sequence[Clause], known: Known | None = None) -> list[Clause]:
+    """The clauses with their facts; a pronoun stands for a subject of the clauses before it."""
+    known = known or Known()
+    done = []
+    for clause in clauses:
+        facts = []
+        for words, copied in split_with_pieces(blanked(clause.text)):
+            resolved, opening = resolve(words, known)
+            facts.append(_rule_fact(resolved, copied, clause, opening, len(resolved) - len(words)))
+        facts = facts or [_fact(plain(clause.text), clause, RULES)]
+        for fact in facts[:1]:
+            known = known.after(fact.text)
+        done.append(replace(clause, facts=tuple(facts)))
+    return done
+
+
+def _rule_fact(text: str, copied: Sequence[tuple[int, int, int]], clause: Clause, opening: int, moved: int) -> Fact:
+    """A fact whose copied tokens are known; the first `opening` characters a resolved pronoun put in."""
+    pieces = tuple(
+        Piece(fact=place + moved, answer=clause.start + origin, length=length)
+        for place, origin, length in copied
+        if place + moved >= opening
+    )
+    return Fact(text=text, made_by=RULES, pieces=pieces)
+
+
+def _fact(text: str, clause: Clause, made_by: str, fallback: bool = False) -> Fact:
+    """A fact whose words are looked up in its clause; a word that could stand for two places there is not copied."""
+    mine, theirs = list(_WORD.finditer(text)), list(_WORD.finditer(clause.text))
+    pieces = []
+    for i, match in enumerate(mine):
+        places = [j for j, other in enumerate(theirs) if other.group() == match.group()]
+        if len(places) > 1:
+            places = [j for j in places if _beside(mine, i, theirs, j)]
+        if len(places) == 1:
+            start = clause.start + theirs[places[0]].start()
+            pieces.append(Piece(fact=match.start(), answer=start, length=len(match.group())))
+    return Fact(text=text, made_by=made_by, pieces=tuple(pieces), fallback=fallback)
+
+
+def _beside(mine: Sequence[re.Match[str]], i: int, theirs: Sequence[re.Match[str]], j: int) -> bool:
+    """Is a neighbour of word i of the fact the neighbour of word j of the clause, on the same side."""
+    before = i > 0 and j > 0 and mine[i - 1].group() == theirs[j - 1].group()
+    after = i + 1 < len(mine) and j + 1 < len(theirs) and mine[i + 1].group() == theirs[j + 1].group()
+    return before or after
+
+
+def _reply(writer: Writer, step: str, prompt: Prompt, watch: Watch) -> str:
+    watch.step(step)
+    return writer.generate(prompt, Decoding(max_new_tokens=400), None, watch).text
+
+
+def _spans(
+    text: str, writer: Writer | None, demonstrations: int, exchanges: list[Exchange], watch: Watch
+) -> tuple[tuple[int, int], ...]:
+    if writer is None:
+        return clause_spans(text)
+    prompt = with_examples("clauses", ask("clauses", text=text), demonstrations)
+    reply = _reply(writer, "clauses", prompt, watch)
+    spans = parse_clauses(reply, text)
+    exchanges.append(Exchange(step="clauses", prompt=prompt.text, reply=reply, parsed=spans is not None))
+    return spans or clause_spans(text)
+
+
+def parse_clauses(reply: str, text: str) -> tuple[tuple[int, int], ...] | None:
+    """Spans of the reply's lines in `text`, in order; None unless all are copied and no word is left out.
+
+    A line may differ in citation markers, white space, quotes, bold and final punctuation. The span takes in the marks
+    that end a sentence and the markers behind it.
+
+    >>> text = 'Ice "melts" [cite_1]. Steam  rises.'
+    >>> [text[a:b] for a, b in parse_clauses("1. Ice melts\\n2. Steam rises", text) or ()]
+    ['Ice "melts" [cite_1].', 'Steam  rises.']
+    """
+    theirs = _pieces(text)
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for line in lines(reply):
+        mine = [piece for piece, _ in _pieces(line)]
+        while mine and mine[-1] in _FINAL:
+            mine.pop()
+        if not mine:
+            continue
+        place = _next_place(mine, theirs, at)
+        if place is None:
+            return None
+        at = place + len(mine)
+        spans.append((theirs[place][1], _end(text, theirs[at - 1])))
+    return tuple(spans) if spans and all(_skipped(piece) for piece, _ in theirs[at:]) else None
+
+
+def _pieces(text: str) -> list[tuple[str, int]]:
+    """Words and marks with their places, without citation markers, quotes and bold."""
+    found = _WORD.finditer(blanked(text))
+    return [(match.group(), match.start()) for match in found if match.group() not in _LOOSE]
+
+
+def _next_place(mine: Sequence[str], theirs: Sequence[tuple[str, int]], at: int) -> int | None:
+    """Where the pieces of a line begin: at `at`, or behind a few marks and joining words."""
+    for place in range(at, min(at + _GAP, len(theirs) - len(mine)) + 1):
+        if all(theirs[place + i][0] == piece for i, piece in enumerate(mine)):
+            return place
+        if not _skipped(theirs[place][0]):
+            return None
+    return None
+
+
+def _skipped(piece: str) -> bool:
+    return piece.lower() in _JOINING or not any(c.isalnum() for c in piece)
+
+
+def _end(text: str, last: tuple[str, int]) -> int:
+    """The end of the span whose last piece this is, with the sentence's end and its markers."""
+    end = last[1] + len(last[0])
+    match = _ENDING.match(text, end)
+    return match.end() if match else end
+
+
+def parse_facts(reply: str, clause: str) -> list[str] | None:
+    """The facts of a reply; None where there are none or one has no content word of the clause."""
+    found = list(dict.fromkeys(lines(reply)))[:_MOST]
+    said = set(re.findall(r"\w{4,}|\d+", clause.lower()))
+    related = [said & set(re.findall(r"\w{4,}|\d+", fact.lower())) for fact in found]
+    return found if found and (all(related) or not said) else None
+
+
+def _facts_by_model(
+    text: str, clauses: Sequence[Clause], writer: Writer, demonstrations: int, exchanges: list[Exchange], watch: Watch
+) -> list[Clause]:
+    by_rules = facts_by_rules(clauses)
+    done = []
+    for number, clause in enumerate(clauses):
+        watch.step("facts", number, len(clauses))
+        asked = ask("facts", text=blanked(text), clause=plain(clause.text))
+        prompt = with_examples("facts", asked, demonstrations)
+        reply = _reply(writer, "facts", prompt, watch)
+        facts = parse_facts(reply, clause.text)
+        exchanges.append(Exchange(step="facts", prompt=prompt.text, reply=reply, parsed=facts is not None))
+        if facts is None:
+            done.append(replace(clause, facts=tuple(replace(f, fallback=True) for f in by_rules[number].facts)))
+        else:
+            done.append(replace(clause, facts=tuple(_fact(f, clause, writer.name) for f in facts)))
+    return done

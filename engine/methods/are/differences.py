@@ -1,0 +1,266 @@
+"""Where a claim and its evidence differ, as replacements of the same kind: the candidates of a smallest edit.
+
+Numbers with their comparison ("less than 8,000" beside 8,157), dates, names, opposites, negation, and single words that
+the evidence lacks. Each replacement carries how plausible its kind makes it; which one is right the verifier says.
+No paper's method: ARE asks a language model (A.4). Left out: rewriting, word order, more than the span in question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engine.core.text import STOP_WORDS, sentences
+from engine.english.word_pairs import ANTONYMS
+from engine.methods.are.names import NEGATIONS, names
+from engine.methods.are.quantities import (
+    CURRENCIES,
+    MONTHS,
+    Quantity,
+    flipped,
+    holds,
+    months,
+    near,
+    quantities,
+)
+from engine.methods.are.rivals import rival
+from engine.methods.are.roles import governor, may_stand, modifies
+from engine.models.alignment import stem
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
+_DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
+RANGE = re.compile(
+    rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
+)
+_SPAN = 40  # characters in which the first day of a span stands before the last
+_FIRST = re.compile(r"\b(?:from|since|between) $", re.IGNORECASE)
+_LAST = re.compile(r"\b(?:until|till|up to) $|\b(?:between [^.;]{1,24} and|from [^.;]{1,24} to) $", re.IGNORECASE)
+NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
+WORD_OVERLAP = 0.4  # the same for any other word
+_NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
+
+
+@dataclass(frozen=True, order=True)
+class Replacement:
+    """Characters [start, end) of the claim become `new`; `weight` (0 to 1) is what its kind alone says for it."""
+
+    start: int
+    end: int
+    new: str
+    kind: str = ""
+    weight: float = 0.0
+
+
+def apply(text: str, changes: Iterable[Replacement]) -> str:
+    """The text with all of `changes`, which do not overlap; a deletion takes the blank beside it along."""
+    for change in sorted(changes, reverse=True):
+        before, after = text[: change.start], text[change.end :]
+        if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
+            after = after[1:]
+        text = before + change.new + after
+    return text
+
+
+def replacements(claim: str, evidence: str, *, anchored: bool = False) -> list[Replacement]:
+    """All replacements worth asking the verifier about, the most plausible first.
+
+    `anchored`: the evidence is one sentence that is known to speak of the claim (`anchor.py`): its numbers, dates and
+    names need share nothing more with the claim's, and no other words are changed.
+    """
+    found = [
+        *_numbers(claim, evidence),
+        *_dates(claim, evidence, anchored),
+        *_names(claim, evidence, anchored),
+        *_opposites(claim, evidence, anchored),
+        *_negation(claim, evidence),
+        *(() if anchored else _words(claim, evidence)),
+    ]
+    best: dict[tuple[int, int, str], Replacement] = {}
+    for change in sorted(found, key=lambda c: c.weight):
+        if claim[change.start : change.end] != change.new:
+            best[change.start, change.end, change.new] = change
+    return sorted(best.values(), key=lambda c: -c.weight)
+
+
+def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
+    """A number that the evidence contradicts: its comparison turned round, or the evidence's number in its place."""
+    theirs = [other for other in quantities(evidence) if not other.denied]
+    for mine in quantities(claim):
+        rivals = rival(mine, theirs)
+        if not rivals or any(holds(mine, other) for other in rivals[:1]):
+            continue
+        if any(holds(mine, other) for other in rivals) and not mine.comparison:
+            continue
+        yield from _number_changes(mine, rivals)
+
+
+def _number_changes(mine: Quantity, rivals: list[Quantity]) -> Iterator[Replacement]:
+    for place, other in enumerate(rivals[:5]):
+        weight = 0.9 - 0.1 * place
+        new = other.text
+        if new[0].isalpha():  # "Seven hundred" opened its sentence
+            new = new.capitalize() if mine.text[0].isupper() else new.lower()
+        if mine.comparison:
+            turned = flipped(mine, other)
+            if mine.value == other.value:
+                yield Replacement(mine.comparison_start, mine.comparison_end, "", "comparison", weight - 0.1)
+            elif turned:
+                yield Replacement(mine.comparison_start, mine.comparison_end, turned, "comparison", weight)
+            yield Replacement(mine.start, mine.end, new, "number", weight - 0.35)
+        else:
+            yield Replacement(mine.start, mine.end, new, "number", weight)
+
+
+def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
+    """A day with its month that the evidence lacks, for one that it holds; a month alone likewise."""
+    held = list(_DATE.finditer(evidence))
+    for match in _DATE.finditer(claim):
+        around = near(claim, match.start(), match.end())
+        alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
+        bound = _bound(claim, match.start())
+        alike = [d for d in alike if {bound, _bound(evidence, d.start())} != {"first", "last"}]
+        alike.sort(key=lambda d: (-_in_front(claim, match.start(), evidence, d.start()), -_close(around, evidence, d)))
+        if match.group() not in {d.group() for d in held}:
+            for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
+                weight = 0.95 - 0.1 * place - 0.3 * (not set(match.group().split()) & set(other.split()))
+                yield Replacement(match.start(), match.end(), other, "date", weight)
+    for mine in RANGE.finditer(claim):
+        for theirs in RANGE.finditer(evidence):
+            new = f"{theirs['first']} {mine['joined']} {theirs['last']}"
+            yield Replacement(mine.start(), mine.end(), new, "date", 0.97)
+    known = [] if anchored else [name for _, _, name in months(evidence)]
+    for start, end, name in months(claim):
+        if name not in known:
+            for other in dict.fromkeys(known):
+                yield Replacement(start, end, other, "date", 0.8)
+
+
+def _bound(text: str, at: int) -> str:
+    """Is the day at `at` the first or the last of a span of time; empty where neither is said.
+
+    >>> _bound("From January until 15 May", 19), _bound("between 1 January and 15 May", 8), _bound("on 15 May", 3)
+    ('last', 'first', '')
+    """
+    if _LAST.search(text, max(0, at - _SPAN), at):
+        return "last"
+    return "first" if _FIRST.search(text, max(0, at - _SPAN), at) else ""
+
+
+def _in_front(claim: str, at: int, evidence: str, place: int) -> int:
+    """How many of the three words in front of two places are the same."""
+    mine, theirs = (
+        _WORD.findall(text[max(0, end - 36) : end].lower())[-3:] for text, end in ((claim, at), (evidence, place))
+    )
+    return len(set(mine) & set(theirs))
+
+
+def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
+    """How many words around a date of the evidence stand around the claim's, too."""
+    return len(around & near(evidence, found.start(), found.end(), 4))
+
+
+def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
+    """A name that the evidence lacks, for a name of the evidence that the claim lacks."""
+    held = " ".join(evidence.lower().split())
+    mine = names(claim)
+    lacking = {name for _, _, name in mine if " ".join(name.lower().split()) not in held}
+    said = claim.lower()
+    theirs = [
+        name
+        for at, _, name in names(evidence)
+        if name not in CURRENCIES
+        and not (anchored and modifies(evidence, at))
+        and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
+    ]
+    new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
+    roles = {name: governor(evidence, at) for at, _, name in reversed(names(evidence))}
+    for start, end, name in mine:
+        role = governor(claim, start)
+        if name not in lacking or name in CURRENCIES or (anchored and any(c.isdigit() for c in name)):
+            continue
+        partly = {w.lower() for w in name.split()} & set(held.split())
+        weight = 0.35 if partly or start == 0 else 0.6
+        for place, other in enumerate(new[:10]):
+            if anchored and not may_stand(role, roles.get(other, "")):
+                continue
+            close = abs(len(other.split()) - len(name.split())) <= 1
+            yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
+
+
+def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:
+    """The names; "Ada and Bea" each by itself where no name of the claim is such a pair."""
+    pairs = any(" and " in name for _, _, name in mine)
+    for name in found:
+        yield from [name] if pairs else name.split(" and ")
+
+
+def _related(claim: str, evidence: str, place: int, least: float) -> bool:
+    """Does the sentence around `place` share at least `least` of the claim's content words."""
+    said = {stem(m.group().lower()) for m in _WORD.finditer(claim) if _content(m.group())}
+    start, end = next(((a, b) for a, b in sentences(evidence) if a <= place < b), (0, len(evidence)))
+    held = {stem(m.group().lower()) for m in _WORD.finditer(evidence[start:end])}
+    return len(said & held) >= least * len(said)
+
+
+def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
+    """A word whose opposite the evidence holds, or that the evidence lacks."""
+    theirs = {stem(m.group().lower()) for m in _WORD.finditer(evidence)}
+    taken = [span for q in quantities(claim) for span in ((q.comparison_start, q.comparison_end), (q.start, q.end))]
+    for match in _WORD.finditer(claim):
+        low = match.group().lower()
+        if low not in ANTONYMS or any(a <= match.start() < b for a, b in taken):
+            continue
+        lacking = stem(low) not in theirs
+        for other in ANTONYMS[low]:
+            if anchored and not (lacking and stem(other) in theirs):
+                continue
+            weight = 0.85 if stem(other) in theirs and lacking else 0.5 if stem(other) in theirs else 0.3
+            new = other.capitalize() if match.group()[0].isupper() else other
+            yield Replacement(match.start(), match.end(), new, "opposite", weight if lacking else weight - 0.25)
+
+
+def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
+    """A negation taken out, or put behind the first auxiliary verb."""
+    theirs = any(m.group().lower() in NEGATIONS or m.group().lower().endswith("n't") for m in _WORD.finditer(evidence))
+    found = _NOT.search(claim)
+    if found:
+        yield Replacement(found.start(), found.end(), "", "negation", 0.3 if theirs else 0.7)
+    elif match := _AUXILIARY.search(claim):
+        yield Replacement(match.end(), match.end(), " not", "negation", 0.5 if theirs else 0.1)
+
+
+def _words(claim: str, evidence: str) -> Iterator[Replacement]:
+    """A content word that the evidence lacks, for a word or two of the evidence that the claim lacks."""
+    mine, theirs = list(_WORD.finditer(claim)), list(_WORD.finditer(evidence))
+    held, said = {stem(m.group().lower()) for m in theirs}, {stem(m.group().lower()) for m in mine}
+    new = [m for m in theirs if _content(m.group()) and stem(m.group().lower()) not in said]
+    new = [m for m in new if _related(claim, evidence, m.start(), WORD_OVERLAP)]
+    after = {b.group().lower(): a.group().lower() for a, b in pairwise(theirs)}
+    for i, match in enumerate(mine):
+        if not _content(match.group()) or stem(match.group().lower()) in held or months(match.group()):
+            continue
+        neighbour = mine[i - 1].group().lower() if i else ""
+        for other in _near(new, claim, evidence)[:8]:
+            word = other.group() if not match.group()[0].isupper() or match.start() else other.group().capitalize()
+            alike = _ending(word) == _ending(match.group()) or after.get(other.group().lower()) == neighbour
+            named = word[0].isupper() == match.group()[0].isupper()
+            weight = 0.2 + (0.15 if alike else 0.0) + (0.1 if named else 0.0)
+            yield Replacement(match.start(), match.end(), word, "word", weight)
+
+
+def _near(new: list[re.Match[str]], claim: str, evidence: str) -> list[re.Match[str]]:
+    """The evidence's own words, those in the sentence with most of the claim's words first."""
+    said = {stem(m.group().lower()) for m in _WORD.finditer(claim)}
+    shared = [m.start() for m in _WORD.finditer(evidence) if _content(m.group()) and stem(m.group().lower()) in said]
+    return sorted(new, key=lambda m: min((abs(m.start() - s) for s in shared), default=0))
+
+
+def _content(word: str) -> bool:
+    return word.lower() not in STOP_WORDS and not any(c.isdigit() for c in word) and len(word) > 2
+
+
+def _ending(word: str) -> str:
+    return next((e for e in ("ing", "ed", "ly", "ish", "ian", "er", "s") if word.lower().endswith(e)), "")

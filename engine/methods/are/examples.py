@@ -1,0 +1,42 @@
+"""Worked examples for ARE's decomposer, verifier and editor, three each; the text is ours, not the paper's.
+
+They come after the system message as turns of user and assistant. The verdicts are one of each kind.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from engine.core.values import Prompt, Segment, Value, decoded
+from engine.prompts import ask
+
+FILE = Path(__file__).with_name("examples.json")
+
+
+class Example(Value, frozen=True):
+    """What fills a template's holes, and the reply that is wanted."""
+
+    given: dict[str, str]
+    reply: str
+
+
+@cache
+def examples() -> dict[str, tuple[Example, ...]]:
+    """The shipped ones by template, in file order."""
+    return decoded(FILE.read_bytes(), dict[str, tuple[Example, ...]])
+
+
+def with_examples(name: str, prompt: Prompt, count: int, tail: str = "", *, reasoned: bool = True) -> Prompt:
+    """The prompt of template `name` with the first `count` examples after its system message.
+
+    `tail` ends what each example asks; not `reasoned`: only the last line of each reply, the answer, is shown.
+    """
+    first, *rest = prompt.segments
+    turns: list[Segment] = []
+    for example in examples()[name][:count]:
+        reply = example.reply if reasoned else example.reply.rpartition("\n")[2]
+        asked = "".join(segment.text for segment in ask(name, **example.given).segments[1:]) + tail
+        turns.append(Segment(kind="demonstration", text=asked))
+        turns.append(Segment(kind="demonstration", role="assistant", text=reply))
+    return Prompt(segments=(first, *turns, *rest))

@@ -1,0 +1,76 @@
+"""Guards beside the verifier: what can be counted on words turns a verdict, and is said on the ruling.
+
+names_and_numbers: ARE calls evidence that supports only part of a fact irrelevant (A.3); a small entailment model
+overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the
+passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
+event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
+the passages say so, is editing required.
+anchored: a passage none of whose sentences holds enough of the fact's words speaks of something else: it asks for no
+edit. Each can be switched off; `python -m bench.guards` measures what each is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.core.settings import Verification
+from engine.methods.are.anchor import Anchor
+from engine.methods.are.event_order import against
+from engine.methods.are.names import names
+from engine.methods.are.quantities import MONTHS, months, quantities
+from engine.methods.are.values import Ruling, VerdictName
+
+SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
+SURELY = 0.6  # share from which a lacking number or name contradicts the fact whatever the model says
+
+
+def guarded(
+    ruling: Ruling, fact: str, evidence: str, anchor: Anchor, settings: Verification, dated: Sequence[str] = ()
+) -> Ruling:
+    """The ruling of an entailment model on `evidence`, turned where a guard speaks against it.
+
+    `dated` are the parts of all passages considered that name a day: they tell an order where `evidence` does not.
+    """
+    sentence = evidence[anchor.start : anchor.end]
+    if settings.names_and_numbers and anchor.lacking:
+        ruling = _lacking(ruling, fact, evidence, sentence, anchor)
+    if settings.event_order and ruling.verdict == "supportive":
+        order = against(fact, evidence, dated)
+        if order is not None:
+            word = fact[order.start : order.end]
+            why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
+            ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
+    if settings.anchored and ruling.verdict == "editing_required" and anchor.share < SPEAKS:
+        turned = settings.event_order and against(fact, sentence)  # the same two events: it speaks of the fact
+        if not turned:
+            ruling = _turned(ruling, "irrelevant", "no sentence of the passage speaks of it")
+    return ruling
+
+
+def _lacking(ruling: Ruling, fact: str, evidence: str, sentence: str, anchor: Anchor) -> Ruling:
+    """A supportive or irrelevant verdict on a passage that lacks a number or name of the fact."""
+    why = f"the passage does not hold {', '.join(anchor.lacking)}"
+    if ruling.verdict == "supportive":
+        verdict: VerdictName = "editing_required" if _rival(fact, evidence, sentence, anchor) else "irrelevant"
+        return _turned(ruling, verdict, why, anchor.lacking)
+    if ruling.verdict == "irrelevant" and anchor.share >= SURELY and _rival(fact, sentence, sentence, anchor):
+        return _turned(ruling, "editing_required", f"{why} but another in its place", anchor.lacking)
+    return ruling
+
+
+def _turned(ruling: Ruling, verdict: VerdictName, why: str, lacking: tuple[str, ...] = ()) -> Ruling:
+    note = f"{verdict.replace('_', ' ')}, because {why}; else {ruling.note}"
+    return replace(ruling, verdict=verdict, note=note, lacking=lacking)
+
+
+def _rival(fact: str, evidence: str, sentence: str, anchor: Anchor) -> bool:
+    """Does the evidence hold another number of a lacking one's kind, or the sentence a name for a lacking name."""
+    units = {q.unit for q in quantities(fact) if q.text in anchor.lacking}
+    if any(q.unit in units for q in quantities(evidence)):
+        return True
+    if any(month in MONTHS for month in anchor.lacking) and any(m not in fact for _, _, m in months(sentence)):
+        return True
+    named = any(not name[0].isdigit() for name in anchor.lacking)
+    return named and anchor.share >= SPEAKS and any(name not in fact for _, _, name in names(sentence))

@@ -1,0 +1,120 @@
+"""A sentence's brackets, and its clauses with a subject and a verb of their own: the splitter's outermost cuts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from engine.methods.are.phrases import Tokens, phrase_start, trimmed
+from engine.methods.are.token import finite
+
+
+def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
+    """The sentence without what stands in brackets, and a fact for each: the phrase before it with its content."""
+    main: Tokens = []
+    aside: list[Tokens] = []
+    inside: Tokens | None = None
+    for token in body:
+        if token.text in "([" and inside is None:
+            inside = []
+        elif token.text in ")]" and inside is not None:
+            head = main[phrase_start(main, len(main)) :]
+            if head and inside and main is not inside:
+                aside.append([*head, *inside])
+            inside = None
+        elif inside is not None:
+            inside.append(token)
+        else:
+            main.append(token)
+    return [*main, *(inside or [])], aside
+
+
+_SAYS = frozenset("says said writes wrote adds added notes noted reports reported claims claimed explains".split())  # noqa: SIM905
+
+
+def without_speaker(body: Tokens) -> Tokens:
+    """The sentence without ", it says," and ", Ann wrote,": who says it is no part of what is said."""
+    for i in range(len(body) - 3):
+        first, last = body[i], body[i + 3]
+        if first.tag == last.tag == "," and body[i + 2].low in _SAYS and body[i + 1].tag in ("pron", "noun"):
+            return [*body[:i], *without_speaker(body[i + 4 :])]
+    return body
+
+
+def uncleft(clause: Tokens) -> Tokens:
+    """ "It was Ann who sold it" as "Ann sold it", "it was in May that Ann sold it" as "Ann sold it in May".
+
+    "It was not Ann who sold it" stays whole: taken apart, a part would say that it was sold by another.
+    """
+    if [t.low for t in clause[:2]] not in (["it", "was"], ["it", "is"]) or len(clause) < 3:
+        return clause
+    if clause[2].low == "not":
+        bound = [t.tag == "rel" and before.tag != "," for before, t in pairwise(clause)]
+        return [clause[0], *(replace(t, tag="noun") if held else t for t, held in zip(clause[1:], bound, strict=True))]
+    last = next((i for i, t in enumerate(clause) if i > 2 and t.low in ("who", "that")), len(clause) - 1)
+    phrase, rest = clause[2:last], clause[last + 1 :]
+    said = phrase[: next((i for i, t in enumerate(phrase) if t.tag == ","), len(phrase))]
+    aside = sum(t.tag == "," for t in phrase) % 2  # ", who" adds to what is there
+    if not rest or not said or aside or any(map(finite, said)):
+        return clause
+    if finite(rest[0]):
+        named = phrase[0].named or (phrase[0].tag == "det" and phrase[0].low not in ("a", "an"))
+        return [*phrase, *rest] if named else clause
+    placed = phrase[0].tag == "prep" and any(t.named or t.tag == "num" for t in phrase)
+    return [*rest, *phrase] if placed and any(map(finite, rest)) else clause
+
+
+def independent(body: Tokens) -> list[Tokens]:
+    """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
+    cuts = [0]
+    for i, token in enumerate(body):
+        verb = any(finite(t) for t in body[cuts[-1] : i])
+        if token.text == ";" or (token.text == ":" and _subject_and_verb(body[i + 1 :])):
+            cuts.append(i)
+        elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
+            comma = i > 0 and body[i - 1].tag == ","
+            if verb and (_starts_clause(body, i + 1, comma) or (comma and _contrasts(body, i))):
+                cuts.append(i)
+        elif token.tag == "," and verb and _parts_of(body, i + 1):
+            cuts.append(i)
+        elif token.tag == "," and verb and _pronoun_clause(body, i + 1):
+            cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
+    parts = [body[a:b] for a, b in zip(cuts, [*cuts[1:], len(body)], strict=True)]
+    parts = [part[3:] if _parts_of(part, 1) else part for part in parts]
+    return [clean for part in parts if (clean := trimmed(part))]
+
+
+def _parts_of(body: Tokens, i: int) -> bool:
+    """Does "of which Cork took five" start at `i`: parts of what was counted, with subject and verb of their own."""
+    head = body[i : i + 2]
+    counted = [t.low for t in head] in (["of", "which"], ["of", "whom"])
+    return counted and body[i + 2 : i + 3] != [] and body[i + 2].tag != "pron" and _subject_and_verb(body[i + 2 :])
+
+
+def _opens_dependent(part: Tokens) -> bool:
+    return bool(part) and part[0].tag in ("sub", "prep", "rel", "ing", "part")
+
+
+def _pronoun_clause(body: Tokens, i: int) -> bool:
+    return i + 1 < len(body) and body[i].tag == "pron" and body[i].low != "who" and finite(body[i + 1])
+
+
+def _starts_clause(body: Tokens, i: int, comma: bool) -> bool:
+    """Does a clause with its own subject start at `i`: a noun phrase and then a finite verb, not shared with a list."""
+    end = i
+    while end < len(body) and body[end].tag in ("noun", "num", "det", "pron", "prep", "adv") and end - i < 9:
+        end += 1
+    if end == i or end >= len(body) or not finite(body[end]) or (body[i].tag in ("prep", "adv") and not comma):
+        return False
+    return comma or body[i].tag in ("pron", "det") or body[end].tag == "aux"
+
+
+def _contrasts(body: Tokens, i: int) -> bool:
+    """Is it a "but" behind a comma with a phrase of its own and more behind: "but its reports account for them"."""
+    rest = body[i + 1 :]
+    return body[i].low == "but" and len(rest) > 4 and rest[0].tag in ("det", "pron") and rest[0].low != "that"
+
+
+def _subject_and_verb(rest: Tokens) -> bool:
+    first = next((i for i, t in enumerate(rest) if finite(t)), None)
+    return first is not None and first > 0 and not any(t.tag == "," for t in rest[:first])

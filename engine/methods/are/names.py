@@ -1,0 +1,59 @@
+"""Names of a text: runs of capitalised words, without months, days of the week and words that only open a sentence."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from engine.core.text import STOP_WORDS
+from engine.methods.are.quantities import MONTHS
+from engine.models.alignment import NUMBER_WORDS
+
+NEGATIONS = frozenset(("not", "no", "never", "neither", "nor", "none", "without", "nobody", "nothing", "cannot"))
+WEEKDAYS = frozenset(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
+_NO_NAMES = STOP_WORDS | NEGATIONS | NUMBER_WORDS.keys()
+_PART = r"[A-Z](?:[\w'’&-]|\.(?=\w))*"
+_NAME = re.compile(
+    rf"{_PART}(?:(?: (?:of|the|de|van|von|and) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
+    r"(?: \([A-Z]\w+\))?"
+)
+_MONTH = rf"(?:{'|'.join(MONTHS)})\b"
+_IN_MONTH = re.compile(  # "in May" and "5 May", not "May Berg"
+    rf"(?:\b[Ii]n |(?<=\d )){_MONTH}|(?:\b(?:of|and|for) |(?<![\w.-] )(?<!\w)){_MONTH}(?! [A-Z])"
+)
+LEGAL_FORM = re.compile(r"\b(?:Ltd|Limited|LLP|LLC|PLC|plc|FZE|SRL|OU|Inc|GmbH|AG)\b\.?")
+_SEAT = re.compile(rf"{LEGAL_FORM.pattern}( of )")  # "Quillon Freight SRL of Constanta" is a firm and its place
+_FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
+
+
+def names(text: str) -> list[tuple[int, int, str]]:
+    """Runs of capitalised words with their spans; stop words, negations, numbers, months and weekdays left out.
+
+    >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
+    ['Gate', 'Ada Berg', 'Viktor']
+    >>> [name for _, _, name in names("Four came from Orvel Ltd of Cork")]
+    ['Orvel Ltd', 'Cork']
+    """
+    found = []
+    for run in _NAME.finditer(text):
+        between = [m.span() for m in _IN_MONTH.finditer(text, *run.span())]
+        between += [m.span(1) for m in _SEAT.finditer(text, *run.span())]
+        cuts = [(run.start(), run.start()), *sorted(between)]
+        for (_, start), (end, _) in pairwise([*cuts, (run.end(), run.end())]):
+            found.append(_trimmed(text, start, end))
+    return [(start, end, text[start:end]) for start, end in found if not _common(text[start:end])]
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span less white space and less first words that are no name ("The Gate", "No Viktor")."""
+    while start < end and (found := _FIRST.match(text, start, end)):
+        if found.group(1).lower() not in STOP_WORDS | NEGATIONS or found.group(1) in MONTHS:
+            break
+        start = found.end()
+    bare = text[start:end].lstrip()
+    return end - len(bare), end - len(bare) + len(bare.rstrip())
+
+
+def _common(name: str) -> bool:
+    """A capitalised word that opens a sentence and is no name, a month or a day of the week."""
+    return name.lower() in _NO_NAMES or name in MONTHS or name in WEEKDAYS or len(name) < 2

@@ -1,0 +1,225 @@
+"""Numbers of a text with their comparison, unit and surroundings, and whether one bears out another.
+
+"less than 8,000 tests" is a number (8000), a comparison (<) and words beside it; 8,157 does not bear it out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from engine.core.text import STOP_WORDS
+from engine.models.alignment import NUMBER_WORDS, stem
+
+Comparison = Literal["", "<", ">", "<=", ">="]
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+CURRENCIES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
+_MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
+_ORDINAL = r"(?:st|nd|rd|th)?"
+_DAY_MONTH = re.compile(
+    rf"\b(?:(?P<first>\d{{1,2}}){_ORDINAL} (?:until|to|and|or|-|–) (?:\w+day )?)?"
+    rf"(?P<day>\d{{1,2}}){_ORDINAL} (?:of )?(?P<month>{'|'.join(MONTHS)})\b"
+)
+_MONTH_DAY = re.compile(rf"\b(?P<month>{'|'.join(MONTHS)}) (?:the )?(?P<day>\d{{1,2}}){_ORDINAL}\b(?![\d:])")
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_NUMBER = re.compile(r"(?<![\w.])(?<!\w-)\d[\d,]*(?:\.\d+)?(?=\b|%|st|nd|rd|th)(?:st|nd|rd|th)?", re.IGNORECASE)
+_SPELLED = re.compile(rf"\b(?:{'|'.join(w for w in NUMBER_WORDS if w not in ('second', 'zeroth'))})\b", re.IGNORECASE)
+_NO_COUNT = re.compile(
+    r"one (?:of|another|and the same|go|who|that|which)\b|(?<=\b[Nn]o )one\b|one['’]s", re.IGNORECASE
+)
+_DENIED = re.compile(
+    r"(?:[,;–—-]\s+(?:and )?not|\brather than|\binstead of)\s+(?!only\b|more\b|less\b|fewer\b)"
+    r"(?:[\w$€£]+\s+){0,4}[$€£]?$",
+    re.IGNORECASE,
+)
+_AROUND = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+_LIMITS = frozenset(
+    map(stem, ("limit", "threshold", "line", "minimum", "maximum", "cap", "ceiling", "floor", "criterion", "boundary"))
+)
+_SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
+_COMPARISONS: tuple[tuple[Comparison, str], ...] = (
+    (
+        ">=",
+        r"at least|no less than|no fewer than|not less than|not under|not below|no earlier than|a minimum of|since",
+    ),
+    ("<=", r"(?:no|not|never|cannot)(?: \w+){0,4} (?:past|beyond|longer than|later than)"),
+    ("<=", r"at most|no more than|not more than|not above|not over|not exceeding|up to|a maximum of|by|until"),
+    (
+        ">",
+        r"more than|greater than|higher than|larger than|older than|longer than|over|above|exceeding|upwards of|after",
+    ),
+    (
+        "<",
+        r"less than|fewer than|lower than|smaller than|younger than|shorter than|under|below|before|prior to|nearly|"
+        r"almost",
+    ),
+)
+_TURNED = {
+    "more than": "less than", "less than": "more than", "fewer than": "more than", "greater than": "less than",
+    "higher than": "lower than", "lower than": "higher than", "larger than": "smaller than", "under": "over",
+    "smaller than": "larger than", "over": "under", "above": "below", "below": "above", "at least": "at most",
+    "at most": "at least", "after": "before", "before": "after", "prior to": "after", "older than": "younger than",
+    "younger than": "older than", "longer than": "shorter than", "shorter than": "longer than", "since": "before",
+    "up to": "more than", "no more than": "more than", "no less than": "less than", "exceeding": "under",
+    "nearly": "more than", "almost": "more than", "until": "after", "by": "after",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number at [start, end) with its scale word, its comparison before it, and the words around.
+
+    `near` are stems and numbers within six words, `beside` within two, `said` those of the whole text; `before` the
+    three words in front of it, stop words among them. `denied`: the text says that it is not this number.
+    """
+
+    start: int
+    end: int
+    text: str
+    value: float
+    unit: str
+    near: frozenset[str]
+    beside: frozenset[str] = frozenset()
+    said: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+    comparison: Comparison = ""
+    comparison_start: int = 0
+    comparison_end: int = 0
+    comparison_text: str = ""
+    denied: bool = False
+
+
+def quantities(text: str) -> list[Quantity]:
+    """The numbers of `text` in order; a day, a month's year and a spelled number are numbers too."""
+    return list(_read(text))
+
+
+@lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
+def _read(text: str) -> tuple[Quantity, ...]:
+    spelled = [match for match in _SPELLED.finditer(text) if not _NO_COUNT.match(text, match.start())]
+    found = [*_NUMBER.finditer(text), *spelled]
+    return tuple(_quantity(text, match) for match in sorted(found, key=lambda m: m.start()))
+
+
+def _quantity(text: str, match: re.Match[str]) -> Quantity:
+    raw = match.group()
+    digits = re.sub(r"[^\d.]", "", raw)
+    value = float(digits) if raw[0].isdigit() else NUMBER_WORDS[raw.lower()]
+    scale = _SCALE.match(text, match.end())
+    end = scale.end() if scale else match.end()
+    value *= _SCALES[scale.group(1).lower()] if scale else 1.0
+    comparison, start, stop, said = _comparison(text, match.start())
+    return Quantity(
+        start=match.start(),
+        end=end,
+        text=text[match.start() : end],
+        value=value,
+        unit=_unit(text, match, end, value),
+        near=near(text, match.start(), end),
+        beside=near(text, match.start(), end, 2),
+        said=near(text, 0, 0, 200),
+        before=frozenset(
+            word.lower() for word in _AROUND.findall(text[max(0, match.start() - 36) : match.start()])[-3:]
+        ),
+        comparison=comparison,
+        comparison_start=start,
+        comparison_end=stop,
+        comparison_text=said,
+        denied=bool(_DENIED.search(text[max(0, match.start() - 45) : match.start()])),
+    )
+
+
+def _comparison(text: str, start: int) -> tuple[Comparison, int, int, str]:
+    """The comparison that stands before the number, with at most a currency, "the" or a date's month between."""
+    before = text[max(0, start - 45) : start]
+    offset = max(0, start - 45)
+    between = rf"(?:\s+(?:a|an|the|about|of|USD|EUR|GBP|US|{'|'.join(MONTHS)}|\d{{1,2}}|,))*\s*[$€£]?\s*$"
+    for kind, pattern in _COMPARISONS:
+        match = re.search(rf"\b({pattern}){between}", before, re.IGNORECASE)
+        if match:
+            return kind, offset + match.start(1), offset + match.end(1), match.group(1)
+    return "", 0, 0, ""
+
+
+def _unit(text: str, match: re.Match[str], end: int, value: float) -> str:
+    """Percent, money, year, day of a month, ordinal, a part of "x out of y", or nothing special."""
+    after, before = text[end : end + 12].lstrip().lower(), text[max(0, match.start() - 12) : match.start()]
+    raw = match.group()
+    if after.startswith(("%", "percent", "per cent")):
+        return "%"
+    if re.search(r"[$€£]\s*$|(?:USD|EUR|GBP)\s*$", before):
+        return "money"
+    if raw.isdigit() and len(raw) == 4 and 1000 <= value <= 2100:
+        return "year"
+    behind = raw[0].isdigit() and _MONTH.search(before) and re.search(r"[a-z]\s*$", before) and value <= 31
+    if _MONTH.match(text[end:].lstrip()) or behind:
+        return "day"
+    if raw[0].isdigit() and raw[-1].isalpha():
+        return "ordinal"
+    return ""
+
+
+def near(text: str, start: int, end: int, words: int = 6) -> frozenset[str]:
+    """Stems of the content words, and numbers, within so many words on either side of [start, end)."""
+    left = _AROUND.findall(text[max(0, start - 12 * words) : start])[-words:]
+    right = _AROUND.findall(text[end : end + 12 * words])[:words]
+    return frozenset(stem(w.lower()) for w in (*left, *right) if w.lower() not in STOP_WORDS)
+
+
+def holds(mine: Quantity, other: Quantity) -> bool:
+    """Does the evidence's number bear the claim's comparison out; equal numbers without one.
+
+    Two that are said of a limit are the same limit or another: a line of "more than 25" is no line of "more than 20".
+
+    >>> [holds(q, quantities("8,157 tests")[0]) for q in quantities("less than 8,000 or over 8,000")]
+    [False, True]
+    >>> holds(quantities("a line of more than 20")[0], quantities("a line of more than 25")[0])
+    False
+    """
+    if mine.comparison == other.comparison and mine.near & other.near & _LIMITS:
+        return math.isclose(mine.value, other.value, rel_tol=1e-4)
+    if mine.comparison == ">":
+        return other.value > mine.value or (other.value == mine.value and other.comparison == ">")
+    if mine.comparison == "<":
+        return other.value < mine.value or (other.value == mine.value and other.comparison == "<")
+    if mine.comparison in (">=", "<="):
+        bound = other.comparison == mine.comparison  # two limits of one kind agree where they are the same limit
+        over = other.value >= mine.value if mine.comparison == ">=" else other.value <= mine.value
+        return math.isclose(mine.value, other.value, rel_tol=1e-4) if bound else over
+    return math.isclose(mine.value, other.value, rel_tol=1e-4)
+
+
+def flipped(mine: Quantity, other: Quantity) -> str:
+    """The opposite comparison, in the case of the one that stands there; empty where turning it would not help."""
+    said = mine.comparison_text
+    turned = _TURNED.get(said.lower(), "")
+    if not turned or (mine.value == other.value and mine.comparison in (">=", "<=")):
+        return ""
+    return turned[0].upper() + turned[1:] if said[0].isupper() else turned
+
+
+def dates(text: str) -> list[tuple[int, int, str, str]]:
+    """Days with their month: [start, end), the day's digits, the month; "14 until 16 June" holds two.
+
+    >>> [(day, month) for _, _, day, month in dates("On 5 March, from 14 until 16 June, on May 3")]
+    [('5', 'March'), ('14', 'June'), ('16', 'June'), ('3', 'May')]
+    """
+    found = []
+    for match in _DAY_MONTH.finditer(text):
+        if match["first"]:
+            found.append((match.start(), match.end("first"), match["first"], match["month"]))
+        found.append((match.start("day"), match.end(), match["day"], match["month"]))
+    found += [(m.start(), m.end(), m["day"], m["month"]) for m in _MONTH_DAY.finditer(text)]
+    return sorted(found)
+
+
+def months(text: str) -> list[tuple[int, int, str]]:
+    """Names of months with their spans ("May" only as written)."""
+    return [(m.start(), m.end(), m.group()) for m in _MONTH.finditer(text)]

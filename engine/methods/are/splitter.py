@@ -1,0 +1,252 @@
+"""A clause as atomic facts by rules: the decomposition that needs no language model (ARE, 4.1.2; METHODS section 3).
+
+Patterns, outermost first: text in brackets, relative clauses, apposition, participial phrases, coordinated predicates
+that share their subject, lists ("A, B and C", "thin and short routes") whose items are put into the rest one by one.
+Prepositional phrases stay with what they stand behind. Left out: anything that needs a parse or the meaning of words;
+a sentence in which no verb is found stays whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.methods.are.embedded import (
+    origins,
+    predicates,
+    taken_apart,
+    titles,
+)
+from engine.methods.are.gapping import with_the_verb
+from engine.methods.are.independent import (
+    brackets,
+    independent,
+    uncleft,
+    without_speaker,
+)
+from engine.methods.are.lists import distributed
+from engine.methods.are.phrases import (
+    Tokens,
+    apposed,
+    behind_subordinator,
+    head_of,
+    joins,
+    part_of,
+    relative,
+    subject_of,
+    was,
+)
+from engine.methods.are.tagging import tokens
+from engine.methods.are.token import Token, finite, put_in
+from engine.models.alignment import NUMBER_WORDS
+
+Copied = tuple[int, int, int]
+
+
+_MOST = 24  # facts of one clause; a longer list stays whole from there on
+
+
+def split(text: str) -> list[str]:
+    """The facts of one clause, pronouns as they are; at least one for a text with words.
+
+    >>> split("Tom Brady is a quarterback who has won six titles.")
+    ['Tom Brady is a quarterback', 'Tom Brady has won six titles']
+    """
+    return [words for words, _ in split_with_pieces(text)]
+
+
+def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
+    """The facts, each with what of it is copied: (place in the fact, place in `text`, length) a token."""
+    found: dict[str, list[Copied]] = {}
+    verbless = set()
+    for fact in facts(tokens(text)):
+        words, pieces = _written(fact)
+        if not any(finite(token) for token in fact):
+            verbless.add(words)
+        if any(character.isalnum() for character in words):
+            found.setdefault(words, pieces)
+    if len(found) > 1:
+        found = {words: pieces for words, pieces in found.items() if " " in words} or found
+    bare = [words for words in verbless if any(other.startswith(f"{words} ") for other in found)]  # only a subject
+    found = {words: pieces for words, pieces in found.items() if words not in bare}
+    return list(found.items())[:_MOST]
+
+
+def facts(sentence: Tokens) -> list[Tokens]:
+    """The facts of a sentence's tokens; each a list of tokens, some of them put in."""
+    body = [t for t in sentence if t.text not in ('"', "“", "”", "«", "»")]
+    while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
+        body.pop()
+    if len(body) > 2 and body[0].low in ("no", "yes") and body[1].text in ",.:;–—":
+        body = body[2:]
+    body, aside = brackets(without_speaker(body))
+    result: list[Tokens] = []
+    subject: Tokens = []
+    for clause in [whole for part in independent(body) for whole in with_the_verb(part)]:
+        done, subject = _clause(uncleft(clause), subject)
+        result.extend(done)
+    result.extend(aside)
+    apart = [fact for raw in result for titled in titles(raw) for fact in distributed(titled)]
+    return [fact for raw in apart for fact in origins(raw)]
+
+
+def _written(fact: Sequence[Token]) -> tuple[str, list[Copied]]:
+    """The tokens as text, neighbours in the source joined as they stand there, others by a blank; and the copied."""
+    kept = list(fact)
+    while kept and kept[-1].text in ",;:-–—":
+        kept.pop()
+    while kept and kept[0].text in ",;:-–—":
+        kept.pop(0)
+    text, pieces = "", []
+    last: Token | None = None
+    for token in kept:
+        touching = last is not None and last.end == token.start and token.start >= 0
+        closing = token.text in (*",.;:)]%", "'s")
+        text += "" if last is None or touching or closing else " "
+        if token.start >= 0:
+            pieces.append((len(text), token.start, len(token.text)))
+        text += token.text
+        last = token
+    return text, pieces
+
+
+def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
+    """The facts of a clause with one main predicate or several, and its subject."""
+    segments = _segments(clause)
+    if not segments:
+        return [], inherited
+    opening, segments = _opening(segments)
+    if not segments:
+        return [opening], inherited
+    main, extra = _main_and_rest(segments)
+    verb = next((i for i, t in enumerate(main) if finite(t)), None)
+    subject = main[:verb] if verb else list(inherited)
+    if verb == 0 and inherited:
+        main = [*inherited, *main]
+    result: list[Tokens] = []
+    lead = opening if opening and opening[0].tag != "adv" else []
+    if lead and lead[0].tag in ("ing", "part") and subject:
+        result.append([*subject, *([was(subject)] if lead[0].tag == "part" else []), *lead])
+        lead = []
+    for number, fact in enumerate(predicates(main, subject)):
+        result.extend([*([] if number or later else lead), *one] for later, one in enumerate(taken_apart(fact)))
+    for head, rest in extra:
+        base = head or subject
+        for fact in predicates([*base, *rest], base):
+            result.extend(taken_apart(fact))
+    return result, _plain(subject) or inherited
+
+
+def _plain(subject: Tokens) -> Tokens:
+    """The subject less an opening phrase."""
+    for i in range(len(subject) - 1, -1, -1):
+        if subject[i].tag == ",":
+            return subject[i + 1 :]
+    return subject
+
+
+def _segments(clause: Tokens) -> list[Tokens]:
+    """The clause cut at commas; not inside dates ("July 24, 1982") and places ("Scarborough, Ontario")."""
+    found: list[Tokens] = [[]]
+    for i, token in enumerate(clause):
+        if token.tag == "," and not joins(clause, i):
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [s for s in found if s]
+
+
+def _opening(segments: list[Tokens]) -> tuple[Tokens, list[Tokens]]:
+    """A phrase that opens the clause before its subject ("In 2009,", "Born in Cork,", "However,"), and the rest."""
+    first = segments[0]
+    phrase = not any(finite(t) for t in first) and first[0].tag in ("prep", "adv", "ing", "part", "to")
+    subordinate = first[0].tag == "sub" and len(segments) > 1 and segments[1][0].tag != "and"
+    if len(segments) > 1 and (phrase or subordinate):
+        return first, segments[1:]
+    return [], segments
+
+
+def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, Tokens]]]:
+    """The main predicate with its lists, and (head, rest) for what can stand by itself beside a head."""
+    main: Tokens = list(segments[0])
+    extra: list[tuple[Tokens, Tokens]] = []
+    target = main
+    for i in range(1, len(segments)):
+        segment = segments[i]
+        first = segment[0]
+        if part_of(segment):
+            extra.append(relative(segment, head_of(main)))
+            target = extra[-1][1]
+        elif first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
+            if head_of(main)[-1].tag == "num":
+                target.extend(segment)
+                continue
+            extra.append(relative(segment, head_of(main)))
+            target = extra[-1][1]
+        elif _is_list(segments, i) or _closes_subject(main, segment) or _amount(segment):
+            target.append(put_in(",", ","))
+            target.extend(segment)
+        elif not any(finite(t) for t in main) and any(finite(t) for t in segment) and finite(segment[0]):
+            main.extend(segment)
+            target = main
+        elif first.tag in ("ing", "part"):
+            extra.append((subject_of(main) if first.tag == "ing" else _nearest(main), list(segment)))
+            target = extra[-1][1]
+        elif first.tag in ("det", "noun") and not _counts(first) and not any(map(finite, segment)) and head_of(target):
+            extra.append((head_of(target), apposed(head_of(target), segment)))
+        elif finite(first) and any(finite(t) for t in main):
+            extra.append((subject_of(behind_subordinator(main)), list(segment)))
+            target = extra[-1][1]
+        else:
+            target = main if not any(finite(t) for t in main) else target
+            target.extend(segment)
+    return main, extra
+
+
+def _counts(token: Token) -> bool:
+    """A number word: "three in Mallow" is no apposition."""
+    return token.low in NUMBER_WORDS
+
+
+def _amount(segment: Tokens) -> bool:
+    """A sum of money opens it: "EUR 24,000 on 19 March" is an item, no apposition."""
+    return len(segment) > 1 and segment[0].text.isupper() and segment[0].tag == "noun" and segment[1].tag == "num"
+
+
+def _is_list(segments: list[Tokens], i: int) -> bool:
+    """Is segment `i` an item of a list: this one or a later one in the run opens with, or holds, a conjunction."""
+    if segments[i][0].tag == "and":
+        return True
+    kind = _kind(segments[i])
+    if kind == "noun" and not any(finite(t) for s in segments[:i] for t in s):
+        closing = next((s for s in segments[i:] if any(finite(t) for t in s)), [])
+        if _closes_subject(segments[0], closing):
+            return True
+    for later in range(i, len(segments)):
+        segment = segments[later]
+        if later > i and segment[0].tag == "and":
+            return kind != "clause"
+        if segment[0].tag in ("rel", "ing", "part", "sub") or _kind(segment) != kind or kind == "clause":
+            return False
+        if later > i and any(t.tag == "and" for t in segment):
+            return True
+    return any(t.tag == "and" for t in segments[i][1:5]) and i >= 2 and kind == "noun"
+
+
+def _closes_subject(main: Tokens, segment: Tokens) -> bool:
+    """Does the segment end a list of subjects: no verb so far, a conjunction before the segment's verb."""
+    verb = next((i for i, t in enumerate(segment) if finite(t)), None)
+    return verb is not None and not any(finite(t) for t in main) and any(t.tag == "and" for t in segment[:verb])
+
+
+def _kind(segment: Tokens) -> str:
+    first = segment[0]
+    if finite(first):
+        return "verb"
+    if any(finite(t) for t in segment):
+        return "clause"
+    return first.tag if first.tag in ("prep", "ing", "part", "to") else "noun"
+
+
+def _nearest(main: Tokens) -> Tokens:
+    """What a participle behind a comma belongs to: the subject of a main clause with a verb."""
+    return subject_of(main) if any(finite(t) for t in main) else head_of(main)

@@ -1,0 +1,244 @@
+"""The values of a check of an answer: evidence, rulings, edits, and the whole record (ARE, 4).
+
+Offsets are characters: of a placed edit into the answer, of a change into the fact it changes. What is checked, clauses
+and facts, is in `facts.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from engine.core.values import Value
+from engine.methods.are.facts import Decomposition, Exchange, Fact
+from engine.models.protocols import Entailment, Judged
+from engine.models.verdicts import UNSURE, verdict_note
+
+VerdictName = Literal["supportive", "editing_required", "irrelevant", "unparsed"]
+EvidenceFrom = Literal["case", "corpus", "both"]
+
+
+class Evidence(Value, frozen=True):
+    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine."""
+
+    text: str
+    source: Literal["case", "corpus"]
+    passage: str = ""
+    document: str = ""
+    title: str = ""
+    number: int | None = None
+    score: float = 0.0
+
+
+class Ruling(Value, frozen=True):
+    """A verdict of a verifier, with the words that must stand beside it (`note`).
+
+    `scores` are its class probabilities (an entailment model), `reasoning` its words (a language model); `window` is
+    the span of the evidence that decided. `unsure` is True where the highest probability is under 0.6. `lacking` are
+    numbers and names of the fact that the evidence does not hold, where they turned the verdict.
+    """
+
+    verdict: VerdictName
+    by: str
+    note: str
+    scores: dict[str, float] = {}
+    reasoning: str = ""
+    window: tuple[int, int] = (0, 0)
+    unsure: bool = False
+    lacking: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, judged: Judged, verifier: Entailment) -> Ruling:
+        """The ruling of an entailment model."""
+        return cls(
+            verdict=judged.verdict,
+            by=verifier.name,
+            note=note_of(judged, verifier),
+            scores={name: round(float(score), 4) for name, score in judged.scores.items()},
+            window=getattr(judged, "window", (0, 0)),
+            unsure=max(judged.scores.values()) < UNSURE,
+        )
+
+
+def note_of(judged: Judged, verifier: Any) -> str:
+    """Who says so, and how often it is right on which set."""
+    own = getattr(verifier, "note", None)
+    return str(own(judged)) if own else verdict_note(judged, verifier.name)
+
+
+class Change(Value, frozen=True):
+    """Characters [start, end) of a text, what stands there, and what stands there instead."""
+
+    start: int
+    end: int
+    old: str
+    new: str
+
+
+class Edit(Value, frozen=True):
+    """A fact before and after, what changed and why; `ruling` is the check of the edited fact (None: not checked)."""
+
+    before: str
+    after: str
+    changes: tuple[Change, ...]
+    why: str
+    made_by: str
+    ruling: Ruling | None = None
+
+
+class Check(Value, frozen=True):
+    """A ruling on the fact against `considered[evidence]`; `second` is a language model's, side by side."""
+
+    evidence: int
+    ruling: Ruling
+    second: Ruling | None = None
+
+
+class Iteration(Value, frozen=True):
+    """One round on a fact: what was searched, considered and checked, which check decided, and an edit if any.
+
+    `considered` comes in the order of similarity, case and corpus apart; `decided` is the place in `checks` (None:
+    nothing was found).
+    """
+
+    queries: tuple[str, ...]
+    considered: tuple[Evidence, ...] = ()
+    checks: tuple[Check, ...] = ()
+    decided: int | None = None
+    edit: Edit | None = None
+    exchanges: tuple[Exchange, ...] = ()
+
+    @property
+    def check(self) -> Check | None:
+        """The check that decided."""
+        return None if self.decided is None else self.checks[self.decided]
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The evidence of the check that decided."""
+        return None if self.decided is None else self.considered[self.checks[self.decided].evidence]
+
+
+Outcome = Literal["supported", "edited", "contradicted", "unsettled", "unparsed", "no evidence", "not checked"]
+MEANING: dict[str, str] = {
+    "supported": "agrees with a passage",
+    "edited": "after the edit it agrees with the passage it was edited from",
+    "contradicted": "disagrees with a passage; no edit was good enough",
+    "unsettled": "nothing found that settles it",
+    "unparsed": "the verifier's reply could not be read",
+    "no evidence": "nothing was found",
+    "not checked": "the run was stopped before it",
+}
+
+
+class FactRecord(Value, frozen=True):
+    """A fact and all that was done for it; every fact of the decomposition has one.
+
+    `supported_by_case`, `supported_by_corpus`: did a checked passage from there bear it out (None: none was checked).
+    """
+
+    clause: int
+    fact: Fact
+    iterations: tuple[Iteration, ...] = ()
+    outcome: Outcome = "not checked"
+    supported_by_case: bool | None = None
+    supported_by_corpus: bool | None = None
+
+    @property
+    def last(self) -> Iteration | None:
+        """The last round in which something was found."""
+        return next((done for done in reversed(self.iterations) if done.decided is not None), None)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The evidence that the outcome rests on."""
+        return self.last.evidence if self.last else None
+
+    @property
+    def ruling(self) -> Ruling | None:
+        """The ruling on the fact as it stands in the answer."""
+        check = self.last.check if self.last else None
+        return check.ruling if check else None
+
+    @property
+    def edit(self) -> Edit | None:
+        """The edit that was found, if any."""
+        return next((done.edit for done in reversed(self.iterations) if done.edit is not None), None)
+
+    @property
+    def needs_attention(self) -> bool:
+        """Anything but supported."""
+        return self.outcome != "supported"
+
+
+class Placed(Value, frozen=True):
+    """An edit on the answer: characters [start, end) become `new`. A suggestion is shown, never put in by itself.
+
+    `clause` and `fact` are places in the decomposition, `why` says what is wrong, or why it is only a suggestion.
+    """
+
+    id: str
+    clause: int
+    fact: int
+    start: int
+    end: int
+    old: str
+    new: str
+    status: Literal["placed", "suggestion"]
+    why: str
+    evidence: Evidence
+    ruling: Ruling | None = None
+
+
+class Measures(Value, frozen=True):
+    """Attr_r, Attr_p in [0, 1] by the verifier `by`, and with Pres their harmonic means (METHODS section 3)."""
+
+    attr_r: float
+    attr_p: float
+    pres: float
+    f1_rp: float
+    f1_pp: float
+    by: str
+    clauses: int
+
+
+class ClauseReport(Value, frozen=True):
+    """E_i: the evidence of clause i, duplicates removed, joined; `entails` is NLI(E_i, clause) after editing."""
+
+    clause: int
+    text: str
+    evidence: tuple[Evidence, ...]
+    joined: str
+    entails: float
+    best: float
+
+
+class Report(Value, frozen=True):
+    """The attribution report A of an answer, before and after editing."""
+
+    clauses: tuple[ClauseReport, ...]
+    before: Measures
+    after: Measures
+
+
+class AreRecord(Value, frozen=True):
+    """All that a check of an answer found and did; what is shown and exported is read from here.
+
+    `measured` says how often the verifier behind the measures is right when it calls a claim supported.
+    """
+
+    question: str
+    answer: str
+    revised: str
+    decomposition: Decomposition
+    facts: tuple[FactRecord, ...]
+    edits: tuple[Placed, ...]
+    report: Report | None
+    verifier: str
+    editor: str
+    decomposer: str
+    evidence_from: EvidenceFrom
+    max_iterations: int
+    finished: bool = True
+    seconds: float = 0.0
+    measured: str = ""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,118 @@
+"""The verdict on a fact and its evidence (ARE, 4.3 and A.3): supportive, editing required, irrelevant, or unparsed.
+
+By an entailment model (scores kept) or a language model: one that scores answers a closed question (models/closed.py),
+another one's reply is parsed. A reply that cannot be parsed is a verdict of its own: shown, counted, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Prompt
+from engine.methods.are.examples import with_examples
+from engine.methods.are.facts import Exchange
+from engine.methods.are.values import Ruling, VerdictName
+from engine.models.closed import Choice, can_score, choose
+from engine.models.protocols import (
+    Entailment,
+    Judged,
+    VerdictClass,
+    Writer,
+)
+from engine.models.replies import lines, parse_option
+from engine.models.verdicts import UNSURE, verdict_note
+from engine.prompts import ask, fill
+
+WORDS: dict[str, VerdictClass] = {
+    "agrees": "supportive",
+    "disagrees": "editing_required",
+    "irrelevant": "irrelevant",
+}
+_SAID = re.compile(r"\b(agrees|disagrees|irrelevant)\b", re.IGNORECASE)
+SHORT = Decoding(max_new_tokens=200)
+_LABELS = ("answer", "verdict", "conclusion")
+_DENIED = re.compile(r"\b(?:not|nor|neither)\b|n't\b", re.IGNORECASE)
+
+
+def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch | None = None) -> list[Ruling]:
+    """The entailment model's rulings on (fact, evidence) pairs, in order."""
+    return [Ruling.of(judged, verifier) for judged in verifier.judge(pairs, watch)]
+
+
+def ask_verdict(
+    fact: str,
+    evidence: str,
+    context: str,
+    writer: Writer,
+    watch: Watch | None = None,
+    *,
+    reason: bool = False,
+    demonstrations: int = 0,
+) -> tuple[Ruling, Exchange]:
+    """A language model's ruling, and the exchange that it comes from.
+
+    A model that scores rules by likelihood: `scores` are the shares of the three answers (not calibrated), and there is
+    no reasoning unless `reason` asks for it. Another model's reply is read; it may come out unparsed.
+    """
+    prompt = _prompt(fact, evidence, context, demonstrations, by_likelihood=can_score(writer))
+    choice = choose(writer, prompt, tuple(WORDS), _option, reason=reason, decoding=SHORT, watch=watch)
+    exchange = Exchange(
+        step="verdict",
+        prompt=choice.prompt.text,
+        reply=choice.reply,
+        parsed=choice.option is not None,
+        probabilities=choice.probabilities,
+    )
+    return (_by_likelihood(choice, writer) if choice.by == "likelihood" else _by_reply(choice, writer)), exchange
+
+
+def _prompt(fact: str, evidence: str, context: str, demonstrations: int, *, by_likelihood: bool) -> Prompt:
+    """The question after worked examples, whose replies have the form that is asked for."""
+    prompt = ask("verdict", context=context, fact=fact, evidence=evidence)
+    tail = fill("choose_one" if by_likelihood else "reason_first", options=", ".join(WORDS))
+    return with_examples("verdict", prompt, demonstrations, tail, reasoned=not by_likelihood)
+
+
+def _by_likelihood(choice: Choice, writer: Writer) -> Ruling:
+    scores: dict[str, float] = {WORDS[word]: round(share, 4) for word, share in choice.probabilities.items()}
+    judged = Judged(WORDS[str(choice.option)], scores)
+    return Ruling(
+        verdict=judged.verdict,
+        by=writer.name,
+        note=verdict_note(judged, writer.name),
+        scores=judged.scores,
+        reasoning=choice.reply,
+        unsure=max(judged.scores.values()) < UNSURE,
+    )
+
+
+def _by_reply(choice: Choice, writer: Writer) -> Ruling:
+    verdict, reasoning = parse_verdict(choice.reply)
+    name = verdict.replace("_", " ")
+    said = f"{name} by {writer.name}, not measured" if choice.option else f"unparsed reply of {writer.name}"
+    return Ruling(verdict=verdict, by=writer.name, note=said, reasoning=reasoning)
+
+
+def parse_verdict(reply: str) -> tuple[VerdictName, str]:
+    """(verdict, reasoning) of a reply; unparsed where it names no verdict, or two that differ.
+
+    >>> parse_verdict("The article says 1983, not 1978.\\ndisagrees")
+    ('editing_required', 'The article says 1983, not 1978.')
+    """
+    word = _option(reply)
+    if word is None:
+        return "unparsed", reply.strip()
+    found = [line for line in lines(reply) if parse_option(line, tuple(WORDS), _LABELS) is None]
+    return WORDS[word], " ".join(found) or reply.strip()
+
+
+def _option(reply: str) -> str | None:
+    """The word that stands alone on a line; without such a line, the one word of the three in the last line."""
+    said = lines(reply)
+    alone = {word for line in said if (word := parse_option(line, tuple(WORDS), _LABELS))}
+    last = said[-1] if said and not alone else ""
+    words = alone or {word.lower() for word in _SAID.findall(last)}
+    return words.pop() if len(words) == 1 and not _DENIED.search(last) else None

@@ -1,0 +1,119 @@
+"""Value-weighted attention: sum over layers and heads of attention(t, i) x ||value_i|| (Kobayashi et al., 2020).
+
+A cheap row beside the gradient methods, never negative. Left out: the output projection and the residual stream.
+The prompt goes through once with a cache; only the answer's positions are run with attention weights, since
+weights of a whole long prompt would fill the memory. Layers without attention (short convolutions) add nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import CannotDo
+from engine.core.progress import Watch
+from engine.core.values import Answer, Prompt
+from engine.methods.input_x_gradient import Inputs, Relevance, inputs_of, memory_named
+from engine.methods.spans import Span, content_mask, span_masks
+from engine.models.hooks import count_forwards
+from engine.models.memory import eager_attention
+from engine.models.protocols import LanguageModel, require
+
+Floats = NDArray[np.float64]
+
+
+def value_weighted_attention(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    spans: Sequence[Span] | None = None,
+    tokens: Sequence[int] = (),
+    count_citation_markers: bool = False,
+    watch: Watch | None = None,
+) -> Relevance:
+    """Relevance >= 0 of every input token, summed over the tokens of a span. Raises `CannotDo`, `PromptTooLong`."""
+    require(model, "gradients")  # the capability that says: here is the module itself
+    start = time.perf_counter()
+    chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)
+    masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
+    inputs = inputs_of(model, prompt, answer)
+    with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
+        matrix = attention_rows(module, inputs)
+    return Relevance(
+        method="value-weighted attention",
+        model=model.name,
+        target="attention x value norm",
+        spans=chosen,
+        by_span=tuple(tuple(row) for row in (masks.astype(float) @ matrix).tolist()),
+        tokens=tuple(tokens),
+        by_token=tuple(tuple(row) for row in matrix[list(tokens)].tolist()),
+        prompt_tokens=len(inputs.ids),
+        forwards=count.rows,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def attention_rows(module: Any, inputs: Inputs) -> Floats:
+    """Value-weighted attention of every answer token to every input, shape (tokens, inputs)."""
+    import torch
+
+    rows = np.zeros((len(inputs.answer), len(inputs.row)))
+    device = module.get_input_embeddings().weight.device
+    queries = torch.tensor([list(inputs.row[inputs.first :])], device=device)  # (1, tokens)
+    with torch.no_grad(), eager_attention(module):
+        cache = _read(module, inputs.ids[: inputs.first], _empty_cache(module), device)
+        for step in _steps(module, queries.shape[1]):
+            out = module(input_ids=queries[:, step], past_key_values=cache, use_cache=True, output_attentions=True)
+            cache = out.past_key_values
+            weighted = _weighted(out.attentions, cache)
+            rows[step, : weighted.shape[1]] = weighted
+    return rows
+
+
+def _only_attention(module: Any) -> bool:
+    kinds = set(getattr(module.config.get_text_config(), "layer_types", None) or ())
+    return kinds <= {"full_attention", "sliding_attention"}
+
+
+def _empty_cache(module: Any) -> Any:
+    """A cache that keeps every key, also where a layer's window is shorter; None = the model's own kind."""
+    from transformers import DynamicCache
+
+    return DynamicCache() if _only_attention(module) else None
+
+
+def _read(module: Any, ids: Sequence[int], cache: Any, device: Any) -> Any:
+    """The cache after the prompt less its last token."""
+    import torch
+
+    from engine.models.scoring import takes_logits_to_keep
+
+    if not ids:
+        return cache
+    row = torch.tensor([list(ids)], device=device)
+    last = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
+    return module(input_ids=row, past_key_values=cache, use_cache=True, **last).past_key_values
+
+
+def _steps(module: Any, count: int) -> list[slice]:
+    """All positions at once; one by one where a layer keeps a running state instead of keys and values."""
+    return [slice(0, count)] if _only_attention(module) else [slice(i, i + 1) for i in range(count)]
+
+
+def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:
+    """Sum over layers and heads for the newest positions, shape (positions, keys so far)."""
+    layers = [layer for layer in cache.layers if getattr(layer, "values", None) is not None]
+    weights = [weight for weight in attentions if weight is not None]
+    if not weights or len(weights) != len(layers):
+        raise CannotDo("This model gives no attention weights. Use input x gradient or occlusion instead.")
+    total = np.zeros(tuple(weights[0].shape[-2:]))
+    for weight, layer in zip(weights, layers, strict=True):
+        norms = layer.values.float().norm(dim=-1)[0]  # (key heads, keys)
+        norms = norms.repeat_interleave(weight.shape[1] // norms.shape[0], dim=0)  # (heads, keys)
+        total += (weight[0].float() * norms[:, None]).sum(0).cpu().numpy()
+    return total

@@ -1,0 +1,377 @@
+"""Attr-RAG: occlusion-guided context selection, stage 2 as a whole (sections IV-B-c and d).
+
+Chunk sets come aligned and re-ranked (engine.retrieve). Then: the answer from all sets, the answer without each,
+alpha in six metrics, votes and expansion, gap filling, and the answer from what is left: documents ordered by
+their best set, chunks in document order. Every step is a value of its own in `AttrRag`.
+Under the quoting reader the sets that count are those it quoted, and no others: its `alphas` say so by themselves.
+Left open by the paper and fixed in METHODS section 1: numbering, floors, cap, order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from msgspec.structs import replace
+
+from engine.answer.context import Steps
+from engine.answer.prompt import build_prompt
+from engine.core.errors import AttributionError
+from engine.core.progress import Watch
+from engine.core.settings import Prompting, Selection
+from engine.core.values import (
+    Answer,
+    Attribution,
+    ChunkSet,
+    Passage,
+    Step,
+    Value,
+)
+from engine.methods.occlusion import occlusion
+from engine.methods.regeneration import Answering, Regeneration, regenerate
+from engine.methods.subject import answer_for, banner
+from engine.models.protocols import Embedder, LanguageModel
+
+# Gap filling (Attr-RAG, section IV-B-d, last paragraph): {55, 57, 59} becomes 55 to 59.
+#
+# Where two consecutive selected chunks of a document are at most `max_gap` ordinals apart, the chunks between them
+# are added from the document itself, also when retrieval never returned them.
+
+Lookup = Callable[[str, int], Passage | None]
+"""(document id, ordinal) to the passage there, None where the document has none."""
+
+
+def missing_ordinals(ordinals: Sequence[int], max_gap: int) -> tuple[int, ...]:
+    """Ordinals that fill the gaps of `ordinals`.
+
+    >>> missing_ordinals([59, 55, 57, 70], 2)
+    (56, 58)
+    """
+    steps = pairwise(sorted(set(ordinals)))
+    return tuple(n for low, high in steps if high - low <= max_gap for n in range(low + 1, high))
+
+
+def fill_gaps(passages: Sequence[Passage], lookup: Lookup, max_gap: int) -> tuple[Passage, ...]:
+    """The passages that filling adds, in order of documents as given and then of ordinals."""
+    documents = dict.fromkeys(passage.document for passage in passages)
+    added: list[Passage] = []
+    for document in documents:
+        ordinals = [passage.ordinal for passage in passages if passage.document == document]
+        found = [lookup(document, ordinal) for ordinal in missing_ordinals(ordinals, max_gap)]
+        added.extend(passage for passage in found if passage is not None)
+    return tuple(added)
+
+
+def by_best_set(passages: Sequence[Passage], added: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Documents in order of their first passage in `passages` (their best set), chunks in document order.
+
+    Overlapping chunks lose the characters that the one before them has, so that none stands twice in a prompt.
+    """
+    documents = dict.fromkeys(passage.document for passage in passages)
+    ordered: list[Passage] = []
+    for document in documents:
+        own = {p.ordinal: p for p in (*added, *passages) if p.document == document}
+        ordered.extend(without_overlap([own[ordinal] for ordinal in sorted(own)]))
+    return tuple(ordered)
+
+
+def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
+    """Chunks of one document in order, each without the characters that earlier ones hold."""
+    trimmed: list[Passage] = []
+    covered = 0
+    for passage in passages:
+        start = max(passage.start, covered)
+        covered = max(covered, passage.end)
+        if start == passage.start:
+            trimmed.append(passage)
+        elif start < passage.end:
+            trimmed.append(_from(passage, start))
+    return trimmed
+
+
+def _from(passage: Passage, start: int) -> Passage:
+    """The passage from character `start` of the document on, under an id of its own."""
+    cut = start - passage.start
+    return replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:])
+
+
+# Adaptive chunk selection (Attr-RAG, section IV-B-d): votes, expansion, cap.
+#
+# The six metrics are correlated: "three agree" is not three witnesses. Left open by the paper and fixed in METHODS
+# section 1: a regeneration floor under which no metric chooses, a cap on the share of sets, and two readings of
+# the expansion (`chain`, `neighbour`). Sets are given in re-rank order, which breaks every tie.
+
+_ROUNDING = 1e-9  # 0.90 - 0.85 is 0.05000000000000004
+
+
+class Selected(Value, frozen=True):
+    """What was chosen and why; indices count the sets from 0 in re-rank order.
+
+    `votes[j]` = metrics that score set j highest, `chosen_by[j]` = metrics whose expansion takes set j,
+    `primary` = S* (None if no set is above the floor), `chosen` ascending, `limit` = most sets that may be kept.
+    """
+
+    primary: int | None
+    chosen: tuple[int, ...]
+    votes: tuple[int, ...]
+    chosen_by: tuple[tuple[str, ...], ...]
+    limit: int
+    capped: bool
+    notes: tuple[str, ...] = ()
+
+
+def votes(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float]) -> tuple[int, ...]:
+    """Metrics whose largest alpha is set j's; a tie votes for each; a metric under its floor does not vote."""
+    count = len(next(iter(alphas.values())))
+    totals = [0] * count
+    for metric, values in alphas.items():
+        top = max(values)
+        for j, value in enumerate(values):
+            totals[j] += value == top and value > floors.get(metric, 0.0)
+    return tuple(totals)
+
+
+def chain(values: Sequence[float], threshold: float) -> frozenset[int]:
+    """Sets reached from the top while each step down is at most `threshold`.
+
+    >>> sorted(chain([0.50, 0.10, 0.46, 0.42], 0.05))
+    [0, 2, 3]
+    """
+    order = _descending(values)
+    reached = order[:1]
+    for above, below in pairwise(order):
+        if values[above] - values[below] > threshold + _ROUNDING:
+            break
+        reached.append(below)
+    return frozenset(reached)
+
+
+def neighbour(values: Sequence[float], threshold: float) -> frozenset[int]:
+    """Sets that exceed the next lower one by at most `threshold`, wherever they stand; the last has no next.
+
+    >>> sorted(neighbour([0.50, 0.10, 0.46, 0.12], 0.05))
+    [0, 3]
+    """
+    order = _descending(values)
+    pairs = pairwise(order)
+    return frozenset(a for a, b in pairs if values[a] - values[b] <= threshold + _ROUNDING)
+
+
+EXPANSIONS = {"chain": chain, "neighbour": neighbour}
+
+
+def _descending(values: Sequence[float]) -> list[int]:
+    return sorted(range(len(values)), key=lambda j: (-values[j], j))
+
+
+def select(
+    alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection | None = None
+) -> Selected:
+    """Choose chunk sets from alpha_M (each metric one value a set, in [0, 1]) and the floors of regeneration."""
+    settings = settings or Selection()
+    count = len(next(iter(alphas.values())))
+    limit = max(1, int(settings.max_share * count + _ROUNDING))
+    tally = votes(alphas, floors)
+    chosen_by = _chosen_by(alphas, floors, settings)
+    if not any(tally):
+        note = f"No set changed the answer; the first {limit} of {count} in re-rank order are kept."
+        return Selected(
+            primary=None,
+            chosen=tuple(range(limit)),
+            votes=tally,
+            chosen_by=chosen_by,
+            limit=limit,
+            capped=False,
+            notes=(note,),
+        )
+    means = np.mean([list(values) for values in alphas.values()], axis=0)
+    primary = min(range(count), key=lambda j: (-tally[j], -means[j], j))
+    others = [j for j in range(count) if j != primary and len(chosen_by[j]) >= settings.min_metrics]
+    wanted = [primary, *sorted(others, key=lambda j: (-len(chosen_by[j]), -means[j], j))]
+    capped = len(wanted) > limit
+    notes = (f"The cap of {limit} of {count} sets binds: {len(wanted) - limit} more would join.",) if capped else ()
+    return Selected(
+        primary=primary,
+        chosen=tuple(sorted(wanted[:limit])),
+        votes=tally,
+        chosen_by=chosen_by,
+        limit=limit,
+        capped=capped,
+        notes=notes,
+    )
+
+
+def _chosen_by(
+    alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
+) -> tuple[tuple[str, ...], ...]:
+    """For each set the metrics whose expansion takes it and leaves it above the floor."""
+    expand = EXPANSIONS[settings.expansion]
+    taken = {metric: expand(values, settings.neighbour_threshold) for metric, values in alphas.items()}
+    count = len(next(iter(alphas.values())))
+    return tuple(
+        tuple(m for m, values in alphas.items() if j in taken[m] and values[j] > floors.get(m, 0.0))
+        for j in range(count)
+    )
+
+
+Score = Callable[[str, Sequence[Passage], Answer, Sequence[Sequence[int]]], Attribution]
+"""(question, passages, answer, groups of passage numbers) to teacher-forced scores of the groups."""
+
+
+class AttrRag(Value, frozen=True):
+    """Every step of one run. Set indices count `sets` from 0 in re-rank order.
+
+    `context` are the passages of all sets in prompt order; `drops` the teacher-forced scores of the sets (nats; the
+    seventh column, which does not vote), None without a scorer. `kept` are the passages of the chosen sets, `filled`
+    those that gap filling added, `passages` both in the order of the last prompt, `answer` what was written from them.
+    """
+
+    question: str
+    sets: tuple[ChunkSet, ...]
+    context: tuple[Passage, ...]
+    regeneration: Regeneration
+    drops: Attribution | None
+    selection: Selected
+    kept: tuple[Passage, ...]
+    filled: tuple[Passage, ...]
+    passages: tuple[Passage, ...]
+    answer: Answer
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def attr_rag(
+    question: str,
+    chunk_sets: Sequence[ChunkSet],
+    write: Answering,
+    *,
+    embedder: Embedder | None = None,
+    lookup: Lookup | None = None,
+    placebos: Sequence[Passage] = (),
+    ablate: Callable[[Sequence[Passage]], Answering] | None = None,
+    score: Score | None = None,
+    settings: Selection | None = None,
+    seed: int = 1337,
+    watch: Watch | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> AttrRag:
+    """Run stage 2 on re-ranked `chunk_sets`; `answers_needed` says how many answers are written.
+
+    `write` is any writer; `ablate` makes of all passages the writer of A_full and the ablated answers, for which each
+    passage keeps its number (default `write`). `lookup` finds the passages that fill gaps; without it none are filled.
+    Raises `AttributionError` without sets, `Cancelled` whose `partial` is the `Regeneration` so far.
+    """
+    settings, watch = settings or Selection(), watch or Watch()
+    sources = _sources(chunk_sets)
+    context = tuple(passage for source in sources for passage in source)
+    without = ablate(context) if ablate is not None else write
+    steps = Steps(watch, on_step)
+    regeneration = steps.run(
+        "occlusion by regeneration",
+        lambda: regenerate(question, sources, without, embedder, placebos=placebos, seed=seed, watch=watch),
+        lambda r: {"answers": r.written},
+    )
+    drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
+    selection = _selection(steps, regeneration, settings)
+    kept = tuple(passage for j in selection.chosen for passage in sources[j])
+    filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
+    passages = by_best_set(kept, filled)
+    answer = steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)})
+    return AttrRag(
+        question=question,
+        sets=tuple(chunk_sets),
+        context=context,
+        regeneration=regeneration,
+        drops=drops,
+        selection=selection,
+        kept=kept,
+        filled=filled,
+        passages=passages,
+        answer=answer,
+        steps=steps.done,
+        notes=(*selection.notes, *regeneration.notes, *_quoted(regeneration.full)),
+    )
+
+
+def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
+    """The passages of each set, no character twice."""
+    if not chunk_sets:
+        raise AttributionError("No passages were found, so there is nothing to select. Ask another question.")
+    return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
+
+
+def _selection(steps: Steps, regeneration: Regeneration, settings: Selection) -> Selected:
+    return steps.run(
+        "selection",
+        lambda: select(regeneration.alphas, regeneration.floors, settings),
+        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
+    )
+
+
+def _drops(
+    steps: Steps,
+    score: Score | None,
+    question: str,
+    context: tuple[Passage, ...],
+    full: Answer,
+    groups: tuple[tuple[int, ...], ...],
+) -> Attribution | None:
+    if score is None:
+        return None
+    return steps.run(
+        "teacher-forced drop", lambda: score(question, context, full, groups), lambda a: {"forwards": a.forwards}
+    )
+
+
+def with_drops(found: AttrRag, score: Score) -> AttrRag:
+    """The same run with its sets' teacher-forced drops scored afterwards: no answer is written again."""
+    groups = _numbers([without_overlap(chunk_set.passages) for chunk_set in found.sets])
+    return replace(found, drops=score(found.question, found.context, found.regeneration.full, groups))
+
+
+def answers_needed(sets: int, placebos: int) -> int:
+    """What one run writes: A_full, one without each set, A_full again, one with each placebo, the last answer."""
+    return sets + placebos + 3
+
+
+def _quoted(answer: Answer) -> tuple[str, ...]:
+    if not answer.quotes:
+        return ()
+    return ("Under the quoting reader occlusion only returns the sets that it quoted.",)
+
+
+def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...]:
+    """Citation numbers of each source's passages, counted through.
+
+    >>> _numbers([["a", "b"], ["c"]])
+    ((1, 2), (3,))
+    """
+    groups: list[tuple[int, ...]] = []
+    reached = 1
+    for source in sources:
+        groups.append(tuple(range(reached, reached + len(source))))
+        reached += len(source)
+    return tuple(groups)
+
+
+def scored_by(
+    model: LanguageModel,
+    writer: str,
+    prompting: Prompting | None = None,
+    *,
+    watch: Watch | None = None,
+) -> Score:
+    """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
+    prompting = prompting or Prompting()
+
+    def score(
+        question: str, passages: Sequence[Passage], answer: Answer, groups: Sequence[Sequence[int]]
+    ) -> Attribution:
+        own = answer_for(model, answer, writer, len(passages), prompting.citations)
+        result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups, watch=watch)
+        said = banner(writer, model.name)
+        details = {**result.details, "revision": getattr(model, "revision", "")}
+        return replace(result, notes=(said, *result.notes) if said else result.notes, details=details)
+
+    return score

@@ -1,0 +1,261 @@
+"""Faithfulness of a ranking of passage tokens: MoRF, LeRF and ABPC (grounded refinement, section 4.2).
+
+Passage tokens are deleted, positions closed up, in equal batches: most relevant first (MoRF) or least relevant
+first (LeRF), by signed relevance. Confidence = probability of the target token, mean over the explained tokens.
+ABPC = AUC(LeRF) - AUC(MoRF) by the trapezoid over the share removed, so it lies in [-1, 1]; positive = the
+ranking finds what the answer needs. The papers' 2.59, 3.16 and 54.9 are on other scales: compare sign and order.
+Beside it: random rankings, the occlusion ranking, and a curve that removes whole passages, since deleting single
+tokens makes text that no model has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import AttributionError, Cancelled
+from engine.core.progress import Watch
+from engine.core.settings import Faithfulness
+from engine.core.statistics import Spread, rank_correlation, sign_agreement, spread
+from engine.core.values import Attribution, Value
+from engine.methods.spans import Mask, drop_positions, passage_numbers, passage_positions
+from engine.models.protocols import LanguageModel, TokenPrompt, require
+
+Floats = NDArray[np.float64]
+
+
+class Curves(Value, frozen=True):
+    """Perturbation curves of one ranking.
+
+    `shares` removed in [0, 1], ascending from 0 to 1; `morf` and `lerf` the mean probability of the explained tokens
+    there, `morf_nats` and `lerf_nats` their mean log-probability. `abpc` in [-1, 1], `abpc_nats` in nats.
+    """
+
+    ranking: str
+    shares: tuple[float, ...]
+    morf: tuple[float, ...]
+    lerf: tuple[float, ...]
+    morf_nats: tuple[float, ...]
+    lerf_nats: tuple[float, ...]
+    abpc: float
+    abpc_nats: float
+
+
+class RandomABPC(Value, frozen=True):
+    """ABPC over random rankings: mean, sample standard deviation, smallest, largest, number of rankings."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    n: int
+
+
+def area(shares: Sequence[float], values: Sequence[float]) -> float:
+    """Trapezoid under a curve over the share removed.
+
+    >>> area([0.0, 0.5, 1.0], [1.0, 0.5, 0.0])
+    0.5
+    """
+    return float(np.trapezoid(values, shares))
+
+
+def batches(ranking: Sequence[int], steps: int) -> tuple[frozenset[int], ...]:
+    """What is gone after 0, 1, ..., `steps` equal batches of `ranking` (sizes differ by at most one)."""
+    steps = min(steps, len(ranking))
+    ends = [round(k * len(ranking) / steps) for k in range(steps + 1)]
+    return tuple(frozenset(ranking[:end]) for end in ends)
+
+
+def token_ranking(relevance: Sequence[float], positions: Sequence[int]) -> tuple[int, ...]:
+    """`positions` from the largest signed relevance down; ties in text order. `relevance` is by input position."""
+    return tuple(sorted(positions, key=lambda i: (-relevance[i], i)))
+
+
+def passage_ranking(prompt: TokenPrompt, scores: Sequence[float], groups: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Token positions by their passage's score (the occlusion ranking), ties inside a passage in text order."""
+    order = sorted(range(len(groups)), key=lambda j: (-scores[j], j))
+    return tuple(i for j in order for i in sorted(passage_positions(prompt, groups[j])))
+
+
+def removable(prompt: TokenPrompt) -> tuple[int, ...]:
+    """All passage positions, in text order; `AttributionError` if there is none."""
+    positions = sorted(passage_positions(prompt, passage_numbers(prompt)))
+    if not positions:
+        raise AttributionError("The prompt holds no passage to remove. Answer with at least one passage first.")
+    return tuple(positions)
+
+
+def curves(
+    model: LanguageModel,
+    prompt: TokenPrompt,
+    answer_ids: Sequence[int],
+    explained: Mask,
+    rankings: dict[str, Sequence[int]],
+    steps: int = 10,
+    watch: Watch | None = None,
+    known: dict[frozenset[int], Floats] | None = None,
+) -> dict[str, Curves]:
+    """MoRF and LeRF of every ranking, from one `score` call; equal prompts are scored once.
+
+    `rankings[name]` lists the passage positions, most relevant first; `explained` (tokens,) says which answer
+    tokens count. `known` holds rows by what is gone, and is added to: prompts in it are not scored again.
+    Raises `CannotDo`, `Cancelled`, `AttributionError` where a probability is not finite.
+    """
+    require(model, "score")
+    rows = known if known is not None else {}
+    gone = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
+    wanted = list(dict.fromkeys(g for pair in gone.values() for side in pair for g in side if g not in rows))
+    scored = model.score([drop_positions(prompt, g) for g in wanted], answer_ids, watch)[:, explained]
+    if not np.isfinite(scored).all():
+        raise AttributionError(f"{model.name} gave a probability that is no finite number. Load it in float32.")
+    rows.update(zip(wanted, scored, strict=True))
+    return {name: _both_ways(name, rows, sides, len(rankings[name])) for name, sides in gone.items()}
+
+
+def _both_ways(
+    name: str,
+    rows: dict[frozenset[int], Floats],
+    sides: tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]],
+    total: int,
+) -> Curves:
+    most, least = (np.array([rows[gone] for gone in side]) for side in sides)
+    return _curves(name, most, least, sides[0], total)
+
+
+def _curves(name: str, most: Floats, least: Floats, gone: Sequence[frozenset[int]], total: int) -> Curves:
+    """Put rows of log-probabilities, (steps + 1, tokens), into curves."""
+    shares = tuple(len(g) / total for g in gone)
+    morf, lerf = (tuple(np.exp(rows).mean(axis=1).tolist()) for rows in (most, least))
+    morf_nats, lerf_nats = (tuple(rows.mean(axis=1).tolist()) for rows in (most, least))
+    return Curves(
+        ranking=name,
+        shares=shares,
+        morf=morf,
+        lerf=lerf,
+        morf_nats=morf_nats,
+        lerf_nats=lerf_nats,
+        abpc=area(shares, lerf) - area(shares, morf),
+        abpc_nats=area(shares, lerf_nats) - area(shares, morf_nats),
+    )
+
+
+def random_abpc(
+    model: LanguageModel,
+    prompt: TokenPrompt,
+    answer_ids: Sequence[int],
+    explained: Mask,
+    settings: Faithfulness | None = None,
+    watch: Watch | None = None,
+) -> RandomABPC:
+    """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
+
+    A run that is stopped raises `Cancelled`; its `partial` is the result of the rankings so far, from two on.
+    """
+    settings, watch = settings or Faithfulness(), watch or Watch()
+    rng = np.random.default_rng(settings.seed)
+    positions = np.array(removable(prompt))
+    ends: dict[frozenset[int], Floats] = {}  # nothing gone and all gone: the same rows in every ranking
+    found: list[float] = []
+    silent = Watch(cancel=watch.cancel)
+    try:
+        for number in range(settings.rankings):
+            watch.step("random rankings", number, settings.rankings)
+            order = {"random": rng.permutation(positions).tolist()}
+            rows = dict(ends)
+            found.append(
+                curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc
+            )
+            ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
+    except Cancelled as stopped:
+        raise Cancelled(str(stopped), _described(found) if len(found) > 1 else None) from stopped
+    return _described(found)
+
+
+def _described(abpcs: Sequence[float]) -> RandomABPC:
+    described: Spread = spread(list(abpcs))
+    return RandomABPC(
+        mean=described.mean, deviation=described.deviation, low=described.low, high=described.high, n=len(abpcs)
+    )
+
+
+def passage_curves(
+    model: LanguageModel,
+    prompt: TokenPrompt,
+    answer_ids: Sequence[int],
+    explained: Mask,
+    scores: Sequence[float],
+    watch: Watch | None = None,
+) -> Curves:
+    """As `curves`, with one whole passage removed a step, in the order of `scores` (one a passage, prompt order)."""
+    require(model, "score")
+    numbers = passage_numbers(prompt)
+    order = sorted(range(len(numbers)), key=lambda j: (-scores[j], j))
+    sides = [[frozenset(numbers[j] for j in way[:k]) for k in range(len(way) + 1)] for way in (order, order[::-1])]
+    wanted = list(dict.fromkeys(gone for side in sides for gone in side))
+    rows = [drop_positions(prompt, passage_positions(prompt, gone)) for gone in wanted]
+    scored = model.score(rows, answer_ids, watch)[:, explained]
+    most, least = (scored[[wanted.index(gone) for gone in side]] for side in sides)
+    return _curves("passages", most, least, sides[0], len(numbers))
+
+
+def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:
+    """What a relevance map looks like (grounded refinement, 4.2.5). `target` is the explained sum of targets.
+
+    `conservation` = sum of relevance / target; `first_token_share` = |R| of position 0 over all |R|;
+    `density_ratio` = mean |R| on passage tokens over mean |R| elsewhere. None where a denominator is 0.
+    """
+    values = np.abs(np.asarray(relevance, dtype=np.float64))
+    inside = np.zeros(len(values), dtype=bool)
+    inside[list(removable(prompt))] = True
+    elsewhere = float(values[~inside].mean()) if (~inside).any() else 0.0
+    total = float(values.sum())
+    return {
+        "conservation": float(np.sum(relevance)) / target if target else None,
+        "first_token_share": float(values[0]) / total if total else None,
+        "density_ratio": float(values[inside].mean()) / elsewhere if elsewhere else None,
+    }
+
+
+# How far methods agree about the same sources: rank correlation and sign, for every pair of methods.
+
+
+class Pair(Value, frozen=True):
+    """Two methods on the answer: Spearman's rho of the scores in [-1, 1], share of equal signs, same first source.
+
+    None where it is not defined (fewer than two sources, or equal scores everywhere). With few sources rho is
+    coarse: `sources` says how many there are.
+    """
+
+    first: str
+    second: str
+    rho: float | None
+    signs: float | None
+    same_top: bool
+    sources: int
+
+
+def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
+    """All pairs of `methods` on their first span, the whole answer. Raises `AttributionError` on unlike sources."""
+    sources = {attribution.sources for attribution in methods.values()}
+    if len(sources) > 1:
+        raise AttributionError("The methods were run on different sources. Run them on the same passages.")
+    rows = {name: attribution.scores[0] for name, attribution in methods.items()}
+    return tuple(
+        Pair(
+            first=a,
+            second=b,
+            rho=rank_correlation(rows[a], rows[b]),
+            signs=sign_agreement(rows[a], rows[b]),
+            same_top=_top(rows[a]) == _top(rows[b]),
+            sources=len(rows[a]),
+        )
+        for a, b in combinations(rows, 2)
+    )
+
+
+def _top(row: tuple[float, ...]) -> int:
+    return max(range(len(row)), key=lambda j: row[j])

@@ -1,0 +1,235 @@
+"""Input x gradient (grounded refinement, section 4.3.1): R_i = sum over the hidden dimension of e_i * dl_t / de_i.
+
+One forward over prompt + answer gives every target l_t; the map of the answer, or of a sentence, is one backward
+of the sum of the same target; per-token rows are one backward each on the same graph (cheaper on a CPU than vmap,
+jacrev or a batch of copies, and ten times lighter than the copies). The token explained is the one that was
+generated; the paper explains the argmax, and `Relevance.argmax` shows where they differ.
+Left out: relevance propagation (LRP), which registers as a method of its own (registry.py).
+`torch.autograd.grad` only: `.backward()` would write into the shared model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from engine.core.errors import (
+    AttributionError,
+    Cancelled,
+    CannotDo,
+    ModelError,
+)
+from engine.core.progress import Watch
+from engine.core.values import Answer, Prompt, Value
+from engine.methods.spans import Span, content_mask, span_masks
+from engine.models.memory import is_out_of_memory
+from engine.models.protocols import LanguageModel, TokenPrompt, require
+
+if TYPE_CHECKING:
+    import torch
+
+
+# Relevance of every input token for stretches and single tokens of the answer: what the gradient methods return.
+
+
+class Relevance(Value, frozen=True):
+    """Signed relevance R_i of input position i; positive = pushes the target up.
+
+    Inputs are the prompt's tokens, then the answer's tokens except the last: `inputs` positions in all, the first
+    `prompt_tokens` of them the prompt's. `by_span[s]` explains the sum of the target over the content tokens of
+    `spans[s]`, `by_token[k]` the target of answer token `tokens[k]`. `target` is "logit", "log_probability" or, for
+    methods without one, a name of their own. `values[t]` is the target of answer token t; `argmax[t]` the token id
+    that the model would have chosen there (the papers explain that one; where it differs from the answer's the
+    page says so). Both empty where a method does not compute them.
+    """
+
+    method: str
+    model: str
+    target: str
+    spans: tuple[tuple[int, int], ...]
+    by_span: tuple[tuple[float, ...], ...]
+    tokens: tuple[int, ...] = ()
+    by_token: tuple[tuple[float, ...], ...] = ()
+    prompt_tokens: int = 0
+    values: tuple[float, ...] = ()
+    argmax: tuple[int, ...] = ()
+    forwards: int = 0
+    backwards: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    details: dict[str, float] = {}
+
+    @property
+    def inputs(self) -> int:
+        """Number of input positions."""
+        return len(self.by_span[0])
+
+
+Target = Literal["logit", "log_probability"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Prompt and answer as one row of ids: position `first + t` predicts answer token t."""
+
+    ids: tuple[int, ...]
+    answer: tuple[int, ...]
+    first: int
+
+    @property
+    def row(self) -> tuple[int, ...]:
+        """The ids that the model reads: the last answer token predicts nothing that is asked for."""
+        return self.ids + self.answer[:-1]
+
+
+def input_x_gradient(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    spans: Sequence[Span] | None = None,
+    tokens: Sequence[int] = (),
+    target: Target = "logit",
+    count_citation_markers: bool = False,
+    watch: Watch | None = None,
+) -> Relevance:
+    """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
+
+    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model without gradients,
+    `PromptTooLong`, `AttributionError` for an answer without content tokens or logits that are not finite,
+    `Cancelled` whose `partial` is the `Relevance` of the spans and tokens that were done.
+    """
+    require(model, "gradients")
+    start = time.perf_counter()
+    chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)
+    masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
+    inputs = inputs_of(model, prompt, answer)
+    wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
+    watch = watch or Watch()
+    with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
+        rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, watch)
+    done = tuple(tokens)[: max(0, len(rows) - len(chosen))]
+    result = Relevance(
+        method="input x gradient",
+        model=model.name,
+        target=target,
+        spans=chosen[: len(rows)],
+        by_span=tuple(rows[: len(chosen)]),
+        tokens=done,
+        by_token=tuple(rows[len(chosen) :]),
+        prompt_tokens=len(inputs.ids),
+        values=values,
+        argmax=argmax,
+        forwards=1,
+        backwards=len(rows),
+        seconds=time.perf_counter() - start,
+    )
+    if stopped is not None:
+        raise Cancelled(str(stopped), result)
+    return result
+
+
+def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
+    """Encode the prompt and refuse what does not fit into the window (`PromptTooLong`)."""
+    from engine.models.memory import check_fits
+
+    coded: TokenPrompt = model.encode(prompt)
+    window = getattr(model, "window", None)
+    if window is not None:
+        check_fits(coded, window, len(answer.tokens), model.name)
+    return Inputs(ids=coded.ids, answer=tuple(token.id for token in answer.tokens), first=len(coded.ids) - 1)
+
+
+def _backwards(
+    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, watch: Watch
+) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...], Cancelled | None]:
+    """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids.
+
+    A run that is cancelled after the first backward gives the rows so far and what stopped it.
+    """
+    import torch
+
+    embeddings = embed(module, inputs.row).requires_grad_(True)
+    with torch.enable_grad():
+        logits = answer_logits(module, embeddings, inputs)  # (tokens, vocabulary)
+        values = target_values(logits, inputs.answer, target)  # (tokens,)
+    if not torch.isfinite(values).all():
+        raise AttributionError("The model gave logits that are no finite numbers. Load it in float32 or bfloat16.")
+    rows: list[tuple[float, ...]] = []
+    stopped = None
+    try:
+        for done, positions in enumerate(wanted):
+            watch.step("backward passes", done, len(wanted))
+            rows.append(_row(values, positions, embeddings, keep=done + 1 < len(wanted)))
+        watch.report("backward passes", len(wanted), len(wanted))
+    except Cancelled as cancelled:
+        if not rows:
+            raise
+        stopped = cancelled
+    return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist()), stopped
+
+
+def _row(values: torch.Tensor, positions: Any, embeddings: torch.Tensor, *, keep: bool) -> tuple[float, ...]:
+    import torch
+
+    if len(positions) == 0:
+        return (0.0,) * embeddings.shape[1]
+    total = values[torch.as_tensor(positions, device=values.device)].sum()
+    (gradient,) = torch.autograd.grad(total, embeddings, retain_graph=keep)
+    relevance = (embeddings.detach().float() * gradient.float()).sum(-1)[0]
+    return tuple(relevance.tolist())
+
+
+def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:
+    """The embedding layer's output, detached, shape (1, len(ids), width)."""
+    import torch
+
+    layer = module.get_input_embeddings()
+    if layer is None:
+        raise CannotDo("This model has no input embeddings to take gradients of. Use occlusion instead.")
+    with torch.no_grad():
+        row = torch.tensor([list(ids)], device=layer.weight.device)
+        embeddings: torch.Tensor = layer(row)
+    return embeddings.detach()
+
+
+def answer_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
+    """Logits of the positions that predict the answer, float32, shape (tokens, vocabulary)."""
+    return batch_logits(module, embeddings, inputs)[0]
+
+
+def batch_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
+    """The same for rows of embeddings, shape (rows, tokens, vocabulary)."""
+    from engine.models.scoring import takes_logits_to_keep
+
+    keep = {"logits_to_keep": len(inputs.answer)} if takes_logits_to_keep(module) else {}
+    logits: torch.Tensor = module(inputs_embeds=embeddings, use_cache=False, **keep).logits
+    return logits[:, -len(inputs.answer) :].float()
+
+
+def target_values(logits: torch.Tensor, answer: Sequence[int], target: Target) -> torch.Tensor:
+    """The target of each answer token, shape (..., tokens): its logit, or its log-probability in nats."""
+    import torch
+
+    scores = logits.log_softmax(-1) if target == "log_probability" else logits
+    index = torch.tensor(list(answer), device=logits.device).expand(logits.shape[:-1]).unsqueeze(-1)
+    return scores.gather(-1, index).squeeze(-1)
+
+
+@contextmanager
+def memory_named() -> Iterator[None]:
+    """Say what helps where a graph does not fit into memory."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(
+            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, "
+            "or occlusion, which takes less."
+        ) from error

@@ -1,0 +1,405 @@
+"""Teacher-forced occlusion: how much less likely is *this* answer without a source (METHODS sections 0 and 1).
+
+score(j) = log p(A | all) - log p(A | all but j), in nats, total and per token; positive = the source makes the
+answer more likely. One `score` call gives the full row, each source left out, on demand each source alone, and
+the rows of the placebo floor; every span of the answer is read from the same rows. Leave-one-out gives two copies
+of the same evidence 0 each, hence the scores of each source alone: log p(A | only j) - log p(A | none).
+Above `max_sources` sources the surrogate over random ablations stands in (ablation_surrogate.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from engine.answer.prompt import passage_body
+from engine.core.errors import AttributionError, Cancelled, PromptTooLong
+from engine.core.progress import Watch
+from engine.core.settings import Occlusion
+from engine.core.text import words
+from engine.core.values import Answer, Attribution, Prompt, Segment
+from engine.methods.ablation_surrogate import surrogate_scores
+from engine.methods.spans import (
+    Mask,
+    Span,
+    answer_spans,
+    content_mask,
+    drop_positions,
+    passage_numbers,
+    passage_positions,
+    span_mask,
+    span_masks,
+)
+from engine.models.hooks import count_forwards
+from engine.models.memory import summed_otherwise
+from engine.models.protocols import LanguageModel, TokenPrompt, require
+from engine.prompts import fill
+
+# What an effect has to exceed before it means anything (METHODS section 0).
+#
+# *Numerical floor*: the same row scored in its batch and alone, the second time with eager attention. Two equal rows
+# inside one batch differ by exactly 0 and would be no floor; so does, on a CPU, most often a batched bf16 row against
+# the same row alone, since both sum in the same order, although each is 0.05 to 0.4 nats from float32. Eager attention
+# sums in another order: the two differ by as much as either differs from float32.
+# *Placebo floor*: passages from other documents, inserted one at a time; an effect no larger than an unrelated
+# passage's says nothing of the passage's content.
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+
+
+def insert_at(items: Sequence[T], item: T, place: int) -> list[T]:
+    """`items` with `item` before index `place`.
+
+    >>> insert_at("ac", "b", 1)
+    ['a', 'b', 'c']
+    """
+    return [*items[:place], item, *items[place:]]
+
+
+def cut_to_words(text: str, count: int) -> str:
+    """The first `count` words of `text` with what stands between them."""
+    spans = words(text)
+    return text[: spans[count - 1][1]] if len(spans) > count > 0 else text
+
+
+def placebo_prompts(prompt: Prompt, texts: Sequence[str], seed: int) -> tuple[Prompt, ...]:
+    """The prompt once for each text, inserted among the passages at a random place, under a number of its own.
+
+    Each text is cut to the median length of the prompt's passages, in words.
+    """
+    places = [i for i, segment in enumerate(prompt.segments) if segment.kind == "passage"]
+    if not places:
+        return ()
+    lengths = [len(words(passage_body(prompt.segments[i])[1])) for i in places]
+    number = max(prompt.numbers) + 1
+    rng = np.random.default_rng(seed)
+    prompts = []
+    for text in texts:
+        body = fill("passage", number=number, text=cut_to_words(text, int(np.median(lengths))))
+        place = [*places, places[-1] + 1][int(rng.integers(0, len(places) + 1))]
+        segment = Segment(kind="passage", text=body, number=number, role=prompt.segments[places[0]].role)
+        prompts.append(Prompt(segments=tuple(insert_at(prompt.segments, segment, place))))
+    return tuple(prompts)
+
+
+def largest_change(rows: Floats, reference: Floats, masks: Mask) -> Floats:
+    """max over rows of |sum over a span of (row - reference)|, shape (spans,). `rows`: (rows, tokens)."""
+    changes: Floats = np.abs((rows - reference) @ masks.T.astype(np.float64))  # (rows, spans)
+    largest: Floats = changes.max(axis=0)
+    return largest
+
+
+def numerical_rows(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Which rows to score alone: the full one (row 0) and the two shortest others."""
+    return (0, *sorted(range(1, len(lengths)), key=lambda i: lengths[i])[:2])
+
+
+def numerical_floor(
+    model: LanguageModel, rows: Sequence[TokenPrompt], scored: Floats, ids: Sequence[int], masks: Mask
+) -> Floats:
+    """Largest |difference| between a row alone and in the batch that gave `scored`, shape (spans,), nats."""
+    chosen = list(numerical_rows([len(row.ids) for row in rows]))
+    with summed_otherwise(model, len(rows[0].ids) + len(ids)):
+        alone = np.concatenate([model.score([rows[i]], ids) for i in chosen])
+    return largest_change(alone, scored[chosen], masks)
+
+
+# The rows behind an occlusion: which prompts are scored, and how their differences become a value.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The answer's ids under a prompt, its spans, and the sources that can be left out.
+
+    `removed[j]` are the prompt positions of source j, `groups[j]` its passage numbers. `masks` (spans, tokens) are
+    the content tokens of each span, `marked` the same with citation markers.
+    """
+
+    prompt: TokenPrompt
+    groups: tuple[tuple[int, ...], ...]
+    removed: tuple[frozenset[int], ...]
+    ids: tuple[int, ...]
+    spans: tuple[Span, ...]
+    masks: Mask
+    marked: Mask
+
+    def without(self, source: int) -> TokenPrompt:
+        """The prompt less source `source`."""
+        return drop_positions(self.prompt, self.removed[source])
+
+    def alone(self, source: int | None) -> TokenPrompt:
+        """The prompt with `source` as its only source; with none of them for None."""
+        kept = self.removed[source] if source is not None else frozenset()
+        return drop_positions(self.prompt, frozenset().union(*self.removed) - kept)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Token log-probabilities (nats) of the answer, each (rows, tokens); not finite where a row is missing.
+
+    `alone[0]` is the row without any source. `stopped` is set where a cancelled run left rows out.
+    """
+
+    full: Floats
+    without: Floats
+    alone: Floats
+    placebos: Floats
+    stopped: Cancelled | None = None
+    notes: tuple[str, ...] = ()
+
+
+def rows_needed(sources: int, *, alone: bool = False, placebos: int = 0, floors: bool = True) -> int:
+    """Rows that an exact occlusion sends through the model: what it costs, before it runs."""
+    numerical = min(3, sources + 1) if floors else 0
+    return 1 + sources + (sources + 1 if alone else 0) + (placebos if floors else 0) + numerical
+
+
+def ask(
+    prompt: TokenPrompt,
+    answer: Answer,
+    groups: Sequence[tuple[int, ...]],
+    removed: Sequence[frozenset[int]],
+    spans: Sequence[Span],
+    *,
+    count_citation_markers: bool,
+) -> Asked:
+    """Check that there is something to ask; `AttributionError` without sources or content tokens."""
+    if not groups:
+        raise AttributionError("The prompt holds no source to leave out. Answer with at least one passage first.")
+    content = content_mask(answer, count_citation_markers=count_citation_markers)
+    return Asked(
+        prompt=prompt,
+        groups=tuple(groups),
+        removed=tuple(removed),
+        ids=tuple(token.id for token in answer.tokens),
+        spans=tuple(spans),
+        masks=span_masks(answer, spans, content),
+        marked=np.stack([span_mask(answer, span) for span in spans]),
+    )
+
+
+def score_rows(
+    model: LanguageModel, asked: Asked, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch | None
+) -> Rows:
+    """All rows from one `score` call; a placebo that does not fit into the window costs the placebos only."""
+    count = len(asked.groups)
+    rows = [asked.prompt, *(asked.without(j) for j in range(count))]
+    if alone:
+        rows += [asked.alone(None), *(asked.alone(j) for j in range(count))]
+    scored, stopped, notes = _score(model, rows, placebos, asked.ids, watch)
+    if not np.isfinite(scored[0]).all():
+        raise AttributionError(
+            f"{model.name} gave a probability that is no finite number for the full prompt. "
+            "Load it in float32 or bfloat16 and try again."
+        )
+    without, single, extra = np.split(scored[1:], [count, len(rows) - 1])
+    return Rows(scored[0], without, single, extra[np.isfinite(extra).all(axis=1)], stopped, notes)
+
+
+def _score(
+    model: LanguageModel,
+    rows: list[TokenPrompt],
+    placebos: Sequence[TokenPrompt],
+    ids: Sequence[int],
+    watch: Watch | None,
+) -> tuple[Floats, Cancelled | None, tuple[str, ...]]:
+    """Log-probabilities, what stopped the run (its rows are nan), and what to say."""
+    try:
+        return model.score([*rows, *placebos], ids, watch), None, ()
+    except PromptTooLong:
+        if not placebos:
+            raise
+        said = "With an unrelated passage the prompt does not fit into the window: no placebo floor."
+        scored, stopped, _ = _score(model, rows, (), ids, watch)
+        return scored, stopped, (said,)
+    except Cancelled as stopped:
+        if not isinstance(stopped.partial, np.ndarray) or not np.isfinite(stopped.partial[0]).all():
+            raise
+        return stopped.partial, stopped, ()
+
+
+def floors_of(model: LanguageModel, asked: Asked, rows: Rows) -> tuple[Floats, Floats | None]:
+    """Numerical floor and placebo floor of each span and then of each token, nats, shape (spans + tokens,).
+
+    None where no placebo was scored.
+    """
+    masks = np.vstack([asked.masks, np.eye(len(asked.ids), dtype=bool)])
+    kept = np.isfinite(rows.without).all(axis=1)
+    prompts = [asked.prompt, *(asked.without(int(j)) for j in np.flatnonzero(kept))]
+    numerical = numerical_floor(model, prompts, np.vstack([rows.full, rows.without[kept]]), asked.ids, masks)
+    return numerical, largest_change(rows.placebos, rows.full, masks) if len(rows.placebos) else None
+
+
+def attribution_of(
+    model: str, method: str, asked: Asked, rows: Rows, floors: tuple[Floats | None, Floats | None]
+) -> Attribution:
+    """Differences of rows as a value; sources whose row is missing or not finite are left out and named."""
+    kept = [j for j, row in enumerate(rows.without) if np.isfinite(row).all()]
+    drops = rows.full - rows.without[kept]  # (kept, tokens)
+    numerical, placebo = (None if floor is None else float(floor[: len(asked.spans)].max()) for floor in floors)
+    return Attribution(
+        method=method,
+        model=model,
+        unit="nats",
+        spans=asked.spans,
+        sources=tuple(asked.groups[j] for j in kept),
+        scores=as_tuples(asked.masks @ drops.T),
+        per_token=as_tuples(drops.T),
+        numerical_floor=numerical,
+        placebo_floor=placebo,
+        notes=(*rows.notes, *_missing(asked, kept, rows.stopped)),
+        details=_details(asked, rows, kept, drops, floors),
+    )
+
+
+def _details(
+    asked: Asked, rows: Rows, kept: list[int], drops: Floats, floors: tuple[Floats | None, Floats | None]
+) -> dict[str, object]:
+    details: dict[str, object] = {
+        "kept": kept,
+        "full": (asked.masks @ rows.full).tolist(),
+        "with_markers": (asked.marked @ drops.T).tolist(),
+        "content_tokens": asked.masks.sum(axis=1).tolist(),
+    }
+    wanted = [0, *(j + 1 for j in kept)]
+    if len(rows.alone) and np.isfinite(rows.alone[wanted]).all():
+        details["alone"] = (asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T).tolist()
+    for name, floor in zip(("numerical", "placebo"), floors, strict=True):
+        if floor is not None:
+            details[f"{name}_floor_by_span"] = floor[: len(asked.spans)].tolist()
+    if floors[1] is not None:
+        details["placebo_floor_by_token"] = floors[1][len(asked.spans) :].tolist()
+    return details
+
+
+def _missing(asked: Asked, kept: list[int], stopped: Cancelled | None) -> tuple[str, ...]:
+    gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
+    why = "the run was stopped" if stopped else "the model gave no finite probability"
+    return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
+
+
+def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
+    """A matrix as the rows of an `Attribution`."""
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured beside the scores: floors, each source alone; and how."""
+
+    placebos: Sequence[str] = ()
+    alone: bool = False
+    floors: bool = True
+    settings: Occlusion = Occlusion()
+    watch: Watch | None = None
+
+
+def occlusion(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    sources: Sequence[Sequence[int]] | None = None,
+    spans: Sequence[Span] | None = None,
+    placebos: Sequence[str] = (),
+    alone: bool = False,
+    floors: bool = True,
+    settings: Occlusion | None = None,
+    watch: Watch | None = None,
+) -> Attribution:
+    """Score sources (groups of passage numbers; default each passage) for spans (default the answer, its sentences).
+
+    `answer.tokens` must carry the ids of `model` (see `answer_for`). `placebos` are texts of other documents.
+    `details` holds, each (spans, sources): `with_markers`, and `alone` on demand; each (spans,): `full` (nats),
+    `content_tokens`, `numerical_floor_by_span`, `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`,
+    `AttributionError`, or `Cancelled` whose `partial` is the `Attribution` of the sources that were scored.
+    """
+    require(model, "score")
+    coded = model.encode(prompt)
+    groups = tuple(tuple(group) for group in sources or [(n,) for n in passage_numbers(coded)])
+    removed = tuple(passage_positions(coded, group) for group in groups)
+    options = Options(placebos, alone, floors, settings or Occlusion(), watch)
+    return occlude("occlusion", model, prompt, answer, coded, groups, removed, spans, options)
+
+
+def occlude(
+    method: str,
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    coded: TokenPrompt,
+    groups: Sequence[tuple[int, ...]],
+    removed: Sequence[frozenset[int]],
+    spans: Sequence[Span] | None,
+    options: Options,
+) -> Attribution:
+    """Occlusion of any sets of prompt positions `removed`; `groups[j]` names the passages that j stands in."""
+    start = time.perf_counter()
+    chosen = tuple(spans) if spans is not None else answer_spans(answer)
+    counted = options.settings.count_citation_markers
+    asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=counted)
+    with count_forwards(model) as count:
+        if len(groups) > options.settings.max_sources:
+            result, stopped = _approximate(method, model, asked, options), None
+        else:
+            result, stopped = _exact(method, model, prompt, asked, options)
+    whole = replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
+    if stopped is not None:
+        raise Cancelled(str(stopped), whole)
+    return whole
+
+
+def _exact(
+    method: str, model: LanguageModel, prompt: Prompt, asked: Asked, options: Options
+) -> tuple[Attribution, Cancelled | None]:
+    settings = options.settings
+    texts = options.placebos[: settings.placebos] if options.floors else ()
+    extra = [model.encode(changed) for changed in placebo_prompts(prompt, texts, settings.seed)]
+    rows = score_rows(model, asked, extra, alone=options.alone, watch=options.watch)
+    floors = floors_of(model, asked, rows) if options.floors and rows.stopped is None else (None, None)
+    result = attribution_of(model.name, method, asked, rows, floors)
+    if texts and len(rows.placebos) < settings.placebos:
+        said = f"The placebo floor stands on {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
+        result = replace(result, notes=(*result.notes, said))
+    if result.numerical_floor == 0.0 and getattr(model, "dtype", "float32") != "float32":
+        said = f"Rounding did not show in the floor, yet {model.name} computes in {getattr(model, 'dtype', '')}: "
+        said += "differences of a few tenths of a nat may be rounding."
+        result = replace(result, notes=(*result.notes, said))
+    return result, rows.stopped
+
+
+def _approximate(method: str, model: LanguageModel, asked: Asked, options: Options) -> Attribution:
+    """The surrogate's weights in the same shape; no per-token scores, no floors."""
+    masks = np.vstack([asked.masks, asked.marked])
+    fit = surrogate_scores(
+        lambda prompts: model.score(prompts, asked.ids, options.watch),
+        asked.prompt,
+        asked.removed,
+        masks,
+        seed=options.settings.seed,
+    )
+    count = len(asked.spans)
+    return Attribution(
+        method=f"{method}, approximate",
+        model=model.name,
+        unit="nats",
+        spans=asked.spans,
+        sources=asked.groups,
+        scores=as_tuples(fit.weights[:count]),
+        per_token=(),
+        notes=(fit.note,),
+        details={
+            "approximate": True,
+            "kept": list(range(len(asked.groups))),
+            "with_markers": fit.weights[count:].tolist(),
+            "hold_out_correlation": fit.correlation[:count],
+            "ablations": fit.ablations,
+        },
+    )

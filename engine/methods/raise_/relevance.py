@@ -1,0 +1,87 @@
+"""How far each retrieved passage helps its step, on four levels (RAISE, appendix C.3): what a model says of it.
+
+Ratings by different raters are kept beside each other and never merged; people's are marks in the case's history
+(engine/cases/review.py). A reply of the model that cannot be read is a rating without a level, counted as
+unparsed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from engine.core.progress import Watch
+from engine.core.values import (
+    Analysis,
+    Case,
+    Stamp,
+    Value,
+    inputs_hash,
+)
+from engine.methods.judge import LEVELS, Level, judge_relevance
+from engine.methods.raise_.values import Solution
+from engine.models.protocols import Writer
+
+KIND = "relevance to steps"
+
+
+class Rating(Value, frozen=True):
+    """The level of one passage for one step; None where the rater's reply could not be read.
+
+    `probabilities` are the shares of the levels where their likelihood decided.
+    """
+
+    step: int
+    passage: str
+    level: Level | None
+    raw: str = ""
+    probabilities: dict[str, float] = {}
+
+
+class Ratings(Value, frozen=True):
+    """All ratings of one run by one rater."""
+
+    method: str
+    model: str
+    by: str
+    ratings: tuple[Rating, ...] = ()
+
+    def level(self, step: int, passage: str) -> Level | None:
+        """The level given to a passage at a step, None without one."""
+        return next((r.level for r in self.ratings if (r.step, r.passage) == (step, passage)), None)
+
+    def shares(self) -> dict[str, float]:
+        """Share of each level and of `unparsed` among the rated (step, passage) pairs; empty without any."""
+        counts: Counter[str] = Counter(r.level or "unparsed" for r in self.ratings)
+        return {name: counts[name] / len(self.ratings) for name in (*LEVELS, "unparsed")} if self.ratings else {}
+
+
+def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropped: bool = True) -> Ratings:
+    """Ask a model about every passage retrieved for every step (those dropped under T too, unless told not to)."""
+    watch, ratings = watch or Watch(), []
+    asked = [(s, h.passage) for s in solution.steps for h in (*s.kept, *(s.dropped if dropped else ()))]
+    for done, (step, passage) in enumerate(asked):
+        watch.step("relevance", done, len(asked))
+        found = judge_relevance(judge, solution.problem.text, step.question, passage.text, watch)
+        ratings.append(
+            Rating(
+                step=step.number,
+                passage=passage.id,
+                level=found.level,
+                raw=found.raw,
+                probabilities=found.probabilities,
+            )
+        )
+    return Ratings(method=solution.method, model=solution.model, by=judge.name, ratings=tuple(ratings))
+
+
+def ratings_of(case: Case, solution: Solution) -> tuple[Ratings, ...]:
+    """What each rater has said of a run so far."""
+    found = (Ratings.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == KIND)
+    return tuple(r for r in found if (r.method, r.model) == (solution.method, solution.model))
+
+
+def ratings_analysis(case: Case, ratings: Ratings) -> Analysis:
+    """The ratings as an analysis of the case; one a method, model and rater."""
+    stamp = Stamp(model=ratings.by, inputs=inputs_hash(case.question, ()))
+    name = f"{KIND}:{ratings.method}:{ratings.model}:{ratings.by}"
+    return Analysis(id=name, kind=KIND, stamp=stamp, result=ratings.to_dict())

@@ -1,0 +1,217 @@
+"""Problem decomposition: x -> ((r_1, q_1), ..., (r_n, q_n)) (RAISE, section 3, figure 12).
+
+The reply is asked for as `question | query`, a line each. The parser also reads what models write instead: numbered
+and bulleted lists, the paper's own "Subquestion 1: ... / Search Query for Subquestion 1: ...", table rows, bold. A
+missing query is the sub-question itself, and said. A reply with no sub-question in it is not repaired: the run stops
+there in the state `unparsed` with the reply shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.answer.prompt import passage_segments
+from engine.core.values import Passage, Prompt, Segment
+from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
+from engine.models.replies import content
+from engine.prompts import ask, fill, system
+
+_MARKS = re.compile(r"\*\*|__|`|^#+\s*")
+_LIST_MARK = re.compile(r"^(?:\(?\d{1,3}[.):]|\(?[a-z][.)]|\(?[ivx]{1,4}[.)]|[-–•+*])\s+")
+_QUESTION = re.compile(
+    r"^(?:sub-?\s?question|question|step|q)\s*+(?:(?P<number>\d{1,3})\s*+)?(?:[:.)=]|(?<=\s)[-–]\s)\s*+(?P<text>.*)$",
+    re.IGNORECASE,
+)
+_QUERY = re.compile(
+    r"^(?:search\s+)?query\s*+(?:for\s++)?(?:(?:sub-?\s?question|question|step)\s*+)?(?:(?P<number>\d{1,3})\s*+)?"
+    r"[:=]\s*+(?P<text>.*)$",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"^[\s|:+-]*$")
+_HEADS = {"question", "questions", "sub-question", "subquestion", "sub-questions", "subquestions"}
+
+_MOST_LINES = 1000  # of a reply that are read
+_NUMBER_HEADS = {"#", "no", "no.", "number", "step"}
+
+
+@dataclass
+class _Draft:
+    """A sub-question while its lines are read; `number` is the one that the reply gave it."""
+
+    number: int
+    question: str
+    query: str = ""
+
+
+def decompose_prompt(problem: Problem) -> Prompt:
+    """p_1 of Algorithm 1: the problem with its options."""
+    return ask("sub_questions", problem=problem.text)
+
+
+def parse(reply: str, most: int = 30) -> tuple[tuple[SubQuestion, ...], tuple[str, ...]]:
+    """(sub-questions in the order of the reply, notes on what was missing, repeated or over `most`).
+
+    >>> parse("1. What is ice? | density of ice\\n2) Why does it float?")[0][1]
+    SubQuestion(question='Why does it float?', query='Why does it float?')
+    """
+    drafts = _drafts(reply)
+    first: dict[str, _Draft] = {}
+    for draft in drafts:
+        first.setdefault(draft.question.casefold(), draft)
+    kept = list(first.values())
+    values = tuple(SubQuestion(question=d.question, query=d.query or d.question) for d in kept[:most])
+    return values, _notes(drafts, kept, most)
+
+
+def _drafts(reply: str) -> list[_Draft]:
+    """Read the lines in order; a label with nothing after it takes the line that follows."""
+    drafts: list[_Draft] = []
+    waiting: tuple[str, int | None] | None = None
+    for raw in content(reply)[:_MOST_LINES]:
+        line = _MARKS.sub("", raw.strip()).strip()
+        if _RULE.match(line):
+            continue
+        query, question = _labelled(_QUERY, line), _labelled(_QUESTION, line)
+        if waiting and not query and not question:
+            _take(waiting[0], waiting[1], line, drafts)
+            waiting = None
+        elif query or question:
+            kind, (number, text) = ("query", query) if query else ("question", question or (None, ""))
+            waiting = None if text else (kind, number)
+            _take(kind, number, text, drafts)
+        else:
+            _take("question", None, _listed(line), drafts)
+    return drafts
+
+
+def _labelled(pattern: re.Pattern[str], line: str) -> tuple[int | None, str] | None:
+    """(its number if it has one, the text after the label) of a labelled line."""
+    match = pattern.match(_LIST_MARK.sub("", line))
+    return (int(match["number"]) if match["number"] else None, match["text"].strip()) if match else None
+
+
+def _listed(line: str) -> str:
+    """The sub-question of a line without a label: it is listed, has a query behind a bar, or ends as a question."""
+    text = _LIST_MARK.sub("", line)
+    cells = _cells(line)
+    if text != line or len(cells) > 1 or text.rstrip('"').endswith("?"):
+        return text
+    return ""
+
+
+def _take(kind: str, number: int | None, text: str, drafts: list[_Draft]) -> None:
+    """Add a sub-question, or give a query to the sub-question that it belongs to."""
+    if not text:
+        return
+    if kind == "query":
+        known = [d for d in drafts if d.number == number] if number is not None else drafts[-1:]
+        for draft in known[:1]:
+            draft.query = draft.query or _bare(text)
+        return
+    cells = _cells(text)
+    if len(cells) > 2 and (cells[0].rstrip(".)").isdigit() or cells[0].casefold() in _NUMBER_HEADS):
+        cells = cells[1:]
+    question = _bare(cells[0])
+    if question and question.casefold() not in _HEADS:
+        drafts.append(_Draft(number or len(drafts) + 1, question, _bare(cells[1]) if len(cells) > 1 else ""))
+
+
+def _cells(text: str) -> list[str]:
+    """What stands between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
+    inner = text.strip().strip("|").strip()
+    cells = re.split(r"\s\|\s", inner)
+    return cells if len(cells) > 1 or inner.count("|") != 1 else inner.split("|")
+
+
+def _bare(text: str) -> str:
+    """Without list marks, label and quotation marks."""
+    text = _LIST_MARK.sub("", text.strip())
+    match = _QUESTION.match(text)
+    return (match["text"] if match else text).strip().strip('"“”').strip()
+
+
+def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple[str, ...]:
+    """What the reader of the steps has to know about the reply."""
+    missing = sum(not draft.query for draft in kept[:most])
+    said = (
+        (missing, f"{missing} of the sub-questions came without a search query; the sub-question stands in its place."),
+        (len(drafts) - len(kept), f"{len(drafts) - len(kept)} repeated sub-questions are left out."),
+        (len(kept) - most, f"The reply has {len(kept)} sub-questions; the first {most} are worked on."),
+    )
+    return tuple(text for count, text in said if count > 0)
+
+
+# Logical query: (r_i, q_i) -> q*_i, what the search should find, written before the search (RAISE, figure 13).
+#
+# Two or three sentences on the principle, without the sub-question in other words. It may be wrong; it is used only to
+# search, never shown to the model that answers.
+
+LABEL = "guess used only to search"
+
+
+def logical_query_prompt(sub: SubQuestion) -> Prompt:
+    """p_2 of Algorithm 1: the sub-question and its search query, not the problem."""
+    return ask("logical_query", question=sub.question, query=sub.query)
+
+
+# HyDE in a decomposed run: the search text is a hypothetical answer to the sub-question (Gao et al. 2023; RAISE, B.2).
+#
+# Left out: the mean over several hypothetical answers of the original; RAISE's figure 11 asks for one.
+
+
+def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
+    """Ask for a paragraph that answers the sub-question."""
+    return ask("hypothetical_answer", question=sub.question)
+
+
+# Step-Back prompting in a decomposed run: the principle behind a sub-question, asked for first (RAISE, B.2, figure 9).
+#
+# Step-Back gives the principle to the model that answers the sub-question; Step-Back+RAG searches with it instead.
+
+
+def principle_prompt(sub: SubQuestion) -> Prompt:
+    """Ask for the principles of the sub-question alone."""
+    return ask("principle", question=sub.question)
+
+
+def principle_segment(principle: str) -> Segment:
+    """The principle as part of the prompt that answers the sub-question."""
+    return Segment(kind="instruction", text=fill("principles", principles=principle.strip()))
+
+
+# CoT, and CoT+RAG with passages: one call that works the problem out step by step (Wei et al. 2022; RAISE, figure 8).
+#
+# Both share one wording, so that they differ in the passages alone. RAISE-Direct answers with it too.
+
+
+def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) -> Prompt:
+    """Instruction, passages if any, and the problem with its options."""
+    ask = Segment(kind="question", text=fill("think_problem", problem=problem.text))
+    return Prompt(segments=(system("think"), *passage_segments(passages), ask))
+
+
+# Sub-answers a_i, and the final answer y composed of them (RAISE, Algorithm 1, figures 14 and 15; Least-to-Most).
+#
+# a_i is written from x with its options, the earlier (r_j, a_j), D_i and what the model knows; y from x and every
+# (r, a), without documents.
+
+
+def told(steps: Sequence[ReasonStep]) -> str:
+    """The (r_j, a_j) as prompts show them."""
+    lines = (f"{step.number}. {step.question}\n{step.answer or '(no answer)'}" for step in steps)
+    return "\n" + "\n".join(lines) if steps else "none"
+
+
+def sub_answer_prompt(problem: Problem, earlier: Sequence[ReasonStep], step: ReasonStep) -> Prompt:
+    """p_3: problem and earlier steps, the passages that the step kept, Step-Back's principle, the sub-question."""
+    asked = ask("sub_answer", problem=problem.text, steps=told(earlier))
+    principle = (principle_segment(step.principle.reply),) if step.principle else ()
+    question = Segment(kind="question", text=fill("question", question=step.question))
+    return Prompt(segments=(*asked.segments, *passage_segments(step.passages), *principle, question))
+
+
+def final_answer_prompt(problem: Problem, steps: Sequence[ReasonStep]) -> Prompt:
+    """p_4: the problem and all steps, no documents."""
+    return ask("final_answer", problem=problem.text, steps=told(steps))

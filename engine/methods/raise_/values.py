@@ -1,0 +1,320 @@
+"""What a run of RAISE or a baseline is made of: every call with its prompt, every search with its hits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Literal
+
+from engine.core.errors import InputError, RecordError
+from engine.core.settings import Decoding
+from engine.core.values import (
+    Hit,
+    Passage,
+    Prompt,
+    Value,
+)
+
+# The problem x with its options, and which option a reply names.
+#
+# RAISE asks for "the final answer is (X)" (figures 8, 10 and 15). Nothing is guessed from the rest of a reply that
+# names no option, or one that does not exist: a model that scores is asked for one (solve.py), else the reply counts as
+# wrong.
+
+_STATED = re.compile(r"\banswer(?:\s+is|\s*:)[\s:*_]*(?=(?P<said>[^\n]{0,500}))", re.IGNORECASE)
+_LETTER = re.compile(
+    r"(?:\\boxed\{|\\text\{|[\s*_$])*"
+    r"(?:[(\[]\s*(?P<bracketed>[A-Za-z])\s*[)\]]|(?P<bare>[A-Z])(?=[\s*_.,;:})$]*$|[).:,}]))"
+)
+
+
+class Problem(Value, frozen=True):
+    """A question, with its options where it is multiple choice."""
+
+    question: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """The letters of the options."""
+        return tuple(letter(index) for index in range(len(self.options)))
+
+    @property
+    def text(self) -> str:
+        """The question and a line an option, as prompts show it.
+
+        >>> Problem(question="Which?", options=("this", "that")).text
+        'Which?\\n(A) this\\n(B) that'
+        """
+        lines = (f"({mark}) {option}" for mark, option in zip(self.letters, self.options, strict=True))
+        return "\n".join((self.question, *lines))
+
+
+def letter(index: int) -> str:
+    """A for 0; raise `RecordError` past Z."""
+    if index >= len(ascii_uppercase):
+        raise RecordError(f"A problem can have {len(ascii_uppercase)} options. Leave some out.")
+    return ascii_uppercase[index]
+
+
+def parse_choice(reply: str, options: Sequence[str]) -> int | None:
+    """The index of the option that the reply states last; None where it states none of them.
+
+    >>> parse_choice("So the final answer is **(B)**.", ("this", "that")), parse_choice("It is B, or A.", ("x", "y"))
+    (1, None)
+    """
+    found = None
+    for match in _STATED.finditer(reply):
+        said = _option(match["said"], options)
+        found = said if said is not None else found
+    return found
+
+
+def _option(said: str, options: Sequence[str]) -> int | None:
+    """The option that the words after "answer is" name, by letter or by its own whole text."""
+    match = _LETTER.match(said)
+    if match:
+        index = ascii_uppercase.index((match["bracketed"] or match["bare"]).upper())
+        return index if index < len(options) else None
+    bare = _plain(said)
+    same = [index for index, option in enumerate(options) if _plain(option) == bare]
+    return same[0] if len(same) == 1 else None
+
+
+def _plain(text: str) -> str:
+    """Without the marks around it, and in one case."""
+    return text.strip(" \t*_()[].").casefold()
+
+
+def stated_answer(reply: str) -> str:
+    """The words after the last "the final answer is" of an open reply, else the whole reply.
+
+    >>> stated_answer("Water expands. The final answer is: ice floats.")
+    'ice floats.'
+    """
+    found = re.split(r"final answer is[\s:*_]*", reply, flags=re.IGNORECASE)
+    return found[-1].strip(" *_\n") or reply.strip()
+
+
+Purpose = Literal[
+    "sub-questions", "logical query", "principle", "hypothetical answer", "sub-answer", "answer", "option"
+]
+Searched = Literal["logical query", "sub-question", "principle", "hypothetical answer", "problem"]
+State = Literal["running", "done", "unparsed", "stopped"]
+
+
+class Asked(Value, frozen=True):
+    """One call of the model. `read` and `written` are tokens, None where the model does not count them.
+
+    `finished` is False where the reply was cut at the length limit. A closed question that likelihood decided has the
+    option as its reply, nothing written, and the shares of all options as `probabilities`.
+    """
+
+    purpose: Purpose
+    prompt: Prompt
+    reply: str
+    read: int | None
+    written: int | None
+    seconds: float
+    finished: bool = True
+    probabilities: dict[str, float] = {}
+
+
+class SubQuestion(Value, frozen=True):
+    """r_i with its search query q_i."""
+
+    question: str
+    query: str
+
+
+class Decomposition(Value, frozen=True):
+    """The sub-questions read from one reply; none of them: the reply could not be read, and stands in `asked`."""
+
+    subquestions: tuple[SubQuestion, ...]
+    asked: Asked
+    notes: tuple[str, ...] = ()
+
+
+class Search(Value, frozen=True):
+    """What was searched, in which role, and the top k, best first. `asked` is the call that wrote the text, if any."""
+
+    kind: Searched
+    text: str
+    hits: tuple[Hit, ...] = ()
+    asked: Asked | None = None
+    note: str = ""
+
+
+def similarity(hit: Hit) -> float:
+    """Cosine of the text searched and the passage, -1 to 1."""
+    return hit.parts.get("dense", hit.score)
+
+
+class ReasonStep(Value, frozen=True):
+    """Step i. `threshold` is T, a cosine; None keeps everything. `principle` is Step-Back's, `asked` the sub-answer."""
+
+    number: int
+    question: str
+    query: str
+    search: Search | None = None
+    threshold: float | None = None
+    principle: Asked | None = None
+    asked: Asked | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> tuple[Hit, ...]:
+        """The hits whose similarity reaches T."""
+        hits = self.search.hits if self.search else ()
+        return tuple(h for h in hits if self.threshold is None or similarity(h) >= self.threshold)
+
+    @property
+    def dropped(self) -> tuple[Hit, ...]:
+        """The hits under T."""
+        kept = {hit.passage.id for hit in self.kept}
+        return tuple(h for h in (self.search.hits if self.search else ()) if h.passage.id not in kept)
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The passages kept, in the order of the prompt."""
+        return tuple(hit.passage for hit in self.kept)
+
+    @property
+    def answer(self) -> str:
+        """a_i; empty until it is written."""
+        return self.asked.reply.strip() if self.asked else ""
+
+
+class Cost(Value, frozen=True):
+    """What a run took. Tokens are None where the model does not count them; seconds are of the model's calls."""
+
+    calls: int
+    read: int | None
+    written: int | None
+    searches: int
+    seconds: float
+
+
+class Solution(Value, frozen=True):
+    """A run so far. `threshold` is T where the method has one. `final` holds the answer y.
+
+    `option` is the closed question after an answer that names no option of a multiple-choice problem.
+
+    A method without decomposition has no `decomposition`, and one step that is the problem itself where it searches.
+    """
+
+    method: str
+    model: str
+    problem: Problem
+    decoding: Decoding
+    corpus: str = ""
+    embedder: str = ""
+    threshold: float | None = None
+    decomposition: Decomposition | None = None
+    steps: tuple[ReasonStep, ...] = ()
+    final: Asked | None = None
+    option: Asked | None = None
+    state: State = "running"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """The final reply; for an open problem what it states as the answer."""
+        reply = self.final.reply.strip() if self.final else ""
+        return reply if self.problem.options else stated_answer(reply)
+
+    @property
+    def choice(self) -> int | None:
+        """The option chosen, from 0; None where there are no options, or none was named and none could be asked for."""
+        if not self.final or not self.problem.options:
+            return None
+        said = parse_choice(self.final.reply, self.problem.options)
+        return self.problem.letters.index(self.option.reply) if said is None and self.option else said
+
+    @property
+    def calls(self) -> tuple[Asked, ...]:
+        """Every call in the order in which it was made."""
+        return tuple(asked for asked in _calls(self) if asked is not None)
+
+    @property
+    def cost(self) -> Cost:
+        """The sums over the calls."""
+        return Cost(
+            calls=len(self.calls),
+            read=_sum([asked.read for asked in self.calls]),
+            written=_sum([asked.written for asked in self.calls]),
+            searches=sum(step.search is not None for step in self.steps),
+            seconds=sum(asked.seconds for asked in self.calls),
+        )
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """The sum, unless one of them is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _calls(solution: Solution) -> Iterator[Asked | None]:
+    yield solution.decomposition.asked if solution.decomposition else None
+    for step in solution.steps:
+        yield step.search.asked if step.search else None
+        yield step.principle
+        yield step.asked
+    yield solution.final
+    yield solution.option
+
+
+# RAISE and its nine baselines as a table: what is decomposed, what is searched, whether T applies.
+#
+# Every method runs through the same loop with the same model, corpus, k and length limit. Per sub-question those that
+# search differ in the text searched and in T, in nothing else. T is part of RAISE and applies to none of the baselines
+# (appendix B.3); RAISE-Direct is RAISE less the decomposition (section 5, figure 2) and keeps it.
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table. `searches` None: no retrieval. `principled`: Step-Back's principle goes to the answer."""
+
+    name: str
+    label: str
+    decomposed: bool
+    searches: Searched | None
+    thresholded: bool
+    principled: bool
+    said: str
+
+    def calls(self, subquestions: int) -> int:
+        """Model calls of a run with that many sub-questions."""
+        extra = int(self.searches in WRITTEN or self.principled)
+        return 2 + subquestions * (1 + extra) if self.decomposed else 1 + extra
+
+
+WRITTEN: tuple[Searched, ...] = ("logical query", "principle", "hypothetical answer")
+METHODS = (
+    Method("raise", "RAISE", True, "logical query", True, False, "searches a logical query per step, under T"),
+    Method("raise-without-t", "RAISE without T", True, "logical query", False, False, "RAISE that drops nothing"),
+    Method("raise-direct", "RAISE-Direct", False, "logical query", True, False, "one logical query, no steps"),
+    Method("cot", "CoT", False, None, False, False, "step by step in one call"),
+    Method("cot-rag", "CoT+RAG", False, "problem", False, False, "CoT with what the problem itself finds"),
+    Method("least-to-most", "Least-to-Most", True, None, False, False, "sub-questions in order, no search"),
+    Method("step-back", "Step-Back", True, None, False, True, "the principle of each sub-question first, no search"),
+    Method("least-to-most-rag", "Least-to-Most+RAG", True, "sub-question", False, False, "searches the sub-question"),
+    Method("step-back-rag", "Step-Back+RAG", True, "principle", False, False, "searches the principle"),
+    Method("hyde", "HyDE", True, "hypothetical answer", False, False, "searches a hypothetical answer"),
+)
+BASELINES = tuple(method for method in METHODS if method.name != "raise")
+
+
+def method_of(name: str) -> Method:
+    """The method of a name or label; raise `InputError` with the names.
+
+    >>> method_of("CoT+RAG").name
+    'cot-rag'
+    """
+    wanted = re.sub(r"[\s+_]+", "-", name.strip().casefold())
+    for method in METHODS:
+        if method.name == wanted:
+            return method
+    raise InputError(f"There is no method {name!r}. Choose of: {', '.join(method.name for method in METHODS)}.")

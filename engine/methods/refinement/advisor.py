@@ -1,0 +1,379 @@
+"""Should this case be refined: noise proxies, one difficulty, the decision tree's branch (grounded refinement, B).
+
+The proxies are those of appendix B.2; each is put on a scale of our own from 0 (clean) to 1 (noisy), and the
+difficulty is their plain mean, with every part shown. None of them is calibrated, and the page says so. The branches
+and their evidence are those of figure 1; the cuts between clean, noisy and "cannot tell" are ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.core.errors import InputError
+from engine.core.metrics import jaccard
+from engine.core.statistics import FEWEST, paired_bootstrap, rank_correlation
+from engine.core.text import counted, words
+from engine.core.values import Hit, Passage, Value
+from engine.methods.refinement.values import Refinement
+
+Branch = Literal["nothing", "overlap heuristic", "overlap heuristic, always on"]
+FEW, MANY = 5, 10  # passages: clean up to 5, noisy from 10 (figure 1)
+CLEAN, NOISY = 0.35, 0.5  # difficulty under which a case counts as clean, from which as noisy; ours
+TOP = 10  # the score distribution is read over the first ten
+_OPEN = re.compile(
+    r"\b(explain|describe|summari[sz]e|summary|overview|compare|discuss|outline|list|draft|narrative|develop\w*|"
+    r"what happened|in what order|all (?:the )?steps|how did|what evidence|what do(?:es)? \w+ know)\b",
+    re.IGNORECASE,
+)
+
+
+class Proxy(Value, frozen=True):
+    """One sign of noisy retrieval: the figure as it is, in words what it is, and its part of the difficulty in [0, 1].
+
+    `part` is None where the figure cannot be had; `sentence` then says why.
+    """
+
+    name: str
+    figure: float | None
+    part: float | None
+    sentence: str
+
+
+class Advice(Value, frozen=True):
+    """The proxies, their mean, and the branch; `also` are pieces of advice that hold beside the branch."""
+
+    proxies: tuple[Proxy, ...]
+    difficulty: float | None
+    branch: Branch
+    title: str
+    why: str
+    evidence: str
+    also: tuple[str, ...] = ()
+
+
+EVIDENCE: dict[Branch, str] = {
+    "nothing": "In the paper refinement of clean retrieval gained +2.08 points of citation precision with an interval"
+    " that includes 0 (ALCE, 300 questions, 3 seeds); the attribution-triggered rewrite +0.19, borderline (16 cases).",
+    "overlap heuristic": "In the paper D gained +7.09 points of citation precision over A on noisy retrieval, p < 0.01,"
+    " in all three strata of relevance (GaRAGe, 300 questions, 3 seeds).",
+    "overlap heuristic, always on": "In the paper D did no harm on clean retrieval and gained +7.09 points on noisy"
+    " retrieval, for about 2 to 2.5 times the cost of A.",
+}
+TITLES: dict[Branch, str] = {
+    "nothing": "Clean retrieval: leave the answer as it is",
+    "overlap heuristic": "Noisy retrieval: add the passage-overlap heuristic (D)",
+    "overlap heuristic, always on": "Not clear: run the passage-overlap heuristic (D) on every answer",
+}
+AGAINST_E = (
+    "Take Self-Refine (E) out where it is in use: in the paper it lost 9.37 points of citation precision on clean"
+    " retrieval and lost to v2c on both benchmarks."
+)
+FOR_LABELS = (
+    "There are relevance labels: try v2c as well. In the paper it beat D by +0.42 (24 cases, one model); the gain over"
+    " A did not repeat on a second model."
+)
+
+
+def advise(
+    question: str,
+    passages: Sequence[Passage],
+    hits: Sequence[Hit] = (),
+    vectors: ArrayLike | None = None,
+    s3: float | None = None,
+) -> Advice:
+    """Advice for one case. `vectors`: unit vectors of the passages, (n, width); `s3` of its baseline answer.
+
+    Without hits, vectors or S3 the difficulty is the mean of the parts that are left.
+    """
+    proxies = (
+        score_spread(hits),
+        passage_count(len(passages)),
+        source_mix(passages),
+        similarity(passages, vectors),
+        specificity(question),
+        overlap(s3),
+    )
+    parts = [proxy.part for proxy in proxies if proxy.part is not None]
+    difficulty = float(np.mean(parts)) if parts else None
+    labelled = any(passage.relevant is not None for passage in passages)
+    branch, why = branch_of(len(passages), difficulty, [p.relevant for p in passages])
+    return Advice(
+        proxies=proxies,
+        difficulty=difficulty,
+        branch=branch,
+        title=TITLES[branch],
+        why=why,
+        evidence=EVIDENCE[branch],
+        also=(AGAINST_E, *((FOR_LABELS,) if labelled and branch != "nothing" else ())),
+    )
+
+
+def branch_of(passages: int, difficulty: float | None, labels: Sequence[bool | None]) -> tuple[Branch, str]:
+    """The branch of figure 1 and why it is this one."""
+    level = 1.0 if difficulty is None else difficulty
+    said = f"{passages} passages, difficulty {level:.2f}"
+    if passages <= FEW and level < CLEAN:
+        return "nothing", f"{said}: at most {FEW} passages and under {CLEAN:.2f}."
+    mixed = True in labels and False in labels
+    if passages >= MANY and (level >= NOISY or mixed):
+        marked = " and labels of both kinds" if mixed else f" and at least {NOISY:.2f}"
+        return "overlap heuristic", f"{said}: at least {MANY} passages{marked}."
+    return "overlap heuristic, always on", f"{said}: between the cuts for clean and for noisy."
+
+
+def score_spread(hits: Sequence[Hit]) -> Proxy:
+    """Top score against the tenth: far apart is confident, flat is noisy. Part = share of the top that is left."""
+    name = "top score against tenth"
+    scores = sorted((hit.parts.get("dense", hit.score) for hit in hits), reverse=True)[:TOP]
+    if len(scores) < 2 or scores[0] <= 0:
+        return Proxy(name=name, figure=None, part=None, sentence="There are no retrieval scores to compare.")
+    gap = (scores[0] - scores[-1]) / scores[0]
+    sentence = f"Top score {scores[0]:.2f}, number {len(scores)} has {scores[-1]:.2f}: a fall of {gap:.0%}."
+    return Proxy(name=name, figure=gap, part=_clip(1 - gap), sentence=sentence)
+
+
+def passage_count(count: int) -> Proxy:
+    """More passages, more distractors: 0 up to 5, 1 from 15 (the paper's two benchmarks)."""
+    sentence = f"{count} passages; the paper's clean set has 5, its noisy set 15."
+    return Proxy(name="number of passages", figure=float(count), part=_clip((count - 5) / 10), sentence=sentence)
+
+
+def source_mix(passages: Sequence[Passage]) -> Proxy:
+    """Different documents among the passages: one source is cleaner than many."""
+    sources = len({passage.document for passage in passages})
+    part = (sources - 1) / (len(passages) - 1) if len(passages) > 1 else 0.0
+    sentence = f"{counted(len(passages), 'passage')} from {counted(sources, 'document')}."
+    return Proxy(name="mix of sources", figure=float(sources), part=_clip(part), sentence=sentence)
+
+
+def similarity(passages: Sequence[Passage], vectors: ArrayLike | None) -> Proxy:
+    """Mean similarity of two passages: alike is converging evidence. Cosine of vectors, else shared words."""
+    name, pairs = "similarity of passages", list(combinations(range(len(passages)), 2))
+    if not pairs:
+        return Proxy(name=name, figure=None, part=None, sentence="One passage has nothing to be compared with.")
+    if vectors is not None:
+        matrix = np.asarray(vectors, dtype=np.float64)
+        mean = float(np.mean([matrix[i] @ matrix[j] for i, j in pairs]))
+        return Proxy(name=name, figure=mean, part=_clip(1 - mean), sentence=f"Mean cosine of two passages {mean:.2f}.")
+    mean = float(np.mean([jaccard(passages[i].text, passages[j].text) for i, j in pairs]))
+    return Proxy(
+        name=name,
+        figure=mean,
+        part=_clip(1 - mean),
+        sentence=f"Two passages share {mean:.0%} of their words on average.",
+    )
+
+
+def specificity(question: str) -> Proxy:
+    """Names, codes and numbers make a question specific; "explain", "in what order" and the like open it.
+
+    Part = 0.5 + 0.5 if open - 0.25 for each specific word, two at most.
+    """
+    specific, open_ended = specific_words(question), bool(_OPEN.search(question))
+    part = 0.5 + 0.5 * open_ended - 0.25 * min(2, len(specific))
+    named = f"names {', '.join(specific)}" if specific else "names nothing in particular"
+    sentence = f"The question {named}{' and asks openly' if open_ended else ''}."
+    return Proxy(name="query specificity", figure=float(len(specific)), part=_clip(part), sentence=sentence)
+
+
+def specific_words(question: str) -> tuple[str, ...]:
+    """Words of a question with a digit or, after the first, a capital; each once.
+
+    >>> specific_words("Why was alert A-24-0317 closed by Tom?")
+    ('A-24-0317', 'Tom')
+    """
+    found = [question[start:end] for start, end in words(question)]
+    kept = [w for i, w in enumerate(found) if any(c.isdigit() for c in w) or (i > 0 and any(c.isupper() for c in w))]
+    return tuple(dict.fromkeys(word for word in kept if word != "I"))
+
+
+def overlap(s3: float | None) -> Proxy:
+    """S3 of the baseline answer: low is itself a sign of noisy retrieval."""
+    if s3 is None:
+        return Proxy(name="S3 of the answer", figure=None, part=None, sentence="There is no baseline answer yet.")
+    sentence = f"{s3:.0%} of the answer's content words are in the passages."
+    return Proxy(name="S3 of the answer", figure=s3, part=_clip(1 - s3), sentence=sentence)
+
+
+def _clip(value: float) -> float:
+    return float(min(1.0, max(0.0, value)))
+
+
+# The AML task table (grounded refinement, table 17), each task with a question of the sample bank investigation.
+#
+# The table's own strategy stands beside what the advisor says of the passages that are really retrieved: where the two
+# differ, the retrieval shape is another than the table supposes, and the page says so.
+
+CORPUS = "bank-investigation"
+
+
+class Task(Value, frozen=True):
+    """A task, the retrieval the table supposes for it, its strategy, and an example with a fitting `k`."""
+
+    name: str
+    shape: str
+    noisy: bool
+    strategy: str
+    question: str
+    k: int
+
+    @property
+    def branch(self) -> Branch:
+        """The table's strategy as a branch."""
+        return "overlap heuristic" if self.noisy else "nothing"
+
+
+TASKS = (
+    Task(
+        name="Alert rationale",
+        shape="Clean: one to three fired rules, the customer's profile",
+        noisy=False,
+        strategy="Baseline only; Self-Refine may do harm",
+        question="Why was alert A-24-0317 closed at level one, and what was wrong with the closure?",
+        k=3,
+    ),
+    Task(
+        name="Regulatory threshold",
+        shape="Clean: three to five sections of a rule",
+        noisy=False,
+        strategy="Baseline only",
+        question="From what share upwards is a person a beneficial owner today, and what changes in 2027?",
+        k=4,
+    ),
+    Task(
+        name="Suspicious activity narrative",
+        shape="Noisy: transactions, customer file, press, notes; 20 documents and more",
+        noisy=True,
+        strategy="Passage-overlap heuristic; v2c where earlier reviews left labels",
+        question="What evidence shows that the engine sale under invoice PM-0412 was fictitious?",
+        k=20,
+    ),
+    Task(
+        name="Customer due diligence summary",
+        shape="Noisy: registry, chain of owners, sanctions, press",
+        noisy=True,
+        strategy="Passage-overlap heuristic",
+        question="How did the bank's knowledge of who owns Pellworth develop from 2022 to August 2024?",
+        k=15,
+    ),
+    Task(
+        name="Typology classification",
+        shape="Noisy: the case's evidence and many typologies, of which one or two apply",
+        noisy=True,
+        strategy="Passage-overlap heuristic; v2c where there are typology labels",
+        question="Which typologies do the cash lodgements and the payments abroad of Pellworth fit?",
+        k=15,
+    ),
+    Task(
+        name="Investigator's case summary",
+        shape="Noisy: years of case history, earlier notes, outside data",
+        noisy=True,
+        strategy="Passage-overlap heuristic",
+        question="In what order did the main events occur, from the setting up of the foreign vehicles to the first"
+        " report?",
+        k=20,
+    ),
+)
+CAVEATS = (
+    "The paper measured whether a claim stands in a passage. An investigation asks more: whether it stands in a primary"
+    " source (ledger, registry, contract) rather than in a summary or the press. No method here tells the two apart.",
+    "A language model as judge is for developing methods. Sign-off is a person's.",
+)
+
+
+# Gain of the second pass by S3 of the first (grounded refinement, section 3.8, table 4).
+#
+# Questions are sorted by their mean S3 over seeds and cut into four parts of equal size; the gain of each part is
+# D - A with a question-level bootstrap. Only ungated runs count: a gated D is A wherever S3 is high, so its gain there
+# is 0 by construction.
+
+NAMES = ("lowest S3", "second", "third", "highest S3")
+READINGS = (
+    "The paper calls this pattern inverted: its concentration trigger fires on high values, and the gain is where"
+    " values are low.",
+    "D's own gate fires on low S3, so it fires where the gain is. Both readings are of the same figures.",
+)
+
+
+class Point(Value, frozen=True):
+    """One run of one question: S3 of A, and a score of A and of the ungated D on the same scale."""
+
+    question: str
+    s3: float
+    first: float
+    second: float
+
+
+class Quartile(Value, frozen=True):
+    """Questions from `s3_low` to `s3_high`; `gain` is the mean of second - first, its interval None under ten."""
+
+    name: str
+    questions: int
+    s3_low: float
+    s3_high: float
+    gain: float
+    low: float | None
+    high: float | None
+
+
+class QuartileStudy(Value, frozen=True):
+    """Gains by quartile from the lowest S3 up, Spearman's rho of S3 and gain (None where undefined), both readings."""
+
+    quartiles: tuple[Quartile, ...]
+    rho: float | None
+    readings: tuple[str, ...]
+
+
+def point_of(question: str, value: Refinement, first: float | None, second: float | None) -> Point | None:
+    """A point from a run and the scores of its A and D, None where one is missing; `InputError` for a gated run."""
+    if value.gate != "always":
+        raise InputError(
+            "A gated D is A wherever S3 is not under the threshold. Run the conditions with the gate always."
+        )
+    if value.signals.s3 is None or first is None or second is None:
+        return None
+    return Point(question=question, s3=value.signals.s3, first=first, second=second)
+
+
+def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
+    """Cut by mean S3 a question; ties stay in the order given. `InputError` for fewer than four questions."""
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.question, []).append(point)
+    if len(groups) < len(NAMES):
+        raise InputError(f"Quartiles need at least {len(NAMES)} questions, here are {len(groups)}. Run more of them.")
+    ordered = sorted(groups.values(), key=_mean_s3)
+    places = np.array_split(np.arange(len(ordered)), len(NAMES))
+    parts = [[ordered[i] for i in part] for part in places]
+    gains = [float(np.mean([p.second - p.first for p in group])) for group in ordered]
+    return QuartileStudy(
+        quartiles=tuple(_quartile(name, part) for name, part in zip(NAMES, parts, strict=True)),
+        rho=rank_correlation([_mean_s3(group) for group in ordered], gains),
+        readings=READINGS,
+    )
+
+
+def _mean_s3(group: Sequence[Point]) -> float:
+    return float(np.mean([point.s3 for point in group]))
+
+
+def _quartile(name: str, part: Sequence[Sequence[Point]]) -> Quartile:
+    """One part with the bootstrap of its gain; a question's seeds are drawn together."""
+    points = [point for group in part for point in group]
+    found = paired_bootstrap([p.second for p in points], [p.first for p in points], [p.question for p in points])
+    enough = len(part) >= FEWEST
+    return Quartile(
+        name=name,
+        questions=len(part),
+        s3_low=min(_mean_s3(group) for group in part),
+        s3_high=max(_mean_s3(group) for group in part),
+        gain=found.mean,
+        low=found.low if enough else None,
+        high=found.high if enough else None,
+    )

@@ -1,0 +1,66 @@
+"""What a condition cost, counted at the model, and how long it may take."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from engine.core.progress import Watch
+from engine.methods.refinement.values import Cost
+from engine.models.hooks import ForwardCount, count_forwards
+
+
+class Meter:
+    """Holds the cost of a metered block once the block has ended, however it ended."""
+
+    cost = Cost()
+
+
+@contextmanager
+def metered(model: Any) -> Iterator[Meter]:
+    """Count forwards and token positions of `model` (unknown for a served one) and seconds inside the block."""
+    meter, start = Meter(), time.perf_counter()
+    counter: AbstractContextManager[ForwardCount | None] = count_forwards(model) if countable(model) else nullcontext()
+    count: ForwardCount | None = None
+    try:
+        with counter as count:
+            yield meter
+    finally:
+        meter.cost = Cost(
+            forwards=count.forwards if count else None,
+            tokens=count.tokens if count else None,
+            seconds=time.perf_counter() - start + (count.seconds if count else 0.0),
+        )
+
+
+def countable(model: Any) -> bool:
+    """Whether forwards can be counted: weights at hand, or a model that keeps its own count."""
+    return hasattr(getattr(model, "module", model), "register_forward_pre_hook") or hasattr(model, "forwards")
+
+
+class Deadline(threading.Event):
+    """Set when the user cancels, and by itself after `seconds`; `expired` tells the two apart."""
+
+    def __init__(self, parent: threading.Event, seconds: float, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self._parent = parent
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
+        return self._parent.is_set() or super().is_set() or self.expired
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up and the user did not cancel."""
+        return not self._parent.is_set() and self._clock() > self._end
+
+
+def watch_until(watch: Watch, seconds: float, clock: Callable[[], float]) -> tuple[Watch, Deadline]:
+    """A watch that reports to the same place and stops by itself after `seconds`."""
+    deadline = Deadline(watch.cancel, seconds, clock)
+    return Watch(report=watch.report, cancel=deadline), deadline

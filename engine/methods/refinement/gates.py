@@ -1,0 +1,168 @@
+"""When a second pass runs: S3, flags from labels, concentration, or always (METHODS section 2, "Conditions").
+
+A rule is a pure function of what is stored with the case, so that a label marked on the page changes a trigger
+without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import Answer, Attribution, Prompt
+from engine.methods.aggregate import passage_attribution
+from engine.methods.flags import (
+    Concentration,
+    Flags,
+    concentration,
+    distractor_flags,
+)
+from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods.refinement.values import Gate, Threshold, Trigger
+from engine.methods.spans import first_content_tokens
+from engine.models.protocols import LanguageModel
+
+Labels = Mapping[int, bool | None]
+
+
+def overlap_trigger(s3: float | None, threshold: Threshold) -> Trigger:
+    """D's rule: S3 of A is under the threshold."""
+    figures = {"threshold": threshold.value, "cases": float(threshold.n)}
+    if s3 is None:
+        sentence = "A has no content words, so S3 is not defined and the rule does not fire."
+        return Trigger(rule="S3", fired=False, sentence=sentence, figures=figures)
+    fired = s3 < threshold.value
+    sentence = f"S3 of A is {s3:.2f}, {'under' if fired else 'not under'} {threshold.value:.2f} ({threshold.rule})."
+    return Trigger(rule="S3", fired=fired, sentence=sentence, figures={"S3": s3, **figures})
+
+
+def flags_trigger(gradient: Attribution | None, missing: str, labels: Labels, settings: Settings) -> Trigger:
+    """The rule of v2a to v2c on the stored gradient rows: labels where there are any, else concentration."""
+    if gradient is None:
+        return Trigger(rule="unavailable", fired=False, sentence=missing)
+    wanted = settings.refinement.trigger
+    labelled = any(label is not None for label in labels.values())
+    if wanted == "labels" or (wanted == "auto" and labelled):
+        return labels_trigger(flags_of(gradient, labels, settings))
+    return concentration_trigger(concentration_of(gradient, settings))
+
+
+def flags_of(gradient: Attribution, labels: Labels, settings: Settings) -> Flags:
+    """The distractor flags of the stored gradient rows."""
+    return distractor_flags(gradient.per_token, _numbers(gradient), labels, settings.gradient)
+
+
+def concentration_of(gradient: Attribution, settings: Settings) -> Concentration:
+    """The concentration trigger on the stored gradient rows."""
+    lengths: list[int] = gradient.details["lengths"]
+    return concentration(gradient.per_token, _numbers(gradient), lengths, settings.gradient)
+
+
+def _numbers(gradient: Attribution) -> list[int]:
+    return [source[0] for source in gradient.sources]
+
+
+def labels_trigger(flags: Flags) -> Trigger:
+    """Fires where a passage labelled not relevant is high in the gradient ranking."""
+    times = {p.number: p.times for p in flags.passages if p.flagged}
+    unlabelled = all(p.relevant is None for p in flags.passages)
+    if times:
+        said = ", ".join(f"passage {n} on {t}" for n, t in times.items())
+        sentence = f"Labelled not relevant and high in the gradient ranking: {said} of {flags.tokens} tokens."
+    elif unlabelled:
+        sentence = "No passage is labelled, so this rule cannot fire. Mark passages relevant or not."
+    else:
+        sentence = "No passage labelled not relevant is high in the gradient ranking."
+    return Trigger(
+        rule="labels",
+        fired=bool(times),
+        sentence=" ".join(filter(None, (sentence, flags.sentence))),
+        passages=flags.flagged,
+        figures={
+            "chance that one passage is high": flags.chance,
+            "random rankings: passages high": flags.random_rate,
+            "random rankings: flag": flags.random_flag_rate,
+            "tokens": float(flags.tokens),
+        },
+    )
+
+
+def concentration_trigger(found: Concentration) -> Trigger:
+    """Fires where a passage takes more than its length's share of relevance, labels or not."""
+    if found.fires:
+        which = "passage" if len(found.numbers) == 1 else "passages"
+        named = ", ".join(map(str, found.numbers))
+        sentence = f"Relevance is concentrated on {which} {named}, at {found.ratio:g} times the share of its length."
+    else:
+        sentence = f"No passage takes {found.ratio:g} times the share of its length on enough of the tokens."
+    return Trigger(
+        rule="concentration",
+        fired=found.fires,
+        sentence=f"{sentence} {found.sentence}",
+        passages=found.numbers,
+        figures={"ratio": found.ratio, "tokens": float(found.tokens)},
+    )
+
+
+def forced(own: Trigger, gradient: Attribution | None, labels: Labels) -> Trigger:
+    """The gate "always": fires whatever the rule says; the rule's own verdict is kept in the sentence.
+
+    Where the rule points at no passage, v2a and v2b are given those labelled not relevant, else the one that is
+    highest by |relevance| over A and not labelled relevant.
+    """
+    state = "would have fired" if own.fired else "would not have fired"
+    if own.rule == "unavailable":
+        state = "is not available"
+    named, note = own.passages, ""
+    if not named and own.rule != "S3":
+        named, note = _stand_ins(gradient, labels)
+    sentence = f"Always on; the {own.rule if own.rule != 'unavailable' else 'own'} rule {state}. {own.sentence}{note}"
+    return Trigger(rule="always", fired=True, sentence=sentence, passages=named, figures=own.figures)
+
+
+def _stand_ins(gradient: Attribution | None, labels: Labels) -> tuple[tuple[int, ...], str]:
+    """Passages to name where none is flagged, and the sentence that says so."""
+    marked = tuple(number for number, label in sorted(labels.items()) if label is False)
+    if marked:
+        return marked, " Named instead: the passages labelled not relevant."
+    if gradient is None:
+        return (), ""
+    rows = [(abs(score), number) for number, score in zip(_numbers(gradient), gradient.scores[0], strict=True)]
+    free = [(score, number) for score, number in rows if labels.get(number) is not True]
+    if not free:
+        return (), ""
+    number = max(free, key=lambda row: (row[0], -row[1]))[1]
+    return (number,), f" Named instead: passage {number}, the highest in the gradient ranking."
+
+
+def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels) -> Trigger:
+    """The trigger under the gate."""
+    return forced(own, gradient, labels) if gate == "always" else own
+
+
+EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
+
+
+# The gradient rows that flags stand on: passage relevance for A's first content tokens, computed once a case.
+
+
+def gradient_rows(
+    model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None = None
+) -> Attribution:
+    """Input x gradient by passage: the whole answer in `scores`, the first K content tokens in `per_token`.
+
+    `details["lengths"]` are the passages' token counts. One forward, K + 1 backwards. Raises `CannotDo`,
+    `PromptTooLong`, `AttributionError` for an answer without content tokens.
+    """
+    how, counted = settings.gradient, settings.occlusion.count_citation_markers
+    first = first_content_tokens(answer, how.first_tokens, count_citation_markers=counted)
+    relevance = input_x_gradient(
+        model, prompt, answer, tokens=first, target=how.target, count_citation_markers=counted, watch=watch
+    )
+    coded = model.encode(prompt)
+    found = passage_attribution(relevance, coded)
+    spans = [coded.passage_span(source[0]) for source in found.sources]
+    return replace(found, details={**found.details, "lengths": [end - start for start, end in spans]})

@@ -1,0 +1,235 @@
+"""One case and what is asked of it; from it what every condition shares, and the stamp that runs are compared by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace as changed
+
+from engine.answer.prompt import MARKERS, build_prompt, worked_examples
+from engine.answer.write import stamp_of
+from engine.core.errors import Cancelled, GroundworkError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding, Settings
+from engine.core.values import (
+    Answer,
+    Passage,
+    Prompt,
+    Segment,
+    Stamp,
+    inputs_hash,
+)
+from engine.methods import signals
+from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
+from engine.methods.refinement.costs import metered
+from engine.methods.refinement.values import Cost, Gate, Refinement, Signals
+from engine.methods.subject import answer_for, banner, markers_stamped
+from engine.models.protocols import LanguageModel, Writer, require
+
+# One token limit for every condition of a case (METHODS section 2: the paper's truncation confound).
+
+BY_STYLE = {"alce": 512, "garage": 1024}  # grounded refinement, section 3.6
+
+
+def asked_limit(settings: Settings) -> int:
+    """Tokens that a condition may write: as set, else the citation style's."""
+    return settings.refinement.max_new_tokens or BY_STYLE[settings.prompting.citations]
+
+
+def shared_limit(conditions: Conditions) -> int:
+    """The limit that leaves room in a window that is known, at least 1.
+
+    E needs room for draft, critique and answer, each up to the limit; the others for draft and answer beside the
+    longest of the fixed critiques, v2b's with every passage named.
+    """
+    wanted, window = conditions.decoding.max_new_tokens, getattr(conditions.writer, "window", None)
+    if window is None or not isinstance(conditions.writer, LanguageModel):
+        return wanted
+    everything = tuple(range(1, len(conditions.passages) + 1))
+    longest = omit_critique(replace(conditions, flagged=everything))
+    rooms = (int(window) - _tokens(conditions, ".")) // 3, (int(window) - _tokens(conditions, longest)) // 2
+    return max(1, min(wanted, *rooms))
+
+
+def _tokens(conditions: Conditions, critique: str) -> int:
+    """Tokens of a revision's prompt with next to no draft."""
+    prompt = revision_prompt(replace(conditions, draft=Answer(text=".")), critique)
+    return len(conditions.writer.encode(prompt).ids)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One case and what is asked of it. Labels are the passages' own `relevant`.
+
+    `given` is A where the answer comes from elsewhere (`given_by` wrote it, from `given_prompt` if known). `scorer`
+    computes S2 and the gradient rows, by default the writer where it can. `history` is S3 over the loaded question
+    set or the library's cases by this writer. `own_set` is the question's set or corpus, for the demonstrations;
+    `demonstrations` replaces the shipped ones.
+    """
+
+    question: str
+    passages: tuple[Passage, ...]
+    writer: Writer
+    settings: Settings = Settings()
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    gate: Gate = "own"
+    given: Answer | None = None
+    given_by: str = ""
+    given_prompt: Prompt | None = None
+    scorer: LanguageModel | None = None
+    history: tuple[float, ...] = ()
+    own_set: str | None = None
+    demonstrations: tuple[Segment, ...] | None = None
+
+    @property
+    def scores_with(self) -> LanguageModel:
+        """The model that S2 and the gradient rows are asked of; `require` says whether it can."""
+        return self.scorer or self.writer  # type: ignore[return-value]
+
+    @property
+    def labels(self) -> dict[int, bool | None]:
+        """Relevance by passage number."""
+        return {number: passage.relevant for number, passage in enumerate(self.passages, start=1)}
+
+
+def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
+    """What the conditions share, and what is worth knowing of it."""
+    settings, style = request.settings.refinement, request.settings.prompting.citations
+    shots = request.demonstrations
+    if shots is None:
+        shots = worked_examples(settings.demonstrations, request.question, MARKERS[style], request.own_set)
+    decoding = changed(
+        request.settings.decoding,
+        temperature=settings.temperature,
+        max_new_tokens=asked_limit(request.settings),
+    )
+    conditions = Conditions(
+        question=request.question,
+        passages=request.passages,
+        writer=request.writer,
+        prompting=request.settings.prompting,
+        decoding=decoding,
+        other_seed=next_seed(decoding.seed, settings.seeds),
+        demonstrations=shots,
+    )
+    limit = shared_limit(conditions)
+    notes = []
+    if limit < decoding.max_new_tokens:
+        notes.append(
+            f"Every condition may write {limit} tokens, not {decoding.max_new_tokens}: so much of the model's window"
+            " is left beside draft and critique."
+        )
+    if decoding.temperature == 0:
+        notes.append("Greedy decoding draws nothing: C1 repeats A.")
+    return replace(conditions, decoding=changed(decoding, max_new_tokens=limit)), tuple(notes)
+
+
+def next_seed(seed: int, seeds: tuple[int, ...]) -> int:
+    """C1's seed: the one after A's in the list, around its end.
+
+    >>> next_seed(1337, (1337, 2024, 42)), next_seed(42, (1337, 2024, 42)), next_seed(7, (7,))
+    (2024, 1337, 8)
+    """
+    after = (*seeds[seeds.index(seed) + 1 :], *seeds) if seed in seeds else seeds
+    return next((other for other in after if other != seed), seed + 1)
+
+
+def stamp_for(request: Request, decoding: Decoding) -> Stamp:
+    """What the answers depend on: equal stamps (time aside) mean that one run can go on from the other.
+
+    The scorer is not part of it: another one measures the same answers again.
+    """
+    given = request.given.text if request.given else ""
+    inputs = inputs_hash(request.question, request.passages, given)
+    stamp = stamp_of(request.writer, request.settings.prompting, decoding, inputs)
+    own = {
+        "refinement": request.settings.refinement.to_dict(),
+        "gradient": request.settings.gradient.to_dict(),
+        "given": request.given is not None,
+        **markers_stamped(request.settings),
+    }
+    # As the library gives it back: JSON knows lists, no tuples.
+    return changed(stamp, settings=msgspec.json.decode(msgspec.json.encode({**stamp.settings, **own})))
+
+
+def same_run(first: Stamp, second: Stamp) -> bool:
+    """Whether two stamps differ in time at most."""
+    return changed(first, created="") == changed(second, created="")
+
+
+# S1 to S3 of A on a case, with their cost, or why there is none.
+
+
+def own_tokens(request: Request, answer: Answer) -> Answer:
+    """A with the scorer's token ids: as generated where it wrote A, else its text tokenised once."""
+    writer = (request.given_by if request.given is not None else request.writer.name) or "elsewhere"
+    return answer_for(request.scores_with, answer, writer, len(request.passages), request.settings.prompting.citations)
+
+
+def sent_for_a(value: Refinement) -> Prompt | None:
+    """A's prompt where A was written in this run."""
+    turns = value.variants["A"].turns if "A" in value.variants else ()
+    return turns[0].prompt if turns else None
+
+
+def scored_prompt(request: Request, value: Refinement) -> Prompt:
+    """The prompt that A answers, as the scorer sees it."""
+    sent = sent_for_a(value) or request.given_prompt
+    return sent or build_prompt(request.question, request.passages, request.settings.prompting)
+
+
+def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:
+    """S1 to S3 of A as far as they can be had; what is already known of `value` is not scored again."""
+    answer, memory = value.baseline, value.variants["B"].answer if "B" in value.variants else None
+    if answer is None:
+        return Signals(missing=dict.fromkeys(("S1", "S2", "S3"), "There is no baseline answer.")), {}
+    missing: dict[str, str] = {}
+    if memory is None:
+        missing["S1"] = "There is no answer without passages (condition B)."
+    words = signals.overlap_words(answer.text, request.passages)
+    if not words:
+        missing["S3"] = "The answer has no content words."
+    old = value.signals
+    cost: dict[str, Cost] = {}
+    found, content, said = old.s2, old.s2_content, old.banner
+    if found is None:
+        found, content, cost, why = _second_signal(request, answer, prompt, watch)
+        said = _banner(request)
+        missing |= {"S2": why} if why else {}
+    return (
+        Signals(
+            s1=signals.s1(answer.text, memory.text) if memory else None,
+            s2=found,
+            s2_content=content,
+            s3=signals.s3(words),
+            words=words,
+            missing=missing,
+            banner=said,
+        ),
+        cost,
+    )
+
+
+def _second_signal(
+    request: Request, answer: Answer, prompt: Prompt, watch: Watch
+) -> tuple[float | None, float | None, dict[str, Cost], str]:
+    """S2 over all tokens and over content tokens, its cost, or why there is none."""
+    model = request.scores_with
+    try:
+        require(model, "score")
+        own = own_tokens(request, answer)
+        if not own.tokens:
+            return None, None, {}, "The answer has no tokens."
+        with metered(model) as meter:
+            whole, content = signals.s2(model, prompt, own, watch)
+    except Cancelled:
+        raise
+    except GroundworkError as error:
+        return None, None, {}, str(error)
+    return whole, content, {"S2": meter.cost}, ""
+
+
+def _banner(request: Request) -> str:
+    writer = request.given_by or "another system" if request.given is not None else request.writer.name
+    return banner(writer, request.scores_with.name)

@@ -1,0 +1,279 @@
+"""All conditions on one frozen case: A once, B once, the gradient rows once; each condition handed out as it ends.
+
+What fails (time-out, empty reply, prompt over the window, server gone) is a condition without an answer that says
+what happened; the others stand. A run that was stopped, or asked for more conditions later, goes on from what is
+there: nothing that has an answer is written twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from msgspec.structs import replace as changed
+
+from engine.answer.citations import annotate
+from engine.core.errors import (
+    Cancelled,
+    GroundworkError,
+    InputError,
+    PromptTooLong,
+)
+from engine.core.progress import Watch
+from engine.core.values import Answer, Attribution
+from engine.methods import signals
+from engine.methods.refinement import gates
+from engine.methods.refinement.conditions import VARIANTS, Conditions, Method
+from engine.methods.refinement.costs import Deadline, metered, watch_until
+from engine.methods.refinement.gates import gradient_rows
+from engine.methods.refinement.request import (
+    Request,
+    conditions_of,
+    own_tokens,
+    same_run,
+    scored_prompt,
+    sent_for_a,
+    signals_of,
+    stamp_for,
+)
+from engine.methods.refinement.values import (
+    WITH_ANSWER,
+    Outcome,
+    Refinement,
+    Signals,
+    Trigger,
+    Turn,
+    Variant,
+)
+from engine.models.protocols import require
+
+# What came of a condition: from the calls of the writer to a variant, also where nothing usable came.
+
+
+def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
+    """What came of the calls, and what to know of it."""
+    last = turns[-1]
+    if last.purpose == "critique":
+        return "empty", "The model's critique came back empty, so there was nothing to revise after."
+    if not last.reply.text.strip():
+        return "empty", "The model wrote nothing."
+    if last.reply.refused:
+        return "refused", "The model says that the passages do not answer the question."
+    if not last.reply.finished:
+        return "cut", f"Cut at {limit} tokens, the limit of every condition: judge it as cut, not as worse."
+    return "answered", ""
+
+
+def stands(known: Variant, trigger: Trigger | None) -> bool:
+    """Whether a stored condition is what would be written now: same decision, same passages named."""
+    if known.trigger is None or trigger is None:
+        return known.trigger is trigger
+    named = known.name not in ("v2a", "v2b") or not trigger.fired or known.trigger.passages == trigger.passages
+    return known.trigger.fired == trigger.fired and named
+
+
+def given(answer: Answer, conditions: Conditions) -> Variant:
+    """A where the answer comes from elsewhere: nothing is written and nothing is spent."""
+    own = annotate(answer, len(conditions.passages), conditions.prompting.citations)
+    empty = not own.text.strip()
+    return Variant(
+        name="A",
+        outcome="empty" if empty else "refused" if own.refused else "answered",
+        answer=None if empty else own,
+        problem="The given answer is empty." if empty else "",
+    )
+
+
+def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant:
+    """A itself, or nothing where the rule cannot be asked."""
+    if trigger.rule == "unavailable":
+        return Variant(name=name, outcome="failed", trigger=trigger, problem=trigger.sentence)
+    if baseline is None:
+        return Variant(name=name, outcome="failed", trigger=trigger, problem="There is no baseline answer.")
+    return Variant(name=name, outcome="not triggered", answer=baseline, trigger=trigger)
+
+
+OnChange = Callable[[Refinement], None]
+
+
+def refine(
+    request: Request,
+    earlier: Refinement | None = None,
+    on_change: OnChange | None = None,
+    on_text: Callable[[str, str], None] | None = None,
+    watch: Watch | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Refinement:
+    """Run the conditions. `on_change` gets the value after each; `on_text` (condition, text so far).
+
+    `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
+    condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
+    write, `Cancelled` with the value so far in `partial`.
+    """
+    if not request.passages:
+        raise InputError("This case has no passages, so there is nothing to ground its answer in.")
+    require(request.writer, "generate")
+    run = _Run(request, earlier, on_change, on_text, watch or Watch(), clock)
+    try:
+        return run.go()
+    except Cancelled as error:
+        raise Cancelled(str(error), partial=run.value) from error
+
+
+class _Run:
+    """The value as it grows, and what it grows from."""
+
+    def __init__(
+        self,
+        request: Request,
+        earlier: Refinement | None,
+        on_change: OnChange | None,
+        on_text: Callable[[str, str], None] | None,
+        watch: Watch,
+        clock: Callable[[], float],
+    ) -> None:
+        self.request = request
+        self.watch = watch
+        self._clock = clock
+        self._on_change = on_change
+        self._on_text = on_text
+        self.conditions, notes = conditions_of(request)
+        stamp = stamp_for(request, self.conditions.decoding)
+        fresh = Refinement(
+            stamp=stamp, gate=request.gate, order=request.variants, decoding=self.conditions.decoding, notes=notes
+        )
+        kept = earlier if earlier is not None and same_run(earlier.stamp, stamp) else fresh
+        if kept.scorer != request.scores_with.name:
+            kept = changed(kept, signals=Signals(), gradient=None, shared={})
+        order = tuple(n for n in VARIANTS if n in {*request.variants, *kept.variants, "A", "B"})
+        self.value = changed(kept, gate=request.gate, order=order, gradient_missing="")
+
+    def go(self) -> Refinement:
+        """A and B, the signals that need both, then the others in order."""
+        self._condition("A")
+        self._condition("B")
+        self._signals()
+        for name in (name for name in self.value.order if name not in ("A", "B")):
+            if VARIANTS[name].rule == "flags":
+                self._gradient()
+            self._condition(name)
+        return self.value
+
+    def _grow(self, **values: object) -> None:
+        self.value = changed(self.value, **values)
+        if self._on_change is not None:
+            self._on_change(self.value)
+
+    def _condition(self, name: str) -> None:
+        """Write one condition, copy A where its rule does not fire, or keep what is there."""
+        trigger = self._trigger(VARIANTS[name])
+        known = self.value.variants.get(name)
+        if known is not None and known.outcome in WITH_ANSWER and stands(known, trigger):
+            variant = changed(known, trigger=trigger)
+        elif name == "A" and self.request.given is not None:
+            variant = given(self.request.given, self.conditions)
+        elif trigger is not None and not trigger.fired:
+            variant = untriggered(name, trigger, self.value.baseline)
+        else:
+            self.watch.step(f"condition {name}", self._done, len(self.value.order))
+            variant = self._written(VARIANTS[name], trigger)
+        if variant != known:
+            self._grow(variants={**self.value.variants, name: variant})
+
+    @property
+    def _done(self) -> int:
+        return sum(name in self.value.variants for name in self.value.order)
+
+    def _written(self, method: Method, trigger: Trigger | None) -> Variant:
+        """Call the writer and say what came of it."""
+        watch, deadline = watch_until(self.watch, self.request.settings.refinement.seconds, self._clock)
+        tell, turns = self._on_text, list[Turn]()
+        conditions = replace(
+            self.conditions,
+            prompt=sent_for_a(self.value),
+            draft=self.value.baseline,
+            flagged=trigger.passages if trigger else (),
+            watch=watch,
+            on_turn=turns.append,
+            on_text=None if tell is None else lambda text: tell(method.name, text),
+        )
+        with metered(self.request.writer) as meter:
+            problem = _attempt(method, conditions, deadline, self.request.settings.refinement.seconds)
+        outcome, said = problem or outcome_of(turns, conditions.decoding.max_new_tokens)
+        return Variant(
+            name=method.name,
+            outcome=outcome,
+            answer=turns[-1].reply if outcome in WITH_ANSWER else None,
+            trigger=trigger,
+            turns=tuple(turns),
+            cost=changed(meter.cost, written=sum(len(turn.reply.tokens) for turn in turns)),
+            problem=said,
+        )
+
+    def _trigger(self, method: Method) -> Trigger | None:
+        if method.rule == "control":
+            return None
+        if method.rule == "every time":
+            return gates.EVERY_TIME
+        labels, gradient = self.request.labels, self.value.gradient
+        if method.rule == "S3":
+            threshold = self.value.threshold or signals.overlap_threshold((), self.request.settings.refinement)
+            own = gates.overlap_trigger(self.value.signals.s3, threshold)
+        else:
+            own = gates.flags_trigger(gradient, self.value.gradient_missing, labels, self.request.settings)
+        return gates.gated(own, self.request.gate, gradient, labels)
+
+    # What several conditions stand on
+
+    def _signals(self) -> None:
+        """S1 to S3 of A, and D's threshold; S2 is scored once."""
+        found, shared = signals_of(self.request, self.value, scored_prompt(self.request, self.value), self.watch)
+        threshold = signals.overlap_threshold(self.request.history, self.request.settings.refinement)
+        if found != self.value.signals or threshold != self.value.threshold:
+            self._grow(
+                signals=found,
+                threshold=threshold,
+                shared={**self.value.shared, **shared},
+                scorer=self.request.scores_with.name,
+            )
+
+    def _gradient(self) -> None:
+        """The gradient rows of A's first content tokens, once; or why there are none."""
+        answer = self.value.baseline
+        if self.value.gradient is not None or self.value.gradient_missing:
+            return
+        if answer is None:
+            self._grow(gradient_missing="There is no baseline answer to take gradients of.")
+            return
+        rows, missing = None, ""
+        with metered(self.request.scores_with) as meter:
+            try:
+                rows = self._rows(answer)
+            except Cancelled:
+                raise
+            except GroundworkError as error:
+                missing = str(error)
+        cost = changed(meter.cost, backwards=rows.backwards if rows else 0)
+        self._grow(gradient=rows, gradient_missing=missing, shared={**self.value.shared, "gradient": cost})
+
+    def _rows(self, answer: Answer) -> Attribution:
+        model = self.request.scores_with
+        require(model, "gradients")
+        own = own_tokens(self.request, answer)
+        return gradient_rows(model, scored_prompt(self.request, self.value), own, self.request.settings, self.watch)
+
+
+def _attempt(method: Method, conditions: Conditions, deadline: Deadline, seconds: float) -> tuple[Outcome, str] | None:
+    """Make the calls of a condition; what stopped them, if anything did. A user's cancel goes through."""
+    try:
+        method.write(conditions)
+    except Cancelled:
+        if not deadline.expired:
+            raise
+        return ("timed out", f"Not done after {seconds:g} s, the limit of a condition (refinement.seconds).")
+    except PromptTooLong as error:
+        return ("too long", str(error))
+    except GroundworkError as error:
+        return ("failed", str(error))
+    return None

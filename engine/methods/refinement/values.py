@@ -1,0 +1,167 @@
+"""The values of the refinement stage: what a condition wrote, why it ran, what it cost, and all of it for one case."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from engine.core.settings import Decoding
+from engine.core.values import (
+    Answer,
+    Attribution,
+    Prompt,
+    Stamp,
+    Value,
+)
+
+Gate = Literal["own", "always"]
+Outcome = Literal["answered", "not triggered", "refused", "cut", "empty", "too long", "timed out", "failed"]
+Purpose = Literal["answer", "critique", "revision"]
+WITH_ANSWER: tuple[Outcome, ...] = ("answered", "not triggered", "refused", "cut")
+
+
+class Turn(Value, frozen=True):
+    """One call of the writer: what for, the exact prompt, the reply as it came."""
+
+    purpose: Purpose
+    prompt: Prompt
+    reply: Answer
+
+
+class Cost(Value, frozen=True):
+    """What was computed: calls of the model's forward, backwards, token positions that went through it, seconds.
+
+    `forwards` and `tokens` are None where the model does not say (a served one); `written` counts answer tokens.
+    """
+
+    forwards: int | None = 0
+    backwards: int = 0
+    tokens: int | None = 0
+    written: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        """The sum; unknown if either is."""
+        return Cost(
+            forwards=_sum(self.forwards, other.forwards),
+            backwards=self.backwards + other.backwards,
+            tokens=_sum(self.tokens, other.tokens),
+            written=self.written + other.written,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
+class Trigger(Value, frozen=True):
+    """Whether a condition fires, on which rule and figures; `passages` are those that the rule points at."""
+
+    rule: Literal["S3", "labels", "concentration", "always", "unavailable"]
+    fired: bool
+    sentence: str
+    passages: tuple[int, ...] = ()
+    figures: dict[str, float] = {}
+
+
+class Variant(Value, frozen=True):
+    """One condition on the case. `trigger` is None for A, B and C1, which no rule starts.
+
+    `outcome` "not triggered": the answer is A's, byte for byte. `problem` says what happened to one without an
+    answer, or what to know of one that has it (refused, cut at the token limit).
+    """
+
+    name: str
+    outcome: Outcome
+    answer: Answer | None = None
+    trigger: Trigger | None = None
+    turns: tuple[Turn, ...] = ()
+    cost: Cost = Cost()
+    problem: str = ""
+
+    @property
+    def triggered(self) -> bool | None:
+        """Whether the second pass ran; None for a condition without one."""
+        return None if self.trigger is None else self.trigger.fired
+
+
+class Word(Value, frozen=True):
+    """A content word of the answer at characters [start, end); `found` if a passage has it."""
+
+    start: int
+    end: int
+    found: bool
+
+
+class Signals(Value, frozen=True):
+    """S1 in [0, 1], S2 in nats a token, S3 in [0, 1], each None where `missing` says why; see signals.py."""
+
+    s1: float | None = None
+    s2: float | None = None
+    s2_content: float | None = None
+    s3: float | None = None
+    words: tuple[Word, ...] = ()
+    missing: dict[str, str] = {}
+    banner: str = ""
+
+
+class Threshold(Value, frozen=True):
+    """S3 under which D fires, the rule that gave it in words, and how many cases stand behind it."""
+
+    value: float
+    rule: str
+    n: int
+
+
+class Refinement(Value, frozen=True):
+    """All conditions of one case. `shared` is the cost of what several stand on: "S2", "gradient".
+
+    `gradient` holds the passages' relevance for A's first content tokens (details["lengths"]: tokens a passage),
+    or `gradient_missing` says what to do to get it. `order` lists the conditions asked for.
+    """
+
+    stamp: Stamp
+    gate: Gate
+    order: tuple[str, ...]
+    decoding: Decoding
+    variants: dict[str, Variant] = {}
+    signals: Signals = Signals()
+    threshold: Threshold | None = None
+    gradient: Attribution | None = None
+    gradient_missing: str = ""
+    scorer: str = ""
+    shared: dict[str, Cost] = {}
+    notes: tuple[str, ...] = ()
+
+    @property
+    def baseline(self) -> Answer | None:
+        """A's answer."""
+        return self.variants["A"].answer if "A" in self.variants else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every condition asked for is there, with an answer or with what happened to it."""
+        return all(name in self.variants for name in self.order)
+
+    def summary(self) -> dict[str, Any]:
+        """The record of the command line: name to answer, triggered, signals on A, forwards, tokens, seconds."""
+        signals = {"S1": self.signals.s1, "S2": self.signals.s2, "S3": self.signals.s3}
+        return {name: _row(self.variants[name], signals) for name in self.order if name in self.variants}
+
+
+def _row(variant: Variant, signals: dict[str, float | None]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "answer": variant.answer.text if variant.answer else None,
+        "triggered": variant.triggered,
+        "outcome": variant.outcome,
+        "signals": signals,
+        "forwards": variant.cost.forwards,
+        "tokens": variant.cost.tokens,
+        "written": variant.cost.written,
+        "seconds": variant.cost.seconds,
+    }
+    if variant.trigger is not None:
+        row["trigger"] = variant.trigger.to_dict()
+    if variant.problem:
+        row["problem"] = variant.problem
+    return row

@@ -1,0 +1,122 @@
+"""Occlusion by regeneration (Attr-RAG, section IV-B-c): what would the writer say without each source.
+
+A_full is the answer from all sources, A_-j the one from all but j; for six metrics
+alpha_M(j) = 1 - sim_M(A_full, A_-j). Write greedily, so that a difference is the source's and not the sampler's.
+Ours beside the paper: citation markers are left out of the texts compared, equal texts have alpha 0 in every
+metric (two equal one-word answers share no bigram), and a floor says how much alpha moves when nothing of
+substance changed: A_full written a second time, and with each of three unrelated passages inserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.answer.citations import without_markers
+from engine.core.errors import AttributionError, Cancelled
+from engine.core.metrics import LEXICAL, cosine, terms
+from engine.core.progress import Watch
+from engine.core.values import Answer, Passage, Value
+from engine.methods.occlusion import insert_at
+from engine.models.protocols import Embedder
+
+Answering = Callable[[str, Sequence[Passage]], Answer]
+"""(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
+
+METRICS = ("cosine", *LEXICAL)
+PLACEBOS = 3  # unrelated passages inserted for the floor; METHODS section 0
+
+
+class Regeneration(Value, frozen=True):
+    """Every answer that was written, and alpha_M of each source in [0, 1] (cosine: up to 2).
+
+    `alphas[M][j]` and `ablated[j]` belong to source j; after a cancelled run they stop early. `floors[M]` is the
+    largest alpha_M of `repeats` (A_full again, then with placebos), 0 without; an alpha at or under it shows nothing.
+    """
+
+    full: Answer
+    ablated: tuple[Answer, ...]
+    repeats: tuple[Answer, ...]
+    alphas: dict[str, tuple[float, ...]]
+    floors: dict[str, float]
+    written: int
+    notes: tuple[str, ...] = ()
+
+
+def similarities(reference: str, text: str, embedder: Embedder | None) -> dict[str, float]:
+    """sim_M of two answers for every metric; without an embedder the cosine is left out."""
+    same = terms(reference) == terms(text)
+    values = {name: 1.0 if same else metric(reference, text) for name, metric in LEXICAL.items()}
+    if embedder is None:
+        return values
+    first, second = embedder.embed([reference, text])
+    return {"cosine": 1.0 if same else cosine(first, second), **values}
+
+
+def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder | None) -> dict[str, tuple[float, ...]]:
+    """alpha_M = 1 - sim_M(full, answer) for each answer, citation markers left out."""
+    reference = without_markers(full.text)
+    rows = [similarities(reference, without_markers(answer.text), embedder) for answer in answers]
+    names = METRICS if embedder is not None else tuple(LEXICAL)
+    return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in names}
+
+
+def regenerate(
+    question: str,
+    sources: Sequence[Sequence[Passage]],
+    write: Answering,
+    embedder: Embedder | None,
+    *,
+    placebos: Sequence[Passage] = (),
+    seed: int = 1337,
+    watch: Watch | None = None,
+) -> Regeneration:
+    """Write A_full, every A_-j and the answers of the floor: len(sources) + 2 + placebos answers in all.
+
+    A cancelled run raises `Cancelled` whose `partial` is the `Regeneration` so far (None before A_full).
+    """
+    if not sources:
+        raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
+    passages = [passage for source in sources for passage in source]
+    contexts = [passages, *([p for k, s in enumerate(sources) if k != j for p in s] for j in range(len(sources)))]
+    contexts += [passages, *_with_placebos(passages, placebos[:PLACEBOS], seed)]
+    answers: list[Answer] = []
+    watch = watch or Watch()
+    try:
+        for context in contexts:
+            watch.step("writing without each source", len(answers), len(contexts))
+            answers.append(write(question, context))
+    except Cancelled as stopped:
+        partial = _collect(answers, len(sources), embedder) if answers else None
+        raise Cancelled(str(stopped), partial) from stopped
+    watch.report("writing without each source", len(answers), len(contexts))
+    return _collect(answers, len(sources), embedder)
+
+
+def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: int) -> list[list[Passage]]:
+    """The context once for each placebo, inserted at a random place."""
+    rng = np.random.default_rng(seed)
+    return [insert_at(passages, placebo, int(rng.integers(0, len(passages) + 1))) for placebo in placebos]
+
+
+def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None) -> Regeneration:
+    full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
+    floor_alphas = alphas(full, repeats, embedder)
+    notes: list[str] = []
+    if len(ablated) < sources:
+        notes.append(f"Stopped after {len(ablated)} of {sources} sources.")
+    placebos = len(repeats) - 1  # the first repeat has none
+    if placebos < 0:
+        notes.append("There is no floor: the answer was not written a second time.")
+    elif placebos < PLACEBOS:
+        notes.append(f"The floor stands on {placebos} unrelated passages instead of {PLACEBOS}.")
+    return Regeneration(
+        full=full,
+        ablated=tuple(ablated),
+        repeats=tuple(repeats),
+        alphas=alphas(full, ablated, embedder),
+        floors={name: max(values, default=0.0) for name, values in floor_alphas.items()},
+        written=len(answers),
+        notes=tuple(notes),
+    )

@@ -1,0 +1,128 @@
+"""The attribution methods by name; a third party's appears as one more row.
+
+    from engine.methods.registry import Method, register
+    register(Method("my method", my_function, unit="my unit"))
+
+`my_function(model, prompt, answer, spans, watch)` returns an `Attribution` over the prompt's passages. A package can
+also announce a `Method` under the entry point group "groundwork.attribution". Relevance propagation (LRP) comes
+that way and not in the tree: a patent is claimed on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import entry_points
+from typing import Literal
+
+from engine.core.errors import InputError
+from engine.core.progress import Watch
+from engine.core.settings import Gradient, Occlusion
+from engine.core.values import Answer, Attribution, Prompt
+from engine.methods.aggregate import passage_attribution
+from engine.methods.attention import value_weighted_attention
+from engine.methods.input_x_gradient import Relevance, input_x_gradient
+from engine.methods.integrated_gradients import integrated_gradients
+from engine.methods.occlusion import occlusion
+from engine.methods.spans import Span
+from engine.models.protocols import LanguageModel
+
+Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
+GROUP = "groundwork.attribution"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the table: name, function, unit of its scores, what the model must be able to do, one sentence.
+
+    `explain` gives the relevance of every input token where the method has one: `attribute` before the sums.
+    """
+
+    name: str
+    attribute: Attribute
+    unit: str
+    needs: Literal["score", "gradients"] = "gradients"
+    about: str = ""
+    explain: Callable[..., Relevance] | None = None
+
+
+def _left_out(settings: Occlusion) -> Attribute:
+    def attribute(
+        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
+    ) -> Attribution:
+        return occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
+
+    return attribute
+
+
+def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
+    """A method over tokens as one over passages: sums over each passage's tokens."""
+
+    def attribute(
+        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
+    ) -> Attribution:
+        relevance = explain(model, prompt, answer, spans=spans, watch=watch)
+        return passage_attribution(relevance, model.encode(prompt))
+
+    return Method(name, attribute, unit, about=about, explain=explain)
+
+
+def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Method, ...]:
+    """The project's own methods; `how` gives the gradient methods their target and steps."""
+    counted = count_citation_markers
+    gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
+    integrated = partial(
+        integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
+    )
+    left_out = _left_out(Occlusion(count_citation_markers=counted))
+    return (
+        Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
+        _of_tokens("input x gradient", gradient, how.target, "First-order effect of every input token."),
+        _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
+        _of_tokens(
+            "value-weighted attention",
+            partial(value_weighted_attention, count_citation_markers=counted),
+            "attention x value norm",
+            "Where the attention goes, weighted by what it carries; never negative.",
+        ),
+    )
+
+
+_registered: dict[str, Method] = {}
+_lock = threading.Lock()
+
+
+def register(method: Method) -> None:
+    """Add a method for this process; `InputError` if the name is taken."""
+    with _lock:
+        if method.name in {known.name for known in built_in(Gradient())} | _registered.keys():
+            raise InputError(f"There is already an attribution method named {method.name!r}. Choose another name.")
+        _registered[method.name] = method
+
+
+def unregister(name: str) -> None:
+    """Take a registered method out again."""
+    with _lock:
+        _registered.pop(name, None)
+
+
+def methods(how: Gradient | None = None, *, count_citation_markers: bool = False) -> tuple[Method, ...]:
+    """All methods: the built-in ones as `how` sets them, those of installed packages, those of this process."""
+    own = built_in(how or Gradient(), count_citation_markers=count_citation_markers)
+    return (*own, *_installed(), *_registered.values())
+
+
+@cache
+def _installed() -> tuple[Method, ...]:
+    """Read once a process: looking through all installed packages takes 17 ms, and a page asks for each analysis."""
+    return tuple(entry.load() for entry in entry_points(group=GROUP))
+
+
+def method(name: str, how: Gradient | None = None, *, count_citation_markers: bool = False) -> Method:
+    """The method named `name` as `how` sets it; `InputError` listing the names there are."""
+    found = {known.name: known for known in methods(how, count_citation_markers=count_citation_markers)}
+    if name not in found:
+        raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
+    return found[name]

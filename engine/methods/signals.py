@@ -1,0 +1,218 @@
+"""S1, S2, S3: is the answer grounded in the passages (grounded refinement, section 3.2, as METHODS section 2 fixes it).
+
+S1 = ROUGE-L F1 of the answers with and without passages (grounded: low). S2 = mean over A's tokens of
+log p(token | prompt) - log p(token | the same prompt, passage segments dropped) (grounded: high). S3 = share of A's
+content words found in any passage (grounded: high): string matching, no attribution; it cannot see a detail made up
+inside a well-cited sentence. The paper gave S2 up for token counts that did not match; here the answer's ids are the
+same in both rows by construction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from engine.answer.citations import content_token_mask, find_citations
+from engine.core.metrics import (
+    Entails,
+    alce_citation_precision,
+    alce_citation_recall,
+    contains_answer,
+    distractor_share,
+    nli_citation_precision,
+    rfcp,
+    rouge_l,
+    statements,
+)
+from engine.core.progress import Watch
+from engine.core.settings import Refinement as Thresholds
+from engine.core.text import content_words, words
+from engine.core.values import Answer, Passage, Prompt, Value
+from engine.methods.refinement.values import Cost, Refinement, Threshold, Word
+from engine.models.protocols import LanguageModel
+
+
+def s1(with_passages: str, without: str) -> float:
+    """ROUGE-L F1 of the two answers' texts, in [0, 1]."""
+    return rouge_l(without, with_passages)
+
+
+def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch | None = None) -> tuple[float, float | None]:
+    """Mean gain (nats a token) that the passages give: over all tokens, and over those outside citation markers.
+
+    `answer` carries the model's token ids, at least one. Two rows are scored. The second figure is None where every
+    token is a marker's.
+    """
+    coded = model.encode(prompt)
+    rows = model.score([coded, coded.without(set(prompt.numbers))], [t.id for t in answer.tokens], watch)
+    gains = rows[0] - rows[1]
+    content = gains[np.asarray(content_token_mask(answer), dtype=bool)]
+    return float(gains.mean()), float(content.mean()) if content.size else None
+
+
+def overlap_words(answer: str, passages: Sequence[Passage]) -> tuple[Word, ...]:
+    """The content words of the answer with their characters, and whether a passage has them.
+
+    >>> cup = Passage(id="p", document="d", title="", ordinal=0, start=0, end=22, text="2 spoons, added; a cup")
+    >>> [(w.start, w.end, w.found) for w in overlap_words("Add two cups.", [cup])]
+    [(0, 3, False), (4, 7, True), (8, 12, False)]
+    """
+    known = {word for passage in passages for word in content_words(passage.text)}
+    found = []
+    for match in re.finditer(r"\S+", _blanked(answer)):
+        bare = re.search(r"[^\W_](?:.*[^\W_])?", match.group(), re.DOTALL)
+        words = content_words(match.group())
+        if bare is not None and words:
+            start = match.start() + bare.start()
+            found.append(Word(start=start, end=match.start() + bare.end(), found=words[0] in known))
+    return tuple(found)
+
+
+def _blanked(text: str) -> str:
+    """The text with citation markers of both styles blanked, so that offsets stay."""
+    for citation in (*find_citations(text, 0, "garage"), *find_citations(text, 0, "alce")):
+        text = text[: citation.start] + " " * (citation.end - citation.start) + text[citation.end :]
+    return text
+
+
+def s3(words: Sequence[Word]) -> float | None:
+    """Share of the words that were found, in [0, 1]; None for an answer without content words."""
+    return sum(word.found for word in words) / len(words) if words else None
+
+
+def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> Threshold:
+    """S3 under which D fires: the 40th percentile over `history`, or 0.75 until there are 20 cases.
+
+    `history` is S3 over the loaded question set, or over the library's cases by the same model.
+    """
+    settings = settings or Thresholds()
+    if len(history) < settings.overlap_cases:
+        rule = f"fixed until there are {settings.overlap_cases} cases by the same model"
+        return Threshold(value=settings.overlap_threshold, rule=rule, n=len(history))
+    value = float(np.percentile(np.asarray(history, dtype=np.float64), settings.overlap_percentile))
+    rule = f"{settings.overlap_percentile:.0f}th percentile of S3"
+    return Threshold(value=value, rule=rule, n=len(history))
+
+
+# Scores of a condition's answer (METHODS section 2, "Scores"): grounding, length, what it took.
+#
+# Citation scores come from a verifier's entailment probability, the others from text and labels alone. None always
+# means "not defined here" and `missing` says why; it is never a zero.
+
+
+class Scores(Value, frozen=True):
+    """All in [0, 1] except the counts: `words`, `citations`, `unsupported` (content words in no passage)."""
+
+    citation_precision: float | None = None
+    citation_recall: float | None = None
+    alce_precision: float | None = None
+    distractor_share: float | None = None
+    rfcp: float | None = None
+    str_em: bool | None = None
+    s3: float | None = None
+    words: int = 0
+    citations: int = 0
+    unsupported: int = 0
+    missing: dict[str, str] = {}
+
+
+MEASURES: tuple[tuple[str, str, bool | None], ...] = (
+    ("citation_precision", "Citation precision", True),
+    ("citation_recall", "Citation recall (ALCE)", True),
+    ("alce_precision", "Citation precision (ALCE)", True),
+    ("distractor_share", "Citations of passages marked not relevant", False),
+    ("rfcp", "RFCP: entailed and relevant", True),
+    ("s3", "S3 of this answer", True),
+    ("unsupported", "Content words in no passage", False),
+    ("words", "Words", None),
+    ("citations", "Citations", None),
+)
+"""What page and report show of a case: field, name, and whether more is better (None: neither). STR-EM is not among
+them: it takes gold answers, which data sets have and cases do not."""
+
+
+def remembered(entails: Entails) -> Entails:
+    """`entails` that judges no pair twice: the citation scores ask for the same pairs."""
+    known: dict[tuple[str, str], float] = {}
+
+    def ask(pairs: Sequence[tuple[str, str]]) -> list[float]:
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        if new:
+            known.update(zip(new, map(float, entails(new)), strict=True))
+        return [known[pair] for pair in pairs]
+
+    return ask
+
+
+def scores_of(
+    answer: Answer, passages: Sequence[Passage], entails: Entails | None = None, golds: Sequence[str] = ()
+) -> Scores:
+    """Score an annotated answer. Labels are the passages' own `relevant`; `golds` are accepted short answers."""
+    texts = {number: passage.text for number, passage in enumerate(passages, start=1)}
+    labels = {number: passage.relevant for number, passage in enumerate(passages, start=1)}
+    labelled = any(label is not None for label in labels.values())
+    marked = overlap_words(answer.text, passages)
+    nli = _entailed(answer, texts, labels if labelled else {}, entails)
+    return Scores(
+        **nli,
+        distractor_share=distractor_share(answer, labels) if labelled else None,
+        str_em=contains_answer(answer.text, golds) if golds else None,
+        s3=s3(marked),
+        words=len(words(answer.text)),
+        citations=len(answer.citations),
+        unsupported=sum(not word.found for word in marked),
+        missing=_missing(answer, entails is not None, labelled, bool(golds)),
+    )
+
+
+def _entailed(
+    answer: Answer, texts: Mapping[int, str], labels: Mapping[int, bool | None], entails: Entails | None
+) -> dict[str, float | None]:
+    """The scores that ask a verifier; `labels` is empty where no passage has one."""
+    if entails is None:
+        return {}
+    cited, ask = statements(answer), remembered(entails)
+    return {
+        "citation_precision": nli_citation_precision(cited, texts, ask),
+        "citation_recall": alce_citation_recall(cited, texts, ask),
+        "alce_precision": alce_citation_precision(cited, texts, ask),
+        "rfcp": rfcp(cited, texts, labels, ask) if labels else None,
+    }
+
+
+def _missing(answer: Answer, verifier: bool, labelled: bool, gold: bool) -> dict[str, str]:
+    missing = {}
+    if not verifier:
+        missing["citation_precision"] = "No verifier was asked."
+    elif not answer.citations:
+        missing["citation_precision"] = "The answer cites nothing."
+    if not labelled:
+        missing["rfcp"] = missing["distractor_share"] = "No passage is labelled. Mark passages relevant or not."
+    if not gold:
+        missing["str_em"] = "The question has no gold answer."
+    return missing
+
+
+def deployed_cost(value: Refinement, name: str) -> Cost:
+    """What a condition costs on its own: its calls, A where it stands on A, the gradient rows where it needs them."""
+    own = value.variants[name].cost
+    if name not in ("A", "B", "C1"):
+        own = value.variants["A"].cost + own
+    return own + value.shared["gradient"] if name.startswith("v2") and "gradient" in value.shared else own
+
+
+class FactKept(Value, frozen=True):
+    """An atomic fact of A with its verdict, and the probability that the condition's answer still says it."""
+
+    fact: str
+    verdict: str
+    kept: float
+
+
+def facts_kept(facts: Sequence[tuple[str, str]], answer: str, entails: Entails) -> tuple[FactKept, ...]:
+    """Which (fact, verdict) pairs of A a condition's answer still bears out, by the verifier."""
+    probabilities = entails([(fact, answer) for fact, _ in facts]) if facts else ()
+    joined = zip(facts, probabilities, strict=True)
+    return tuple(FactKept(fact=fact, verdict=verdict, kept=float(p)) for (fact, verdict), p in joined)

@@ -1,0 +1,158 @@
+"""From a stretch of the answer to the tokens that carry it (METHODS section 0).
+
+A token belongs to the span that holds its first character that is not white space (`anchor`), so that spans that do not
+overlap never share a token and their scores add up to the whole answer's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from engine.answer.citations import content_token_mask
+from engine.core.errors import AttributionError
+from engine.core.text import content_words, words
+from engine.core.values import Answer, Attribution
+from engine.models.protocols import TokenPrompt
+
+_VISIBLE = re.compile(r"\S")
+Span = tuple[int, int]
+Mask = NDArray[np.bool_]
+
+
+def anchor(answer: Answer, token: int) -> int:
+    """Offset of the first character from token `token` on that is not white space (its start if there is none).
+
+    A token of white space alone goes with the word that it leads to, like the space in front of a word.
+    """
+    start = answer.tokens[token].start
+    found = _VISIBLE.search(answer.text, start)
+    return found.start() if found else start
+
+
+def answer_spans(answer: Answer) -> tuple[Span, ...]:
+    """The whole answer first, then its sentences."""
+    whole = (0, len(answer.text))
+    return (whole, *(span for span in answer.sentences if span != whole))
+
+
+def content_mask(answer: Answer, *, count_citation_markers: bool = False) -> Mask:
+    """Which tokens count, shape (tokens,): those with text, citation markers left out unless asked for.
+
+    Raises `AttributionError` where none is left.
+    """
+    written = np.array([token.end > token.start for token in answer.tokens], dtype=bool)
+    mask = written if count_citation_markers else written & np.asarray(content_token_mask(answer), dtype=bool)
+    if not mask.any():
+        raise AttributionError(
+            "The answer has no content tokens: it is empty or made of citation markers only. "
+            "Choose an answer with text, or count the citation markers."
+        )
+    return mask
+
+
+def span_mask(answer: Answer, span: Span) -> Mask:
+    """Which tokens belong to the characters [start, end), shape (tokens,)."""
+    start, end = span
+    return np.array([start <= anchor(answer, t) < end for t in range(len(answer.tokens))], dtype=bool)
+
+
+def span_masks(answer: Answer, spans: Sequence[Span], content: Mask) -> Mask:
+    """`span_mask` of every span, content tokens only; shape (spans, tokens)."""
+    return np.stack([span_mask(answer, span) & content for span in spans])
+
+
+def first_content_tokens(answer: Answer, count: int, *, count_citation_markers: bool = False) -> tuple[int, ...]:
+    """Indices of the first `count` content tokens, which is what the flags look at."""
+    mask = content_mask(answer, count_citation_markers=count_citation_markers)
+    return tuple(int(t) for t in np.flatnonzero(mask)[:count])
+
+
+def fact_spans(answer: Answer, clause: Span, fact: str) -> tuple[Span, ...]:
+    """Where a fact stands in its clause: the clause's words that are content words of the fact, else the clause.
+
+    Offsets are into the answer's text.
+    """
+    start, end = clause
+    wanted = set(content_words(fact))
+    found = [(start + a, start + b) for a, b in words(answer.text[start:end])]
+    shared = tuple(span for span in found if wanted.intersection(content_words(answer.text[span[0] : span[1]])))
+    return shared or (clause,)
+
+
+def spans_mask(answer: Answer, spans: Sequence[Span]) -> Mask:
+    """Tokens that belong to any of several spans (a fact's words), shape (tokens,)."""
+    mask: Mask = np.logical_or.reduce([span_mask(answer, span) for span in spans])
+    return mask
+
+
+# Prompts with some of their tokens removed: positions close up, nothing is tokenised again.
+#
+# Removing ids is the reference. Masking them in place is the same only with position ids counted over what is
+# left; with plain position ids the answer's log-probability was 1.4 nats off, and hiding a passage from the answer
+# alone, while later passages still see it, is another quantity altogether (146 nats).
+
+
+def drop_positions(prompt: TokenPrompt, positions: Collection[int]) -> TokenPrompt:
+    """The prompt without the tokens at `positions`; pieces that lose all their tokens disappear."""
+    gone = frozenset(positions)
+    ids: list[int] = []
+    spans: list[tuple[int, int, int]] = []
+    numbers: list[int | None] = []
+    for (segment, start, end), number in zip(prompt.spans, prompt.numbers, strict=True):
+        kept = [prompt.ids[i] for i in range(start, end) if i not in gone]
+        if kept:
+            spans.append((segment, len(ids), len(ids) + len(kept)))
+            numbers.append(number)
+            ids.extend(kept)
+    return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+
+
+def passage_positions(prompt: TokenPrompt, numbers: Iterable[int]) -> frozenset[int]:
+    """Positions in `prompt.ids` of the passages `numbers`; `AttributionError` if one is not in the prompt."""
+    wanted = set(numbers)
+    missing = wanted - set(prompt.numbers)
+    if missing:
+        listed = ", ".join(map(str, sorted(missing)))
+        raise AttributionError(f"The prompt holds no passage {listed}. Choose among its passages.")
+    pieces = zip(prompt.spans, prompt.numbers, strict=True)
+    return frozenset(i for (_, start, end), number in pieces if number in wanted for i in range(start, end))
+
+
+def passage_numbers(prompt: TokenPrompt) -> tuple[int, ...]:
+    """The passage numbers in prompt order, each once."""
+    return tuple(dict.fromkeys(number for number in prompt.numbers if number is not None))
+
+
+# Any stretch of the answer from token scores that are already there: a click on a word asks no model.
+#
+# A clause takes the tokens inside it; an atomic fact takes its words' tokens inside its clause, else the clause.
+
+
+def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Sequence[Span]]) -> Attribution:
+    """The attribution for `stretches`, each one or more spans of the answer whose tokens count together.
+
+    `spans[s]` of the result is the hull of stretch s. Floors stay those of the whole attribution. Raises
+    `AttributionError` where there is no row for every token of the answer.
+    """
+    if len(attribution.per_token) != len(answer.tokens):
+        raise AttributionError("This attribution has no score for each token. Run it again for these spans.")
+    counted = attribution.details.get("content")  # as the attribution counted them
+    content = content_mask(answer) if counted is None else np.asarray(counted, dtype=bool)
+    masks = np.stack([spans_mask(answer, stretch) & content for stretch in stretches])
+    scores = masks.astype(np.float64) @ np.asarray(attribution.per_token, dtype=np.float64)  # (stretches, sources)
+    return replace(
+        attribution,
+        spans=tuple((min(s for s, _ in stretch), max(e for _, e in stretch)) for stretch in stretches),
+        scores=tuple(tuple(row) for row in scores.tolist()),
+        details={"content_tokens": masks.sum(axis=1).tolist()},
+    )
+
+
+def fact_scores(attribution: Attribution, answer: Answer, facts: Sequence[tuple[Span, str]]) -> Attribution:
+    """Scores of atomic facts, each given as (span of its clause in the answer, the fact's text)."""
+    return span_scores(attribution, answer, [fact_spans(answer, clause, fact) for clause, fact in facts])

@@ -1,0 +1,80 @@
+"""What an analysis of a case scores, and what it leaves: prompt and answer in, an `Analysis` with its stamp out.
+
+The prompt is the one that was sent where the scorer wrote the answer, else the engine's answering prompt over the
+case's passages (METHODS section 0, "Stamps"); a banner in the notes says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from engine.answer.citations import annotate
+from engine.answer.prompt import build_prompt
+from engine.answer.write import stamp_of
+from engine.core.errors import AttributionError, Cancelled
+from engine.core.settings import Settings
+from engine.core.values import (
+    Analysis,
+    Answer,
+    Case,
+    Prompt,
+    Stamp,
+    inputs_hash,
+)
+from engine.models.protocols import LanguageModel
+
+# The model that scores an answer need not be the one that wrote it (METHODS section 0, "Stamps").
+
+
+def banner(writer: str, scorer: str) -> str:
+    """What has to stand above a score where scorer and writer differ; empty where they are one."""
+    if writer == scorer:
+        return ""
+    return (
+        f"Written by {writer}. Scored by {scorer}. "
+        f"This shows what makes the answer likely to {scorer}, not what {writer} used."
+    )
+
+
+def answer_for(
+    model: LanguageModel, answer: Answer, writer: str, passages: int, style: Literal["garage", "alce"] = "garage"
+) -> Answer:
+    """The answer with token ids of `model`: as generated if `model` wrote it, else its text tokenised once."""
+    if answer.tokens and writer == model.name:
+        return answer
+    return annotate(model.encode_answer(answer.text), passages, style)
+
+
+def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Prompt, Answer, tuple[str, ...]]:
+    """(prompt, answer with the model's token ids, notes) for scoring a case; `AttributionError` without passages."""
+    if not case.passages:
+        raise AttributionError("This case has no passages, so there is nothing to attribute its answer to.")
+    sent = case.prompt if case.stamp.model == model.name else None
+    prompt = sent or build_prompt(case.question, case.passages, settings.prompting)
+    answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)
+    said = banner(case.stamp.model, model.name)
+    return prompt, answer, (said,) if said else ()
+
+
+def markers_stamped(settings: Settings) -> dict[str, Any]:
+    """What a stamp says of citation markers: nothing where they are left out, as in every older stamp."""
+    return {"occlusion": {"count_citation_markers": True}} if settings.occlusion.count_citation_markers else {}
+
+
+def analysis_of(
+    case: Case, model: LanguageModel, settings: Settings, kind: str, result: dict[str, Any], extra: dict[str, Any]
+) -> Analysis:
+    """The result under a stamp; an analysis of the same kind by the same model takes its place in the case."""
+    inputs = inputs_hash(case.question, case.passages, case.answer.text)
+    written = stamp_of(model, settings.prompting, settings.decoding, inputs)
+    stamp: Stamp = replace(written, settings={**written.settings, **markers_stamped(settings), **extra})
+    return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp, result=result)
+
+
+def kept(stopped: Cancelled, keep: Callable[[Any], Analysis]) -> Cancelled:
+    """The same stop, its partial result (None if there is none) as an analysis that can be saved."""
+    has = hasattr(stopped.partial, "to_dict")
+    return Cancelled(str(stopped), keep(stopped.partial) if has else None)

@@ -1,0 +1,255 @@
+"""ABPC by method: which ranking of the passages' tokens finds what the answer needs (grounded refinement, 4.2.6).
+
+After Tables 6, 7 and 14 as far as they are about methods that are here: input x gradient, integrated gradients,
+value-weighted attention and occlusion beside random rankings of the same tokens, on answers of the model itself.
+The papers' figures are on other scales: compare sign and order. A unit holds all rankings of one answer, since they
+stand on the same rows. `options.rankings` names the extra ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from engine.analyses.faithfulness import (
+    FURTHER,
+    METHODS,
+    FaithfulnessReport,
+    faithfulness_of,
+    rows_needed,
+)
+from engine.core.errors import InputError
+from engine.core.progress import Watch
+from engine.core.statistics import holm
+from engine.methods.refinement.costs import metered
+from engine.studies.config import Config
+from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    by_question,
+    line,
+    measure,
+    measured,
+    notes,
+    pair,
+    questions_in,
+)
+from engine.studies.tools import Study, Tools
+from engine.studies.values import (
+    Axis,
+    Cell,
+    Column,
+    Estimate,
+    Figure,
+    Found,
+    Results,
+    Row,
+    Series,
+    Table,
+    Unit,
+)
+
+# ABPC from rows: by method with intervals, paired differences, mean curves, diagnostics.
+
+BASE = "input x gradient"
+SCALE = "Normalised, passage tokens only: in [-1, 1]. The papers' figures are on other scales; compare sign and order."
+
+
+def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]:
+    """The rows with one ranking's figure as the value `field`."""
+    return [replace(row, values={field: row.values.get(field, {}).get(name)}) for row in rows]
+
+
+def abpc_tables(rows: Sequence[Row], names: Sequence[str]) -> Results:
+    """All tables and figures of the study."""
+    return Results(
+        tables=(_by_method(rows, names), _differences(rows, names), _diagnostics(rows)),
+        figures=(_bars(rows, names), _points(rows, names), _curves(rows, names)),
+    )
+
+
+def _by_method(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    lines: list[tuple[Cell, ...]] = []
+    for name in names:
+        values = by_question(of_ranking(rows, name), "abpc", None)
+        nats = measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
+        lines.append((name, measured(values), sum(v > 0 for v in values.values()), len(values), nats))
+    return Table(
+        name="abpc",
+        title="ABPC by ranking",
+        columns=(
+            Column(name="ranking"),
+            Column(name="ABPC", unit="probability", better="higher"),
+            Column(name="positive", unit="questions", better="higher"),
+            Column(name="of", unit="questions"),
+            Column(name="ABPC", unit="nats", better="higher"),
+        ),
+        rows=tuple(lines),
+        n=questions_in(rows),
+        shows="grounded refinement, Tables 6 and 7",
+        notes=notes(rows, SCALE, "Random: mean over random rankings of the same tokens."),
+    )
+
+
+def _differences(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    asked = [(name, "random") for name in names if name != "random"]
+    asked += [(name, BASE) for name in names if name not in ("random", BASE)]
+    values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
+    found = [pair(f"{first} - {second}", values[first], values[second]) for first, second in asked]
+    corrected = holm([one.p for one in found])
+    return Table(
+        name="differences",
+        title="Paired differences in ABPC",
+        columns=(
+            Column(name="comparison"),
+            Column(name="difference", unit="probability", better="higher"),
+            Column(name="higher", unit="questions"),
+            Column(name="lower", unit="questions"),
+            Column(name="p, Holm"),
+            Column(name="effect", unit="d_z"),
+        ),
+        rows=tuple(
+            (one.method, one.difference, one.higher, one.lower, p, one.effect)
+            for one, p in zip(found, corrected, strict=True)
+        ),
+        n=questions_in(rows),
+        shows="grounded refinement, Table 7",
+        notes=(PAIRED, CORRECTION, SCALE, *notes(rows)[1:]),
+    )
+
+
+def _diagnostics(rows: Sequence[Row]) -> Table:
+    names = {
+        "conservation": "sum of relevance over target",
+        "first_token_share": "share of |relevance|",
+        "density_ratio": "mean |relevance|, passages over elsewhere",
+    }
+    flat = [replace(row, values=row.values.get("diagnostics", {})) for row in rows]
+    return Table(
+        name="diagnostics",
+        title=f"What a map of {BASE} looks like",
+        columns=(Column(name="figure"), Column(name="what it is"), Column(name="mean")),
+        rows=tuple((name.replace("_", " "), what, measure(flat, name, None)) for name, what in names.items()),
+        n=questions_in(rows),
+        shows="grounded refinement, Table 14",
+        notes=notes(rows),
+    )
+
+
+def _bars(rows: Sequence[Row], names: Sequence[str]) -> Figure:
+    return Figure(
+        name="abpc",
+        title="ABPC by ranking",
+        kind="bars",
+        x=Axis(name="ranking"),
+        y=Axis(name="ABPC", unit="probability"),
+        series=(line("ABPC", {name: measure(of_ranking(rows, name), "abpc", None) for name in names}),),
+        shows="grounded refinement, Table 7",
+        notes=(SCALE,),
+    )
+
+
+def _points(rows: Sequence[Row], names: Sequence[str]) -> Figure:
+    done = [row for row in rows if row.state == "done"]
+    return Figure(
+        name="abpc_by_question",
+        title="ABPC of every question",
+        kind="points",
+        x=Axis(name="ranking"),
+        y=Axis(name="ABPC", unit="probability"),
+        series=tuple(
+            Series(
+                name=name,
+                x=(name,) * len(done),
+                y=tuple(row.values["abpc"].get(name) for row in done),
+                cases=tuple(row.case for row in done),
+            )
+            for name in names
+        ),
+        shows="grounded refinement, Table 7",
+    )
+
+
+def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
+    """Mean MoRF and LeRF over the shares removed; answers with other steps are brought to a common grid."""
+    grid = np.linspace(0, 1, 11)
+    series = []
+    for name in names:
+        own = [row.values["curves"][name] for row in rows if name in row.values.get("curves", {})]
+        for place, way in ((1, "MoRF"), (2, "LeRF")):
+            if own:
+                mean = np.mean([np.interp(grid, curve[0], curve[place]) for curve in own], axis=0)
+                x, y = tuple(map(float, grid)), tuple(map(float, mean))
+                series.append(Series(name=f"{name}, {way}", x=x, y=y, n=(len(own),) * len(x)))
+    return Figure(
+        name="curves",
+        title="Probability of the answer as passage tokens are removed",
+        kind="lines",
+        x=Axis(name="removed", unit="share of passage tokens"),
+        y=Axis(name="mean probability of the explained tokens"),
+        series=tuple(series),
+        shows="grounded refinement, section 4.2",
+    )
+
+
+def extra(config: Config) -> tuple[str, ...]:
+    """The rankings beside input x gradient, occlusion and random ones."""
+    asked = tuple(config.options.get("rankings", FURTHER))
+    strange = [name for name in asked if name not in FURTHER]
+    if strange:
+        raise InputError(f"{strange[0]!r} is no further ranking. Name of: {', '.join(FURTHER)}.")
+    return asked
+
+
+def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+    """Write an answer, rank the tokens of its passages by every method, remove them in that order."""
+    settings, scorer = tools.settings(unit.seed), tools.scorer
+    with metered(scorer) as meter:
+        written = tools.write(unit.seed)(example.question, example.passages, None, watch)
+        case = case_of(example, example.passages, written)
+        analysis = faithfulness_of(case, scorer, settings, watch, (*METHODS, *extra(tools.config)))
+    report = FaithfulnessReport.from_dict(analysis.result)
+    found = {curve.ranking: curve for curve in report.curves}
+    values: dict[str, Any] = {
+        "abpc": {**{name: curve.abpc for name, curve in found.items()}, "random": report.random.mean},
+        "abpc_nats": {name: curve.abpc_nats for name, curve in found.items()},
+        "passage_abpc": report.passages.abpc,
+        "random": report.random.to_dict(),
+        "curves": {name: [curve.shares, curve.morf, curve.lerf] for name, curve in found.items()},
+        "diagnostics": report.diagnostics,
+        "tokens": len(case.answer.tokens),
+    }
+    cost = replace(meter.cost, written=len(written.answer.tokens))
+    return Found(values=values, case=replace(case, analyses=(analysis,)), cost=cost)
+
+
+def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+    """One answer, then the rows of every ranking; integrated gradients take a forward and a backward a step."""
+    settings, names = tools.settings(unit.seed), extra(tools.config)
+    steps = settings.gradient.integrated_steps if "integrated gradients" in names else 0
+    rows = rows_needed(len(example.passages), settings.faithfulness) + len(names) * 2 * settings.faithfulness.steps
+    read = tokens_of(example.question, *(passage.text for passage in example.passages))
+    forwards = rows + steps + len(names)
+    return Estimate(calls=1, forwards=forwards, backwards=1 + steps, tokens=(1 + forwards) * read)
+
+
+def results(config: Config, rows: Sequence[Row]) -> Results:
+    """ABPC by method with intervals, paired differences, curves, diagnostics."""
+    return abpc_tables(rows, ("input x gradient", *extra(config), "occlusion", "random"))
+
+
+STUDY = Study(
+    name="abpc",
+    title="Faithfulness of rankings by perturbation: ABPC by method",
+    shows=("grounded refinement, Tables 6, 7 and 14",),
+    methods=("rankings",),
+    run=run,
+    results=results,
+    cost=cost,
+    needs=("passages",),
+    writes_first=lambda config, unit, example: True,
+)

@@ -1,0 +1,173 @@
+"""ARE beside DRQA, RARR, CCVER and an EFEC-style editor (ARE, Tables 1, 3 and 5, Fig. 5 and 6).
+
+One run is one data set and one model. Attr_p of ARE pairs evidence and clause, that of the others is unpaired (appendix
+E); Table 5 gives them the pairing. Before editing (Table 3) every method is measured on the answer as it was. The
+answer checked is the example's, else one written without passages. `options.by_model` names the parts that the language
+model takes over: decomposer, judge, editor, expander; without it rules and the verifier decide.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from engine.core.progress import Watch
+from engine.methods.are.baselines import NAMES
+from engine.studies.are_answers import (
+    COLUMNS,
+    cells,
+    checked,
+    cost,
+    harmonic,
+    revised,
+)
+from engine.studies.config import Config
+from engine.studies.example import Example
+from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
+from engine.studies.tools import Study, Tools
+from engine.studies.values import (
+    Axis,
+    Cell,
+    Column,
+    Figure,
+    Found,
+    Results,
+    Row,
+    Series,
+    Table,
+    Unit,
+)
+
+ARE, DRQA = "are", "drqa"
+LABELS = {DRQA: "DRQA", "efec-style": "EFEC-style", "ccver": "CCVER", "rarr": "RARR", ARE: "ARE"}
+Body = tuple[tuple[Cell, ...], ...]
+GRID = tuple(round(i / 20, 2) for i in range(21))  # of the contours: Attr and Pres from 0 to 1
+
+
+def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+    """One answer by one method."""
+    settings = tools.settings(unit.seed)
+    by = checked if unit.method == ARE else revised
+    return by(tools, unit, example, settings, watch)
+
+
+def results(config: Config, rows: Sequence[Row]) -> Results:
+    """Tables 1, 3 and 5, the comparison with ARE, the outcomes of its facts, and the two contours."""
+    by = {name: of_method(rows, name) for name in LABELS if of_method(rows, name)}
+    tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
+    if ARE in by and len(by) > 1:
+        tables += [_against(rows, list(by), name, title) for name, title in AGAINST.items()]
+    if ARE in by:
+        tables.append(_outcomes(by[ARE]))
+    edited = {name: own for name, own in by.items() if name != DRQA}
+    figures = [contour(by, edited, "attr_r", "F1_RP", "left"), contour(by, edited, "attr_p", "F1_PP", "right")]
+    return Results(tables=tuple(tables), figures=tuple(figures))
+
+
+AGAINST = {"attr_r": "Attr_r, minus ARE's", "pres": "Pres, minus ARE's"}
+
+
+def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+    body: Body = tuple((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items())
+    said = "DRQA does not edit. Attr_p: ARE's pairs evidence and clause, the others' is unpaired (appendix E)."
+    return _table("table_1", "Attribution and preservation after editing", "ARE, Table 1", body, rows, said)
+
+
+def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+    body: Body = tuple((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items())
+    table = _table("table_3", "What each retrieval finds, before any edit", "ARE, Table 3", body, rows)
+    return replace(table, columns=COLUMNS[:3])
+
+
+def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+    body: list[tuple[Cell, ...]] = []
+    for name, own in by.items():
+        if name not in (ARE, DRQA):
+            body.append((LABELS[name], *cells(own)))
+            body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
+    body += [(LABELS[ARE], *cells(by[ARE]))] if ARE in by else []
+    said = "Evidence by clause: over the answers whose questions belong to clauses and whose clauses stayed as many."
+    return _table(
+        "table_5", "Evidence of sub-questions brought together by clause", "ARE, Table 5", tuple(body), rows, said
+    )
+
+
+def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *said: str) -> Table:
+    questions = questions_in(rows)
+    return Table(
+        name=name,
+        title=title,
+        columns=COLUMNS,
+        rows=body,
+        n=questions,
+        unit="answers",
+        shows=shows,
+        notes=notes(rows, *said),
+    )
+
+
+def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> Table:
+    found = [replace(c, method=LABELS[c.method]) for c in compare(rows, name, methods, ARE)]
+    return comparison_table(f"against_are_{name}", title, "0 to 1", "ARE", found)
+
+
+def _outcomes(rows: Sequence[Row]) -> Table:
+    """What became of ARE's facts; every fact of every answer is in the denominator."""
+    counted: Counter[str] = Counter()
+    for row in rows:
+        counted.update(row.values.get("outcomes", {}))
+    total = sum(counted.values())
+    body = tuple((name, count, count / total) for name, count in counted.most_common())
+    columns = (Column(name="outcome"), Column(name="facts"), Column(name="share", unit="of all facts"))
+    return Table(
+        name="outcomes",
+        title="What became of the facts",
+        columns=columns,
+        rows=body,
+        n=total,
+        unit="facts",
+        notes=notes(rows),
+    )
+
+
+def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution: str, name: str, side: str) -> Figure:
+    """Level curves of the F1 over attribution and Pres, a point a method, a line at the best before editing."""
+    place = ("attr_r", "attr_p", "pres").index(attribution)
+    points = {label: cells(own) for label, own in edited.items()}
+    before = [cells(own, "before_", edits=False)[place].value for own in by.values()]
+    best = max((value for value in before if value is not None), default=None)
+    levels = harmonic(*np.meshgrid(np.array(GRID), np.array(GRID)))
+    series = [Series(name=name, x=GRID, y=GRID, z=tuple(tuple(map(float, row)) for row in levels))]
+    if best is not None:
+        series.append(Series(name="best before editing", x=(best, best), y=(0.0, 1.0)))
+    for method, found in points.items():
+        x, y = found[place].value, found[2].value
+        if x is not None:
+            series.append(Series(name=LABELS[method], x=(x,), y=(y,), low=(found[2].low,), high=(found[2].high,)))
+    axis = {"attr_r": "Attr_r", "attr_p": "Attr_p"}[attribution]
+    return Figure(
+        name=f"fig_5_{side}",
+        title=f"{axis} and Pres after editing, over level curves of {name}",
+        kind="contour",
+        x=Axis(name=axis, unit="0 to 1"),
+        y=Axis(name="Pres", unit="0 to 1"),
+        series=tuple(series),
+        shows=f"ARE, Fig. 5 and 6, {side}",
+        notes=("Right of the line: editing went past the best attribution that any method had before it.",),
+    )
+
+
+STUDY = Study(
+    name="are",
+    title="Attribution and preservation of answers that are checked and edited",
+    shows=("ARE, Table 1", "ARE, Table 3", "ARE, Table 5", "ARE, Fig. 5 and 6"),
+    methods=(DRQA, *(name for name in NAMES if name != DRQA), ARE),
+    run=run,
+    results=results,
+    cost=cost,
+    uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
+    writes_first=lambda config, unit, example: not example.answer,
+)

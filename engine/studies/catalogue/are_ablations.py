@@ -1,0 +1,73 @@
+"""What each part of ARE is worth (ARE, Tables 2 and 6): without edit, atomic facts, molecular clauses, re-retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.core.progress import Watch
+from engine.studies.are_answers import (
+    COLUMNS,
+    cells,
+    checked,
+    cost,
+)
+from engine.studies.config import Config
+from engine.studies.example import Example
+from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
+from engine.studies.tools import Study, Tools
+from engine.studies.values import (
+    Found,
+    Results,
+    Row,
+    Table,
+    Unit,
+)
+
+WITHOUT = {"edit": "w/o edit", "atomic": "w/o atomic", "molecular": "w/o molecular", "re_retrieval": "w/o re-retrieval"}
+LABELS = {**{f"without-{part.replace('_', '-')}": label for part, label in WITHOUT.items()}, "are": "ARE"}
+NO_EDIT = "without-edit"
+
+
+def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+    """One answer checked with one part switched off."""
+    settings = tools.settings(unit.seed)
+    part = unit.method.removeprefix("without-").replace("-", "_")
+    if part in WITHOUT:
+        settings = replace(settings, verification=replace(settings.verification, **{part: False}))
+    return checked(tools, unit, example, settings, watch)
+
+
+def results(config: Config, rows: Sequence[Row]) -> Results:
+    """The table, and each ablation against the whole."""
+    by = {name: of_method(rows, name) for name in LABELS if of_method(rows, name)}
+    table = Table(
+        name="table_2",
+        title="Attribution and preservation with one part switched off",
+        columns=COLUMNS,
+        rows=tuple((LABELS[name], *cells(own, edits=name != NO_EDIT)) for name, own in by.items()),
+        n=questions_in(rows),
+        unit="answers",
+        shows="ARE, Tables 2 and 6",
+        notes=notes(rows),
+    )
+    tables = [table]
+    if "are" in by and len(by) > 1:
+        for value, title in (("attr_r", "Attr_r, minus ARE's"), ("attr_p", "Attr_p, minus ARE's")):
+            found = [replace(c, method=LABELS[c.method]) for c in compare(rows, value, list(by), "are")]
+            tables.append(comparison_table(f"against_are_{value}", title, "0 to 1", "ARE", found))
+    return Results(tables=tuple(tables))
+
+
+STUDY = Study(
+    name="are-ablations",
+    title="What each part of ARE is worth",
+    shows=("ARE, Tables 2 and 6",),
+    methods=tuple(LABELS),
+    run=run,
+    results=results,
+    cost=cost,
+    uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
+    writes_first=lambda config, unit, example: not example.answer,
+)

@@ -1,0 +1,301 @@
+"""Attr-RAG beside vanilla and re-ranked RAG at k = 10, 20, 30 (Attr-RAG, Tables I and II).
+
+Table I: seven similarities of the answer to the reference; the winner of a question is the method that most of them
+favour. Table II: six criteria from 0 to 5, total 30, by the model that `judge` names. The pool, k, selection and
+decoding are the engine's settings; Attr-RAG works on chunk sets from the top `retrieval.k`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from engine.analyses.attr_rag import attr_rag_run
+from engine.answer.citations import without_markers
+from engine.answer.context import find_context
+from engine.answer.write import Write, Written
+from engine.core.progress import Watch
+from engine.core.values import (
+    Answer,
+    Case,
+    Passage,
+    Stamp,
+)
+from engine.methods.attr_rag import answers_needed
+from engine.methods.baselines import (
+    DEPTHS,
+    METHODS,
+    against_reference,
+    rag_baselines,
+    winners,
+)
+from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
+from engine.methods.refinement.costs import metered
+from engine.methods.regeneration import PLACEBOS, Answering
+from engine.retrieve.search import search
+from engine.studies.config import Config
+from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.summary import (
+    compare,
+    comparison_table,
+    line,
+    measure,
+    notes,
+    of_method,
+    questions_in,
+)
+from engine.studies.tools import Study, Tools
+from engine.studies.values import (
+    Axis,
+    Cell,
+    Column,
+    Estimate,
+    Figure,
+    Found,
+    Measure,
+    Results,
+    Row,
+    Table,
+    Unit,
+)
+
+# Attr-RAG's tables from rows: seven similarities to the reference, winners, six criteria.
+
+SIMILARITIES = {
+    "cosine": "cosine",
+    "bleu": "BLEU",
+    "jaccard": "Jaccard",
+    "rouge_1": "ROUGE-1 F1",
+    "rouge_2": "ROUGE-2 F1",
+    "rouge_l": "ROUGE-L F1",
+    "rouge_lsum": "ROUGE-Lsum F1",
+}
+
+
+def methods_in(rows: Sequence[Row]) -> list[str]:
+    """The methods in running order."""
+    return list(dict.fromkeys(row.unit.method for row in rows))
+
+
+def similarity_tables(rows: Sequence[Row]) -> Results:
+    """Means over questions, the same question by question, wins, Attr-RAG against each baseline."""
+    names = methods_in(rows)
+    tables = [_means(rows, names), _by_question(rows, names)]
+    if OURS in names and len(names) > 1:
+        found = compare(rows, "rouge_l", names, against=OURS)
+        tables.append(comparison_table("against_attr_rag", "ROUGE-L F1 of each baseline", "F1", OURS, found))
+    return Results(tables=tuple(tables), figures=(_figure(rows, names),))
+
+
+def _means(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    won = wins(rows)
+    columns = [Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values()]
+    return Table(
+        name="similarities",
+        title="Answers against the reference, mean over questions",
+        columns=(
+            Column(name="method"),
+            *columns,
+            Column(name="won", unit="questions", better="higher"),
+            Column(name="passages"),
+            Column(name="failed", unit="units"),
+        ),
+        rows=tuple(
+            (
+                name,
+                *(measure(of_method(rows, name), field) for field in SIMILARITIES),
+                won[name],
+                measure(of_method(rows, name), "passages", None),
+                sum(row.state == "failed" for row in of_method(rows, name)),
+            )
+            for name in names
+        ),
+        n=questions_in(rows),
+        shows="Attr-RAG, Table I",
+        notes=notes(rows, "Won: most of the seven metrics favour the method; methods can tie. A failed unit counts 0."),
+    )
+
+
+def wins(rows: Sequence[Row]) -> Counter[str]:
+    """Questions (under a seed) that each method wins; a failed unit has 0 in every metric."""
+    groups: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
+    for row in rows:
+        own = {field: float(row.values.get(field) or 0.0) for field in SIMILARITIES}
+        groups.setdefault((row.unit.example, row.unit.seed), {})[row.unit.method] = own
+    return Counter(name for table in groups.values() for name in winners(table))
+
+
+def _by_question(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    """As the paper prints it: a block a question, a line a metric, a column a method."""
+    lines: list[tuple[Cell, ...]] = []
+    for example in dict.fromkeys(row.unit.example for row in rows):
+        own = [row for row in rows if row.unit.example == example]
+        for field, title in SIMILARITIES.items():
+            lines.append((example, title, *(measure(of_method(own, name), field).value for name in names)))
+    return Table(
+        name="similarities_by_question",
+        title="Answers against the reference, question by question",
+        columns=(
+            Column(name="question"),
+            Column(name="metric"),
+            *(Column(name=name, better="higher") for name in names),
+        ),
+        rows=tuple(lines),
+        n=questions_in(rows),
+        shows="Attr-RAG, Table I",
+        notes=notes(rows)[1:],
+    )
+
+
+def _figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
+    shown = {"rouge_l": "ROUGE-L F1", "cosine": "cosine", "bleu": "BLEU"}
+    return Figure(
+        name="similarities",
+        title="Answers against the reference",
+        kind="bars",
+        x=Axis(name="method"),
+        y=Axis(name="similarity", unit="0 to 1"),
+        series=tuple(
+            line(title, {name: measure(of_method(rows, name), field) for name in names})
+            for field, title in shown.items()
+        ),
+        shows="Attr-RAG, Table I",
+    )
+
+
+def criteria_table(rows: Sequence[Row]) -> Table:
+    """Mean scores by criterion over the replies that could be read, and how many could not."""
+    names = methods_in(rows)
+    return Table(
+        name="criteria",
+        title="Six criteria by the judge",
+        columns=(
+            Column(name="method"),
+            *(Column(name=name, unit="0 to 5", better="higher") for name in CRITERIA),
+            Column(name="total", unit="0 to 30", better="higher"),
+            Column(name="read", unit="replies"),
+            Column(name="unparsed", unit="replies"),
+            Column(name="failed", unit="units"),
+        ),
+        rows=tuple((name, *_criteria(of_method(rows, name))) for name in names),
+        n=questions_in(rows),
+        shows="Attr-RAG, Table II",
+        notes=notes(rows, "A reply without all six scores has no total; its readable scores stay in their columns."),
+    )
+
+
+def _criteria(rows: Sequence[Row]) -> tuple[Cell, ...]:
+    flat = [replace(row, values={**row.values, **(row.values.get("criteria") or {})}) for row in rows]
+    scores: list[Measure] = [measure(flat, name, None) for name in (*CRITERIA, "total")]
+    failed = sum(row.state == "failed" for row in rows)
+    unparsed = sum(row.unparsed for row in rows)
+    return (*scores, len(rows) - failed - unparsed, unparsed, failed)
+
+
+def judge_notes(config: Config) -> tuple[str, ...]:
+    """What has to stand beside this judge."""
+    said = judge_warning(config.judge, [config.model])
+    return (said,) if said else ()
+
+
+OURS = "attr-rag"
+BASELINES = {f"{method}-{depth}": (method, depth) for method in METHODS for depth in DEPTHS}
+
+
+def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+    """One question by one method: its answer against the reference and under the judge."""
+    with metered(None if tools.reads else tools.writer) as meter:
+        case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
+    text = without_markers(case.answer.text)
+    scores = against_reference({unit.method: text}, example.references[0], tools.embedder)[unit.method]
+    values: dict[str, Any] = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
+    unparsed = 0
+    if tools.judge is not None:
+        judged = judge_criteria(tools.judge, example.question, example.references[0], text, watch)
+        values |= {"criteria": judged.scores, "total": judged.total}
+        unparsed = int(judged.total is None)
+    cost = replace(meter.cost, written=more.get("written", len(case.answer.tokens)))
+    return Found(values=values, case=case, cost=cost, unparsed=unparsed)
+
+
+def _baseline(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
+    method, depth = BASELINES[unit.method]
+    retrieval = tools.settings(unit.seed).retrieval
+    pool = retrieval.rerank_pool if method == "re-ranked" else depth
+    hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
+    last: list[Written] = []
+    write = _keeping(tools.write(unit.seed), last, watch)
+    found = rag_baselines(example.question, hits, tools.reranker, write, (depth,), watch, (method,))
+    return case_of(example, found[0].passages, last[0], hits=hits), {}
+
+
+def _ours(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
+    settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
+    context = find_context(example.question, collection, tools.reranker, settings.retrieval)
+    last: list[Written] = []
+    unanswered = case_of(example, (), Written(answer=Answer(text=""), stamp=Stamp(model="")))
+    made = attr_rag_run(
+        replace(unanswered, chunk_sets=context.sets),
+        collection.snapshot().passages,
+        _keeping(tools.write(unit.seed), last, watch),
+        lambda passages: _keeping(tools.write(unit.seed, passages), last, watch),
+        embedder=tools.embedder,
+        settings=settings.selection,
+        seed=unit.seed,
+        watch=watch,
+    )
+    found = made.found
+    case = case_of(example, found.passages, last[-1], hits=context.hits)
+    case = replace(case, chunk_sets=context.sets, analyses=(made.analysis(case.stamp),))
+    more = {"sets": len(found.sets), "kept": len(found.selection.chosen), "filled": len(found.filled)}
+    return case, {**more, "answers": len(last), "written": sum(len(w.answer.tokens) for w in last)}
+
+
+def _keeping(write: Write, kept: list[Written], watch: Watch) -> Answering:
+    """A writer of answers that adds to `kept` what it has written."""
+
+    def written(question: str, passages: Sequence[Passage]) -> Answer:
+        kept.append(write(question, passages, None, watch))
+        return kept[-1].answer
+
+    return written
+
+
+def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+    """One answer for a baseline; for Attr-RAG one for each chunk set and those of the floor."""
+    settings, judged = tools.settings(unit.seed), int(tools.judge is not None)
+    depth = settings.retrieval.k if unit.method == OURS else BASELINES[unit.method][1]
+    collection = tools.collection(example.corpus)
+    hits = search(collection, example.question, replace(settings.retrieval, k=depth))
+    calls = 1
+    if unit.method == OURS:
+        sets = find_context(example.question, collection, tools.reranker, settings.retrieval).sets
+        calls = answers_needed(len(sets), PLACEBOS)
+    each = tokens_of(example.question, *(hit.passage.text for hit in hits)) + settings.decoding.max_new_tokens
+    return Estimate(calls=calls, judged=judged, tokens=calls * each)
+
+
+def results(config: Config, rows: Sequence[Row]) -> Results:
+    """Table I, question by question and over all; Table II where there is a judge."""
+    found = similarity_tables(rows)
+    if not config.judge:
+        said = ("Six criteria (Table II): off, the config names no judge.",)
+        return Results(tables=found.tables, figures=found.figures, notes=said)
+    tables = (*found.tables, criteria_table(rows))
+    return Results(tables=tables, figures=found.figures, notes=judge_notes(config))
+
+
+STUDY = Study(
+    name="attr-rag-answers",
+    title="Attr-RAG beside vanilla and re-ranked RAG",
+    shows=("Attr-RAG, Tables I and II",),
+    methods=(*BASELINES, OURS),
+    run=run,
+    results=results,
+    cost=cost,
+    needs=("a corpus", "a reference answer"),
+    writes_first=lambda config, unit, example: unit.method != OURS,
+)

@@ -1,0 +1,217 @@
+"""Attr-RAG's case study of vanilla RAG (section III, Fig. 1a to 1c): what more retrieved passages do.
+
+(a) ROUGE-L F1 against the number of passages that the answer takes; (b) gold passages retrieved and their density
+against k; (c) ROUGE-L F1 against k. (a) is drawn at one depth, `options.depth`; (b) and (c) over questions that take
+at least `options.long` passages. With `options.answers` = false nothing is written and (b) alone is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from engine.answer.citations import without_markers
+from engine.core.errors import InputError
+from engine.core.metrics import rouge_l
+from engine.core.progress import Watch
+from engine.core.values import Hit
+from engine.methods.refinement.costs import metered
+from engine.methods.refinement.values import Cost
+from engine.retrieve.search import search
+from engine.studies.config import Config
+from engine.studies.example import Example, case_of, gold_in, tokens_of
+from engine.studies.summary import line, measure, notes, of_method, questions_in
+from engine.studies.tools import Study, Tools
+from engine.studies.values import (
+    Axis,
+    Column,
+    Estimate,
+    Figure,
+    Found,
+    Measure,
+    Results,
+    Row,
+    Series,
+    Table,
+    Unit,
+)
+
+DEPTHS = (5, 10, 15, 20, 25, 30)  # Fig. 1b
+DEPTH, LONG = 10, 3
+NAMES = {depth: f"top-{depth}" for depth in DEPTHS}
+
+
+def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+    """Retrieve k passages, count the gold among them, answer from them."""
+    hits = _retrieved(tools, unit, example)
+    gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
+    found = sum(hit.passage.id in gold for hit in hits)
+    values: dict[str, Any] = {
+        "needed": example.passages_needed,
+        "gold": len(gold),
+        "found": found,
+        "recall": found / len(gold) if gold else None,
+        "density": found / len(hits) if hits else None,
+        "rouge_l": None,
+    }
+    if not tools.config.options.get("answers", True):
+        return Found(values=values, missing={"rouge_l": "The config asks for no answers."})
+    passages = [hit.passage for hit in hits]
+    with metered(None if tools.reads else tools.writer) as meter:
+        written = tools.write(unit.seed)(example.question, passages, None, watch)
+    missing = {} if example.references else {"rouge_l": "There is no reference answer."}
+    if example.references:
+        text = without_markers(written.answer.text)
+        values["rouge_l"] = max(rouge_l(reference, text) for reference in example.references)
+    cost: Cost = replace(meter.cost, written=len(written.answer.tokens))
+    return Found(values=values, missing=missing, case=case_of(example, passages, written, hits=hits), cost=cost)
+
+
+def _retrieved(tools: Tools, unit: Unit, example: Example) -> list[Hit]:
+    k = int(unit.method.removeprefix("top-"))
+    return search(tools.collection(example.corpus), example.question, replace(tools.settings(unit.seed).retrieval, k=k))
+
+
+def shown_depth(config: Config) -> int:
+    """The depth at which (a) is drawn; raise `InputError` for one that is not run."""
+    depth = config.options.get("depth", DEPTH)
+    if depth not in NAMES:
+        raise InputError(f"options.depth is {depth!r}. Choose of: {', '.join(map(str, DEPTHS))}.")
+    return int(depth)
+
+
+def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+    """One answer from k passages."""
+    shown_depth(tools.config)  # a depth that cannot be drawn is said before the run, not after it
+    if not tools.config.options.get("answers", True):
+        return Estimate()
+    read = tokens_of(example.question, *(hit.passage.text for hit in _retrieved(tools, unit, example)))
+    return Estimate(calls=1, tokens=read + tools.settings(unit.seed).decoding.max_new_tokens)
+
+
+def results(config: Config, rows: Sequence[Row]) -> Results:
+    """The three parts of the figure, each with its table."""
+    depth, least = shown_depth(config), int(config.options.get("long", LONG))
+    long = [row for row in rows if row.state == "failed" or (row.values["needed"] or least) >= least]
+    by_depth = {k: of_method(long, name) for k, name in NAMES.items() if of_method(long, name)}
+    answered = any(row.values.get("rouge_l") is not None for row in rows)
+    tables = [_depth_table(by_depth, rows, least)]
+    figures = [_gold_figure(by_depth)]
+    if answered:
+        own = of_method(rows, NAMES[depth])
+        tables.append(_needed_table(own, depth))
+        figures += [_needed_figure(own, depth), _answer_figure(by_depth)]
+    said = () if answered else ("Fig. 1a and 1c: no answers were compared with a reference.",)
+    return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
+
+
+def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> Table:
+    columns = (
+        Column(name="k", unit="passages"),
+        Column(name="gold retrieved", unit="passages", better="higher"),
+        Column(name="gold retrieved, of all gold", unit="share", better="higher"),
+        Column(name="density", unit="share of k", better="higher"),
+        Column(name="ROUGE-L", unit="F1", better="higher"),
+    )
+    names = ("found", "recall", "density", "rouge_l")
+    return Table(
+        name="by_depth",
+        title="Gold among the passages that vanilla RAG retrieves, and the answers from them",
+        columns=columns,
+        rows=tuple((k, *(_measure(own, name) for name in names)) for k, own in by_depth.items()),
+        n=max(map(questions_in, by_depth.values()), default=0),
+        shows="Attr-RAG, Fig. 1b and 1c",
+        notes=notes(rows, f"Questions that take {least} passages or more."),
+    )
+
+
+def _measure(rows: Sequence[Row], name: str) -> Measure:
+    """A failed unit found nothing and said nothing right; a value that no row has is not defined."""
+    defined = any(row.values.get(name) is not None for row in rows)
+    return measure(rows, name) if defined else Measure(value=None)
+
+
+def _by_needed(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    groups: dict[int, list[Row]] = {}
+    for row in rows:
+        if row.values.get("needed") is not None:
+            groups.setdefault(row.values["needed"], []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def _needed_table(rows: Sequence[Row], depth: int) -> Table:
+    groups = _by_needed(rows)
+    return Table(
+        name="by_passages_needed",
+        title=f"Answers from the top {depth} by the number of passages that the answer takes",
+        columns=(Column(name="passages needed"), Column(name="ROUGE-L", unit="F1", better="higher"), Column(name="n")),
+        rows=tuple((k, _measure(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
+        n=sum(map(questions_in, groups.values())),
+        shows="Attr-RAG, Fig. 1a",
+        notes=notes(rows),
+    )
+
+
+def _needed_figure(rows: Sequence[Row], depth: int) -> Figure:
+    groups = _by_needed(rows)
+    shown = [row for own in groups.values() for row in own if row.values["rouge_l"] is not None]
+    points = Series(
+        name="questions",
+        x=tuple(row.values["needed"] for row in shown),
+        y=tuple(row.values["rouge_l"] for row in shown),
+        cases=tuple(row.case for row in shown),
+    )
+    return Figure(
+        name="fig_1a",
+        title=f"Answers from the top {depth} by passages needed",
+        kind="points",
+        x=Axis(name="passages that the answer takes"),
+        y=Axis(name="ROUGE-L", unit="F1"),
+        series=(line("mean", {k: _measure(own, "rouge_l") for k, own in groups.items()}), points),
+        shows="Attr-RAG, Fig. 1a",
+    )
+
+
+def _gold_figure(by_depth: dict[int, list[Row]]) -> Figure:
+    found, density = ({k: _measure(own, name) for k, own in by_depth.items()} for name in ("found", "density"))
+    return Figure(
+        name="fig_1b",
+        title="Gold passages retrieved and their density",
+        kind="lines",
+        x=Axis(name="k", unit="passages"),
+        y=Axis(name="gold retrieved", unit="passages"),
+        right=Axis(name="density", unit="share of k"),
+        series=(line("gold retrieved", found), line("density", density, "right")),
+        shows="Attr-RAG, Fig. 1b",
+    )
+
+
+def _answer_figure(by_depth: dict[int, list[Row]]) -> Figure:
+    return Figure(
+        name="fig_1c",
+        title="Answers by the number of passages retrieved",
+        kind="lines",
+        x=Axis(name="k", unit="passages"),
+        y=Axis(name="ROUGE-L", unit="F1"),
+        series=(line("long questions", {k: _measure(own, "rouge_l") for k, own in by_depth.items()}),),
+        shows="Attr-RAG, Fig. 1c",
+    )
+
+
+STUDY = Study(
+    name="attr-rag-chunks",
+    title="What more retrieved passages do to vanilla RAG",
+    shows=("Attr-RAG, Fig. 1a to 1c",),
+    methods=tuple(NAMES.values()),
+    run=run,
+    results=results,
+    cost=cost,
+    needs=("a corpus", "gold passages"),
+    uses={
+        "a reference answer": "ROUGE-L (Fig. 1a and 1c)",
+        "the number of passages needed": "ROUGE-L by passages needed (Fig. 1a)",
+    },
+    writes_first=lambda config, unit, example: bool(config.options.get("answers", True)),
+)

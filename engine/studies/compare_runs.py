@@ -1,0 +1,89 @@
+"""Two runs of one study beside each other: every value that both measured, by method, over the questions of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.core.errors import InputError
+from engine.core.statistics import holm
+from engine.studies.config import departures
+from engine.studies.evaluate import Evaluation
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    Comparison,
+    by_question,
+    measured,
+    of_method,
+    pair,
+)
+from engine.studies.values import (
+    Cell,
+    Column,
+    Row,
+    Table,
+)
+
+COLUMNS = (
+    Column(name="method"),
+    Column(name="value"),
+    Column(name="first"),
+    Column(name="second"),
+    Column(name="first minus second"),
+    Column(name="higher", unit="questions"),
+    Column(name="lower", unit="questions"),
+    Column(name="p, Holm"),
+    Column(name="effect", unit="d_z"),
+)
+
+
+def numbers(rows: Sequence[Row]) -> list[str]:
+    """Names of the values that are numbers in some row, in the order in which the rows bring them."""
+    found = dict.fromkeys(name for row in rows for name, value in row.values.items() if isinstance(value, (int, float)))
+    return list(found)
+
+
+def differing(first: Evaluation, second: Evaluation) -> tuple[str, ...]:
+    """Where the configs differ: the first's value, then the second's."""
+    return departures(first.config, second.config)
+
+
+def compare_runs(first: Evaluation, second: Evaluation) -> Table:
+    """Means and paired differences; raise `InputError` for runs of two studies or without a question in common."""
+    if first.config.study != second.config.study:
+        raise InputError(f"One run is of {first.config.study}, the other of {second.config.study}. Choose two of one.")
+    shared = [m for m in _methods(first) if m in _methods(second)]
+    names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
+    found = [(method, name, *_pair(first, second, method, name)) for method in shared for name in names]
+    kept = [row for row in found if row[2].difference.n]
+    if not kept:
+        raise InputError("The two runs have no question in common. Compare runs of the same data set.")
+    corrected = holm([one.p for _, _, one, _ in kept])
+    rows = tuple(
+        _line(m, name, replace(one, p=p), means) for (m, name, one, means), p in zip(kept, corrected, strict=True)
+    )
+    questions = max(one.difference.n for _, _, one, _ in kept)
+    notes = (PAIRED, CORRECTION, "Only questions that both runs have; a failed unit counts as 0.")
+    return Table(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
+
+
+def _methods(evaluation: Evaluation) -> list[str]:
+    return list(dict.fromkeys(row.unit.method for row in evaluation.rows))
+
+
+def _pair(
+    first: Evaluation, second: Evaluation, method: str, name: str
+) -> tuple[Comparison, tuple[dict[str, float], dict[str, float]]]:
+    """The comparison, and the values of both over the questions that both have."""
+    a, b = (by_question(of_method(run.rows, method), name) for run in (first, second))
+    both = {q: v for q, v in a.items() if q in b}, {q: v for q, v in b.items() if q in a}
+    return pair(method, a, b), both
+
+
+def _line(
+    method: str, name: str, one: Comparison, means: tuple[dict[str, float], dict[str, float]]
+) -> tuple[Cell, ...]:
+    a, b = map(measured, means)
+    return method, name, a, b, one.difference, one.higher, one.lower, one.p, one.effect

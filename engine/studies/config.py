@@ -1,0 +1,212 @@
+"""What is evaluated, as a TOML file that is kept with the results.
+
+study = "refinement"
+data = "bank-investigation"      # a sample world, or the path of a data set
+n = 6                            # examples; 0: all of them
+seeds = [1337, 2024, 42]
+model = "embedded"
+
+[load]                           # passed on to the data set's loader
+[settings.refinement]            # as --set refinement.temperature=0.7
+temperature = 0.7
+[options]                        # the study's own
+[budget]                         # of a served model
+calls = 2000
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.core.errors import InputError
+from engine.core.files import EMBEDDED
+from engine.core.settings import Settings
+from engine.core.values import Value, converted
+
+CONFIGS = Path(__file__).with_name("configs")
+NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch")  # fields of a config
+
+
+class Limit(Value, frozen=True):
+    """What a served model may be asked for over the whole run, earlier parts included; None: no limit.
+
+    A unit that was cut off leaves no row, so that what it had taken is not known to the next part. Workers of their
+    own share what is left; units in flight can take it over the limit by one call each.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+
+    def less(self, calls: int, tokens: int) -> Limit:
+        """What is left after so much, never under 0."""
+        return Limit(
+            calls=None if self.calls is None else max(0, self.calls - calls),
+            tokens=None if self.tokens is None else max(0, self.tokens - tokens),
+        )
+
+    def share(self, parts: int) -> Limit:
+        """One of equal parts, rounded up."""
+        return Limit(
+            calls=None if self.calls is None else -(-self.calls // parts),
+            tokens=None if self.tokens is None else -(-self.tokens // parts),
+        )
+
+
+class Config(Value, frozen=True):
+    """One evaluation. Empty `methods`: all of the study's. Empty `judge`: nothing that needs one is run.
+
+    `concurrency` requests at a time go to a served model; `batch` first answers are written at once by a local one in
+    this process (1: one by one). Neither changes a result.
+    """
+
+    study: str
+    data: str
+    n: int = 0
+    methods: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (1337,)
+    model: str = EMBEDDED
+    verifier: str = EMBEDDED
+    judge: str = ""
+    concurrency: int = 4
+    batch: int = 8
+    load: dict[str, Any] = {}
+    where: dict[str, str] = {}
+    settings: dict[str, dict[str, Any]] = {}
+    options: dict[str, Any] = {}
+    budget: Limit = Limit()
+
+    def stages(self, seed: int) -> Settings:
+        """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
+        data = Settings().to_dict()
+        for stage, fields in self.settings.items():
+            strange = sorted(set(fields) - set(data.get(stage, {})))
+            if strange or stage not in data:
+                known = ", ".join(data.get(stage, data))
+                raise InputError(f"[settings.{stage}] {', '.join(strange)} is no setting. There are: {known}.")
+            data[stage].update(fields)
+        for stage in ("decoding", "occlusion", "faithfulness"):
+            data[stage]["seed"] = seed
+        try:
+            return converted(data, Settings)
+        except msgspec.ValidationError as error:
+            raise InputError(f"A value under [settings] is of the wrong kind or out of its range: {error}.") from error
+
+
+def read_config(path: Path) -> Config:
+    """The config of a TOML file, or of a preset that is named; raise `InputError` saying what does not fit."""
+    return parse_config(config_text(path), path.name)
+
+
+def config_text(path: Path) -> str:
+    """The text of a TOML file, or of a preset that is named; raise `InputError` where it cannot be read."""
+    try:
+        return found(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"The config {path} cannot be read ({reason}). Give a TOML file.") from error
+
+
+def parse_config(text: str, name: str = "the config") -> Config:
+    """The config written in `text`."""
+    try:
+        config = converted(tomllib.loads(text), Config)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"{name} is no valid config: {error}.") from error
+    if not config.seeds:
+        raise InputError(f"{name} names no seed. Write seeds = [1337], or more of them.")
+    config.stages(config.seeds[0])
+    return config
+
+
+def found(path: Path) -> Path:
+    """The file itself, or the preset of that name where there is no such file."""
+    preset = CONFIGS / f"{path.name.removesuffix('.toml')}.toml"
+    return preset if not path.exists() and preset.exists() and path.parent == Path() else path
+
+
+def presets() -> tuple[str, ...]:
+    """The names of the presets that come with the engine."""
+    return tuple(sorted(path.stem for path in CONFIGS.glob("*.toml")))
+
+
+def departures(config: Config, paper: Config) -> tuple[str, ...]:
+    """Where a run departs from the paper's, one line a field, so that no table is taken for the paper's own.
+
+    >>> departures(Config(study="s", data="x", n=6), Config(study="s", data="x", n=300))
+    ('n: 6, not 300',)
+    """
+    ours, theirs = flat(config.to_dict()), flat(paper.to_dict())
+    return tuple(
+        f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
+        for name in {**ours, **theirs}
+        if ours.get(name) != theirs.get(name) and name.partition(".")[0] not in NO_RESULT_HANGS_ON
+    )
+
+
+def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        found.update(flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value})
+    return found
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "all"
+    return "as the engine has it" if value is None else "none" if value == "" else str(value)
+
+
+# A config as the TOML that it would be read from: fields at their default are left out.
+
+_BARE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def as_toml(config: Config) -> str:
+    """The text; `parse_config` of it gives the config again.
+
+    >>> print(as_toml(Config(study="are", data="d", n=3, load={"limit": 5})))
+    study = "are"
+    data = "d"
+    n = 3
+    <BLANKLINE>
+    [load]
+    limit = 5
+    """
+    bare = Config(study="", data="").to_dict()
+    given = {name: value for name, value in config.to_dict().items() if value != bare.get(name)}
+    given.setdefault("data", config.data)
+    return "\n".join(_table(given, ())).strip()
+
+
+def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    """A table's own values, then its tables, each under its heading."""
+    plain = {name: value for name, value in table.items() if not isinstance(value, Mapping) and value is not None}
+    if path and plain:
+        yield ""
+        yield f"[{'.'.join(map(_key, path))}]"
+    for name, value in plain.items():
+        yield f"{_key(name)} = {_value(value)}"
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _table(value, (*path, name))
+
+
+def _key(name: str) -> str:
+    return name if name and set(name) <= _BARE else json.dumps(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)

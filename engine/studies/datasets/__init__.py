@@ -1,0 +1,127 @@
+"""Data sets as `Example`s, one file a layout: the user brings the files, the sample worlds come with the engine.
+
+    load("science-primer", limit=20)
+    load("my_questions.jsonl", corpus="my-corpus")
+    load("GaRAGe.jsonl", per_stratum=100)
+
+`LAYOUTS` names them; without `layout` the first record is looked at.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from engine.core.errors import FileError, RecordError
+from engine.studies.datasets import (
+    choices,
+    long_answers,
+    open_questions,
+    own,
+)
+from engine.studies.datasets.files import Layout, Source, records, stratified
+from engine.studies.example import Example
+
+LAYOUTS: Mapping[str, Layout] = {
+    "alce": long_answers.ALCE,
+    "garage": long_answers.GARAGE,
+    "ragtruth": long_answers.RAGTRUTH,
+    "hotpotqa": open_questions.HOTPOTQA,
+    "gpqa": choices.GPQA,
+    "supergpqa": choices.SUPERGPQA,
+    "mmlu-pro": choices.MMLU_PRO,
+    "mmlu": choices.MMLU,
+    "strategyqa": open_questions.STRATEGYQA,
+    "mintaka": open_questions.MINTAKA,
+    "expertqa": long_answers.EXPERTQA,
+    "nq": open_questions.NQ,
+    "own": own.LAYOUT,
+    "beir": open_questions.BEIR,
+}
+"""In the order in which a record is tried: a layout with fewer fields of its own comes later."""
+
+WORLDS = tuple(own.NAMES)
+
+
+def load(
+    name_or_path: str | Path,
+    layout: str | None = None,
+    limit: int | None = None,
+    seed: int = 1337,
+    *,
+    corpus: str = "",
+    per_stratum: int = 0,
+) -> Iterator[Example]:
+    """The examples of a sample world or of a file, in file order.
+
+    `limit` keeps that many, drawn by `seed` (which also shuffles GPQA's options). `corpus` names the collection that is
+    searched, where the set has none of its own. `per_stratum` keeps questions of mixed relevance only, that many of
+    each third of the share that is relevant, interleaved. Raises `FileError`, `RecordError` with file and line.
+    """
+    examples = _read(name_or_path, layout, seed)
+    if corpus:
+        examples = (replace(e, corpus=e.corpus or corpus) for e in examples)
+    examples = _unique(examples)
+    if per_stratum:
+        examples = stratified(list(examples), per_stratum, seed)
+    yield from examples if limit is None else sample(list(examples), limit, seed)
+
+
+def sample(examples: list[Example], limit: int, seed: int) -> list[Example]:
+    """`limit` of the examples, drawn by the seed, in their own order; all of them where there are no more."""
+    if limit >= len(examples):
+        return examples
+    return [examples[i] for i in sorted(random.Random(seed).sample(range(len(examples)), limit))]
+
+
+def detect(path: Path) -> str:
+    """The layout of a file or folder, by its first record; raise `RecordError` with the names where none fits."""
+    if path.is_dir():
+        return _folder(path)
+    first = next((record for _, _, record in records(path)), None)
+    if first is None:
+        raise FileError(f"{path.name} holds no record.")
+    for name, layout in LAYOUTS.items():
+        if layout.recognises(first):
+            return name
+    strange = ", ".join(sorted(set(first) - own.FIELDS)[:5])
+    raise RecordError(
+        f"{path.name}: the first record has the fields of no known layout (of our own: not {strange or 'question'})."
+        f" Mend it, or name the layout: {', '.join(LAYOUTS)}."
+    )
+
+
+def _folder(path: Path) -> str:
+    if open_questions.is_folder(path):
+        return "beir"
+    if (path / long_answers.RESPONSES).exists():
+        return "ragtruth"
+    if any(path.glob("*.csv")):
+        return "mmlu"
+    raise FileError(f"The folder {path} is neither BEIR's, nor RAGTruth's, nor MMLU's. Name a file.")
+
+
+def _read(name_or_path: str | Path, layout: str | None, seed: int) -> Iterator[Example]:
+    world = own.NAMES.get(str(name_or_path))
+    if world is not None:
+        return world()
+    path = Path(name_or_path).expanduser()
+    if not path.exists():
+        raise FileError(f"There is no data set {name_or_path}. Give a file, or one of: {', '.join(WORLDS)}.")
+    chosen = layout or detect(path)
+    if chosen not in LAYOUTS:
+        raise RecordError(f"There is no layout {chosen!r}. Name one of: {', '.join(LAYOUTS)}.")
+    return LAYOUTS[chosen].read(Source(path, seed))
+
+
+def _unique(examples: Iterable[Example]) -> Iterator[Example]:
+    """The same; raise `RecordError` for an id that stands twice, since results are kept by it."""
+    seen: set[str] = set()
+    for example in examples:
+        if example.id in seen:
+            raise RecordError(f"The id {example.id!r} stands twice. Give every record an id of its own.")
+        seen.add(example.id)
+        yield example

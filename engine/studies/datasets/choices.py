@@ -1,0 +1,152 @@
+"""GPQA (Rein et al. 2023): a CSV with one right and three wrong answers; the options are shuffled by the seed.
+
+The order depends on the seed and on the record alone, so that a sample shows the options as the whole set does.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.core.errors import FileError
+from engine.studies.datasets.files import (
+    Layout,
+    Record,
+    Source,
+    choices,
+    has,
+    text,
+)
+from engine.studies.example import Example
+
+WRONG = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
+
+
+def gpqa_example(record: Record, seed: int) -> Example:
+    """The example of one question."""
+    key = str(record.get("Record ID") or record["id"])
+    right = text(record, "Correct Answer")
+    options = [right, *(text(record, name) for name in WRONG)]
+    random.Random(f"{seed}:{key}").shuffle(options)
+    return Example(
+        id=key,
+        question=text(record, "Question"),
+        source="GPQA",
+        references=(right,),
+        options=tuple(options),
+        correct=options.index(right),
+        domain=str(record.get("High-level domain") or ""),
+        about={name: record[name] for name in ("Subdomain",) if record.get(name)},
+    )
+
+
+def read_gpqa(source: Source) -> Iterator[Example]:
+    """The examples of its file."""
+    return source.each(lambda record: gpqa_example(record, source.seed))
+
+
+GPQA = Layout("GPQA", has("Question", "Correct Answer", "Incorrect Answer 1"), read_gpqa)
+
+
+# MMLU (Hendrycks et al. 2021): a CSV a subject without a head (question, A to D, letter), a folder of them, or records
+# with `question`, `choices`, `answer` (a number from 0) and `subject`.
+
+COLUMNS = ("0", "1", "2", "3", "4", "5")
+
+
+def mmlu_example(record: Record, subject: str) -> Example:
+    """The example of one question; `subject` is the file's."""
+    table = "0" in record
+    listed = {"choices": [text(record, name) for name in COLUMNS[1:5]]} if table else record
+    options, correct = choices(listed, "choices", record.get("5" if table else "answer"), lettered=True)
+    domain = str(record.get("subject") or subject)
+    return Example(
+        id=f"{domain}-{record['id']}",
+        question=text(record, "0" if table else "question"),
+        source="MMLU",
+        references=(options[correct],),
+        options=options,
+        correct=correct,
+        domain=domain,
+    )
+
+
+def read_mmlu(source: Source) -> Iterator[Example]:
+    """The examples of a file, or of every CSV of a folder in the order of their names."""
+    files = sorted(source.path.glob("*.csv")) if source.path.is_dir() else [source.path]
+    if not files:
+        raise FileError(f"{source.path} holds no CSV. Give one of MMLU's folders, such as test.")
+    for path in files:
+        yield from source.each(lambda record, subject=subject_of(path): mmlu_example(record, subject), path)  # type: ignore[misc]
+
+
+def subject_of(path: Path) -> str:
+    """The subject that a file is named after.
+
+    >>> subject_of(Path("test/college_physics_test.csv"))
+    'college physics'
+    """
+    return re.sub(r"_(test|val|dev)$", "", path.stem).replace("_", " ")
+
+
+def _is_mmlu(record: Record) -> bool:
+    return record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys()
+
+
+MMLU = Layout("MMLU", _is_mmlu, read_mmlu)
+
+
+# MMLU-Pro (Wang et al. 2024): up to ten options, the category is the domain; fillers "N/A" are no options.
+
+
+def mmlu_pro_example(record: Record) -> Example:
+    """The example of one question."""
+    answer = record.get("answer_index", record.get("answer"))
+    options, correct = choices(record, "options", answer, filler="N/A")
+    return Example(
+        id=str(record.get("question_id", record["id"])),
+        question=text(record, "question"),
+        source="MMLU-Pro",
+        references=(options[correct],),
+        options=options,
+        correct=correct,
+        domain=str(record.get("category") or ""),
+        about={"src": record["src"]} if record.get("src") else {},
+    )
+
+
+def read_mmlu_pro(source: Source) -> Iterator[Example]:
+    """The examples of its file."""
+    return source.each(mmlu_pro_example)
+
+
+MMLU_PRO = Layout("MMLU-Pro", has("question", "options", "answer_index"), read_mmlu_pro)
+
+
+# SuperGPQA (M-A-P 2025): JSONL with up to ten options; the discipline is the domain.
+
+
+def supergpqa_example(record: Record) -> Example:
+    """The example of one question."""
+    answer = record.get("answer_letter", record.get("answer"))
+    options, correct = choices(record, "options", answer, lettered="answer_letter" in record)
+    return Example(
+        id=str(record.get("uuid") or record["id"]),
+        question=text(record, "question"),
+        source="SuperGPQA",
+        references=(options[correct],),
+        options=options,
+        correct=correct,
+        domain=str(record.get("discipline") or ""),
+        about={name: record[name] for name in ("field", "subfield", "difficulty", "is_calculation") if name in record},
+    )
+
+
+def read_supergpqa(source: Source) -> Iterator[Example]:
+    """The examples of its file."""
+    return source.each(supergpqa_example)
+
+
+SUPERGPQA = Layout("SuperGPQA", has("question", "options", "answer_letter"), read_supergpqa)

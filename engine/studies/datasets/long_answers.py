@@ -1,0 +1,159 @@
+"""ALCE (Gao et al. 2023): ASQA, QAMPARI and ELI5 with retrieved passages; read as its importer of cases does.
+
+What STR-EM looks for: `short_answers` of each of ASQA's `qa_pairs`, the spellings of each of QAMPARI's `answers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.cases.importers.layouts import alce_case, garage_case, ragtruth_case
+from engine.core.errors import FileError
+from engine.studies.datasets.files import (
+    Layout,
+    Record,
+    Source,
+    has,
+    labels_of,
+    records,
+    relevant_ids,
+    text,
+    words,
+)
+from engine.studies.example import Example
+
+
+def alce_example(record: Record) -> Example:
+    """The example of one item."""
+    case = alce_case(record)
+    return Example(
+        id=str(record.get("sample_id", record["id"])),
+        question=case.question,
+        source="ALCE",
+        passages=case.passages,
+        references=words(record, "answer"),
+        short_answers=short_answers(record),
+        gold=relevant_ids(case.passages),
+        answer=case.answer.text,
+        about={"claims": record["claims"]} if record.get("claims") else {},
+    )
+
+
+def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
+    """One tuple of spellings for each thing that the answer should name."""
+    pairs, answers = record.get("qa_pairs"), record.get("answers")
+    if isinstance(pairs, list):
+        found = [words(pair, "short_answers") for pair in pairs if isinstance(pair, dict)]
+    else:
+        found = [words({"a": spellings}, "a") for spellings in answers] if isinstance(answers, list) else []
+    return tuple(spellings for spellings in found if spellings)
+
+
+def read_alce(source: Source) -> Iterator[Example]:
+    """The examples of a data file or of a result file."""
+    return source.each(alce_example)
+
+
+ALCE = Layout("ALCE", has("question", "docs"), read_alce)
+
+
+# ExpertQA (Malaviya et al. 2023): questions by experts, a system's answer, and the answer as the expert revised it.
+
+
+def expertqa_example(record: Record) -> Example:
+    """The example of one question, with the first system's answer; the revised answer is the reference."""
+    answers = record.get("answers")
+    name, given = next(iter(answers.items())) if isinstance(answers, dict) and answers else ("", {})
+    given = given if isinstance(given, dict) else {}
+    about = record.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    return Example(
+        id=str(record.get("example_id", record["id"])),
+        question=text(record, "question"),
+        source="ExpertQA",
+        references=words(given, "revised_answer_string") or words(record, "answer"),
+        answer=next(iter(words(given, "answer_string")), ""),
+        writer=name,
+        domain=str(about.get("field") or ""),
+        about={key: about[key] for key in ("question_type", "specific_field") if about.get(key)},
+    )
+
+
+def _is_expertqa(record: Record) -> bool:
+    if "question" not in record:
+        return False
+    answers = record.get("answers")
+    return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
+
+
+def read_expertqa(source: Source) -> Iterator[Example]:
+    """The examples of its file."""
+    return source.each(expertqa_example)
+
+
+EXPERTQA = Layout("ExpertQA", _is_expertqa, read_expertqa)
+
+
+# GaRAGe (Sorodoc et al. 2025): passages labelled relevant or not; read as its importer of cases does.
+#
+# The human answer is the reference, and the answer to be checked.
+
+
+def garage_example(record: Record) -> Example:
+    """The example of one sample."""
+    case = garage_case(record)
+    return Example(
+        id=str(record.get("sample_id", record["id"])),
+        question=case.question,
+        source="GaRAGe",
+        passages=case.passages,
+        references=(case.answer.text,) if case.answer.text else (),
+        gold=relevant_ids(case.passages),
+        answer=case.answer.text,
+        writer=case.stamp.model,
+        domain=str(record.get("question_category") or ""),
+        about=labels_of(case).facts,
+    )
+
+
+def read_garage(source: Source) -> Iterator[Example]:
+    """The examples of its file."""
+    return source.each(garage_example)
+
+
+GARAGE = Layout("GaRAGe", has("question", "grounding"), read_garage)
+
+
+# RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl beside it; read as its importer of cases does.
+
+RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
+
+
+def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
+    """The example of one response: its task is the domain, its hallucinations are the labelled spans."""
+    case = ragtruth_case(record, sources)
+    labels = labels_of(case)
+    return Example(
+        id=record["id"],
+        question=case.question,
+        source="RAGTruth",
+        passages=case.passages,
+        answer=case.answer.text,
+        writer=case.stamp.model,
+        spans=labels.spans,
+        domain=str(labels.facts.get("task_type", "")),
+        about=labels.facts,
+    )
+
+
+def read_ragtruth(source: Source) -> Iterator[Example]:
+    """The examples of response.jsonl, or of the folder that holds both files."""
+    responses = source.path / RESPONSES if source.path.is_dir() else source.path
+    beside = responses.with_name(SOURCES)
+    if not beside.exists():
+        raise FileError(f"RAGTruth keeps what the answers were written from in {SOURCES}. Put it beside {responses}.")
+    sources = {str(record.get("source_id")): record for _, _, record in records(beside)}
+    return source.each(lambda record: ragtruth_example(record, sources), responses)
+
+
+RAGTRUTH = Layout("RAGTruth", has("response", "source_id"), read_ragtruth)

@@ -1,0 +1,204 @@
+"""Own JSONL: one object a line, of which only `question` must be there. docs/evaluate.md shows every field.
+
+A field that is not known is refused, so that a slip of the pen does not switch something off in silence; what is only
+to be kept goes under `about`. A line that does not fit is named by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from engine.answer.context import check_question
+from engine.cases.importers.layouts import SpanLabel
+from engine.core.errors import RecordError
+from engine.core.files import ASSETS
+from engine.core.values import AuditRecord, GivenPassage, Value
+from engine.corpus.worlds import WORLDS, Draft, World, WorldQuestion, WorldStep, load_world
+from engine.studies.datasets.files import (
+    Layout,
+    Record,
+    Source,
+    index_of,
+    relevant_ids,
+)
+from engine.studies.example import (
+    Example,
+    GoldClause,
+    GoldError,
+    GoldStep,
+)
+
+
+class OwnStep(Value, frozen=True):
+    """A step of the question with its answer."""
+
+    question: str
+    answer: str = ""
+
+
+class OwnSpan(Value, frozen=True):
+    """Characters [start, end) of `answer`, and what is said of them."""
+
+    start: int
+    end: int
+    label: str = ""
+    note: str = ""
+
+
+class OwnRecord(Value, frozen=True):
+    """A line. `correct` is an index from 0, a letter or the option's text; `gold` ids of documents of the corpus."""
+
+    question: str
+    id: str = ""
+    passages: tuple[str | GivenPassage, ...] = ()
+    references: tuple[str, ...] = ()
+    short_answers: tuple[str | tuple[str, ...], ...] = ()
+    options: tuple[str, ...] = ()
+    correct: int | str | None = None
+    gold: tuple[str, ...] = ()
+    passages_needed: int | None = None
+    steps: tuple[OwnStep, ...] = ()
+    answer: str = ""
+    model: str = ""
+    spans: tuple[OwnSpan, ...] | None = None
+    errors: tuple[GoldError, ...] | None = None
+    clauses: tuple[GoldClause, ...] = ()
+    domain: str = ""
+    corpus: str = ""
+    about: dict[str, Any] = {}
+
+
+FIELDS = frozenset(field.name for field in msgspec.structs.fields(OwnRecord))
+
+
+def example(record: Record) -> Example:
+    """The example of one line; raise `RecordError` saying what of it does not fit."""
+    own = OwnRecord.from_dict({name: value for name, value in record.items() if name != "_id"})
+    question = check_question(own.question)
+    passages = AuditRecord(question=question, passages=own.passages).as_passages()
+    return Example(
+        id=own.id,
+        question=question,
+        source="own",
+        passages=passages,
+        references=own.references,
+        short_answers=tuple((thing,) if isinstance(thing, str) else thing for thing in own.short_answers),
+        options=own.options,
+        correct=None if own.correct is None else index_of(own.correct, own.options),
+        gold=own.gold or relevant_ids(passages),
+        passages_needed=own.passages_needed,
+        steps=tuple(GoldStep(question=step.question, answer=step.answer) for step in own.steps),
+        answer=own.answer,
+        writer=own.model,
+        spans=None if own.spans is None else tuple(_span(span, own.answer) for span in own.spans),
+        errors=None if own.errors is None else tuple(_error(error, own.answer) for error in own.errors),
+        clauses=own.clauses,
+        domain=own.domain,
+        corpus=own.corpus,
+        about=own.about,
+    )
+
+
+def _span(span: OwnSpan, answer: str) -> SpanLabel:
+    if not 0 <= span.start <= span.end <= len(answer):
+        raise RecordError(
+            f"The span {span.start} to {span.end} does not lie in the answer of {len(answer)} characters."
+        )
+    text = answer[span.start : span.end]
+    return SpanLabel(start=span.start, end=span.end, text=text, label=span.label, note=span.note)
+
+
+def _error(error: GoldError, answer: str) -> GoldError:
+    if not error.wrong or answer.count(error.wrong) != 1:
+        raise RecordError(f"The error {error.wrong!r} must stand exactly once in the answer.")
+    return error
+
+
+def read(source: Source) -> Iterator[Example]:
+    """The examples of its file."""
+    return source.each(example)
+
+
+def _recognises(record: Record) -> bool:
+    return "question" in record and {name for name in record if name != "_id"} <= FIELDS
+
+
+LAYOUT = Layout("own JSONL", _recognises, read)
+
+
+# The sample worlds: their questions with gold, drafts with planted errors, and answers with gold clauses and facts.
+
+DRAFTS, CLAUSES = "bank-investigation-drafts", "bank-investigation-clauses"
+
+
+def questions(name: str) -> Iterator[Example]:
+    """The questions of a world, in file order."""
+    world = load_world(name)
+    for question in world.questions:
+        yield _question(world, question)
+
+
+def drafts(name: str) -> Iterator[Example]:
+    """The drafts of a world: a question, its passages, and an answer with planted errors."""
+    world = load_world(name)
+    for draft in world.drafts:
+        yield _draft(world, draft)
+
+
+def clauses() -> Iterator[Example]:
+    """Short answers about the bank investigation, taken apart by hand (own JSONL, as a user writes it)."""
+    return read(Source(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
+
+
+NAMES: Mapping[str, partial[Iterator[Example]]] = {
+    **{name: partial(questions, name) for name in WORLDS},
+    DRAFTS: partial(drafts, "bank-investigation"),
+    CLAUSES: partial(clauses),
+}
+
+
+def _question(world: World, question: WorldQuestion) -> Example:
+    passages = world.given_passages(question)
+    return Example(
+        id=question.id,
+        question=question.question,
+        source=world.name,
+        passages=passages,
+        references=(question.answer,),
+        options=question.options,
+        correct=question.correct,
+        gold=relevant_ids(passages),
+        gold_spans=world.gold_spans(question),
+        passages_needed=question.passages_needed,
+        steps=tuple(_step(world, question.id, step) for step in question.steps),
+        domain=question.domain or question.experiment,
+        corpus=world.name,
+        about={"kind": question.kind},
+    )
+
+
+def _step(world: World, record: str, step: WorldStep) -> GoldStep:
+    spans = tuple(world.span(quote, record) for quote in step.gold)
+    return GoldStep(question=step.question, answer=step.answer, gold_spans=spans)
+
+
+def _draft(world: World, draft: Draft) -> Example:
+    question = world.question(draft.question_id)
+    passages = world.given_passages(question)
+    return Example(
+        id=draft.id,
+        question=question.question,
+        source=DRAFTS,
+        passages=passages,
+        references=(draft.corrected,),
+        gold=relevant_ids(passages),
+        gold_spans=world.gold_spans(question),
+        answer=draft.draft,
+        writer="planted errors",
+        errors=tuple(GoldError(wrong=e.wrong, right=e.right, kind=e.kind) for e in draft.errors),
+        corpus=world.name,
+    )

@@ -1,0 +1,232 @@
+"""An evaluation from its config to its tables, on this machine or on a cluster; what `evaluate` and the page call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from engine.core.errors import InputError
+from engine.core.files import package_versions
+from engine.core.values import Value, decoded, sha256
+from engine.studies.catalogue import study_of
+from engine.studies.config import (
+    CONFIGS,
+    NO_RESULT_HANGS_ON,
+    Config,
+    departures,
+    parse_config,
+    read_config,
+)
+from engine.studies.plan import (
+    Plan,
+    estimate,
+    plan,
+    prepare,
+)
+from engine.studies.pools import Pool, Threads
+from engine.studies.run import (
+    Control,
+    Journal,
+    Run,
+    check_folder,
+    ordered,
+    write_whole,
+)
+from engine.studies.tables import FORMATS, as_text, to_markdown
+from engine.studies.tools import Tools
+from engine.studies.values import (
+    Estimate,
+    Failure,
+    Results,
+    Row,
+    Unit,
+)
+from engine.studies.workers import Processes
+
+Where = Literal["local", "ray"]
+
+
+class Manifest(Value, frozen=True):
+    """run.json: what a run is of, and what it ran on. `units` in their order; `data` and `config` are hashes."""
+
+    study: str
+    shows: tuple[str, ...]
+    config: str
+    data: str
+    units: tuple[Unit, ...]
+    left_out: dict[str, int]
+    off: tuple[str, ...]
+    departures: tuple[str, ...]
+    cost: Estimate
+    versions: dict[str, str]
+
+
+class Evaluation(Value, frozen=True):
+    """A run as it is on the disk: what was asked, how far it came, what it shows."""
+
+    config: Config
+    manifest: Manifest
+    rows: tuple[Row, ...]
+    results: Results
+
+    @property
+    def failures(self) -> tuple[tuple[Unit, Failure], ...]:
+        """The units that failed and why."""
+        return tuple((row.unit, row.failure) for row in self.rows if row.failure is not None)
+
+
+def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estimate]:
+    """What a config would run and the most that it would take; loads data and corpora, runs nothing."""
+    planned = plan(config)
+    prepare(planned, (control or Control()).watch)
+    return planned, estimate(planned, Tools(config), planned.units)
+
+
+def evaluate(
+    text: str,
+    folder: Path,
+    *,
+    resume: bool = False,
+    workers: int = 1,
+    on: Where = "local",
+    control: Control | None = None,
+    on_cost: Callable[[Plan, Estimate], None] | None = None,
+    tools: Tools | None = None,
+) -> Evaluation:
+    """Run the config written in `text`, or go on with the run in `folder`, and write its tables and figures.
+
+    `on_cost` gets the plan and the most that the units left will take before the first one starts; it may raise
+    `Cancelled`. Raises `InputError` for another config, other data or a folder in use; and what `Run.go` raises.
+    """
+    control, config = control or Control(), parse_config(text)
+    check_folder(folder, resume)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            planned = plan(config)
+            prepare(planned, control.watch)
+            run = Run(planned, folder, control)
+            cost = estimate(planned, tools or Tools(config), list(run.waiting))
+            _begin(planned, text, folder, cost)
+            if on_cost is not None:
+                on_cost(planned, cost)
+            _run(run, lambda: _pool(run, workers, on, tools))
+            return draw(folder)
+    except Timeout:
+        raise InputError(f"Another process is running in {folder}. Wait for it, or name another folder.") from None
+
+
+def _run(run: Run, pool: Callable[[], Pool]) -> None:
+    """Start the pool only where something is left for it."""
+    if not run.waiting:
+        return
+    workers = pool()
+    try:
+        run.go(workers)
+    finally:
+        workers.close()
+
+
+def _pool(run: Run, workers: int, on: Where, tools: Tools | None) -> Pool:
+    config = run.plan.config
+    if on == "ray":
+        from engine.studies.ray_pool import RayPool
+
+        return RayPool(config, workers)
+    if workers > 1:
+        return Processes(config, workers, run.folder)
+    left = config.budget.less(run.served.calls, run.served.tokens)
+    return Threads(config, run.control.watch, left, tools, run.following)
+
+
+def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
+    """Write what the run is of, or see that it is the same one."""
+    path = folder / "run.json"
+    neutral = Config(study="", data="")  # these may be changed before a run goes on
+    changes: dict[str, Any] = {name: getattr(neutral, name) for name in NO_RESULT_HANGS_ON}
+    same = msgspec.structs.replace(planned.config, **changes)
+    config = sha256(msgspec.json.encode(same).decode())
+    if path.exists():
+        known = decoded(path.read_bytes(), Manifest)
+        if known.config != config:
+            raise InputError(f"{folder} holds a run of another config. Resume it with its own config.toml.")
+        if known.data != planned.data:
+            raise InputError(f"The examples are not those that {folder} was begun with. Start again in a new folder.")
+        return
+    paper = CONFIGS / f"{planned.config.study.replace('-', '_')}_paper.toml"
+    manifest = Manifest(
+        study=planned.study.name,
+        shows=planned.study.shows,
+        config=config,
+        data=planned.data,
+        units=planned.units,
+        left_out=planned.left_out,
+        off=planned.off,
+        departures=departures(planned.config, read_config(paper)) if paper.exists() else (),
+        cost=cost,
+        versions=package_versions(),
+    )
+    write_whole(folder / "config.toml", text.encode())
+    write_whole(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+
+
+def opened(folder: Path) -> Evaluation:
+    """The run in a folder as far as it came; raise `InputError` where there is none."""
+    try:
+        manifest = decoded((folder / "run.json").read_bytes(), Manifest)
+        config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{folder} holds no run ({error.strerror}). Name the folder given with --out.") from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
+    rows = ordered(manifest.units, Journal(folder).rows())
+    results = study_of(config.study).results(config, rows) if rows else Results()
+    return Evaluation(config=config, manifest=manifest, rows=tuple(rows), results=results)
+
+
+def draw(folder: Path) -> Evaluation:
+    """Write tables and figures of what is there, and results.md with all of it."""
+    evaluation = opened(folder)
+    for table in evaluation.results.tables:
+        for kind, write in FORMATS.items():
+            write_whole(folder / "tables" / f"{table.name}.{kind}", write(table).encode())
+    for figure in evaluation.results.figures:
+        data: Any = msgspec.json.format(msgspec.json.encode(figure), indent=1) + b"\n"
+        write_whole(folder / "figures" / f"{figure.name}.json", data)
+    write_whole(folder / "results.md", report(evaluation).encode())
+    return evaluation
+
+
+def report(evaluation: Evaluation) -> str:
+    """The tables in Markdown under what they were run on."""
+    return "\n".join([report_head(evaluation), *(to_markdown(table) for table in evaluation.results.tables)])
+
+
+def report_head(evaluation: Evaluation) -> str:
+    """What was run on what, what failed, was left out or switched off, and where it departs from the paper."""
+    config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
+    study = study_of(config.study)
+    model, verifier, judge, data = map(as_text, (config.model, config.verifier, config.judge or "none", config.data))
+    lines = [
+        f"# {study.title}",
+        "",
+        f"After {', '.join(manifest.shows)}. Model {model}, verifier {verifier},"
+        f" judge {judge}; {data}; seeds {', '.join(map(str, config.seeds))}.",
+        "",
+        f"{len(evaluation.rows)} of {len(manifest.units)} units have run, {len(failed)} failed,"
+        f" {sum(row.unparsed for row in evaluation.rows)} replies could not be read.",
+        "",
+        *_listed("Failed", [f"{unit.example}, {unit.method}: {failure.message}" for unit, failure in failed]),
+        *_listed("Left out", [f"{count} examples without {what}" for what, count in manifest.left_out.items()]),
+        *_listed("Switched off", [*manifest.off, *evaluation.results.notes]),
+        *_listed("Departs from the paper's setting", manifest.departures),
+    ]
+    return "\n".join(lines)
+
+
+def _listed(title: str, said: Sequence[str]) -> list[str]:
+    return [f"{title}:", *(f"- {as_text(line)}" for line in said), ""] if said else []

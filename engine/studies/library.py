@@ -1,0 +1,107 @@
+"""The evaluations of a data folder: a folder a run; a unit's case goes into the library when somebody opens it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from engine.cases.case_file import read_case_file
+from engine.cases.store import CaseStore
+from engine.core.errors import InputError
+from engine.core.files import home
+from engine.core.values import Value, decoded
+from engine.studies.config import Config, parse_config
+from engine.studies.run import Journal
+
+_STRANGE = re.compile(r"[^a-z0-9]+")
+
+
+class Listed(Value, frozen=True):
+    """A run at a glance: its folder's name, its config, how many units have a row, how many of those failed."""
+
+    name: str
+    config: Config
+    done: int
+    failed: int
+    total: int
+
+    @property
+    def finished(self) -> bool:
+        """Whether every unit has a row."""
+        return self.done >= self.total
+
+
+class _Units(msgspec.Struct):
+    """As much of run.json as a list needs."""
+
+    units: list[msgspec.Raw]
+
+
+def evaluations() -> Path:
+    """The folder of all runs that the page starts."""
+    return home() / "evaluations"
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a run; raise `InputError` for a name that leads elsewhere."""
+    if name != Path(name).name or not name.strip("."):
+        raise InputError(f"{name!r} is no name of a run. Choose one of the list.")
+    return evaluations() / name
+
+
+def new_name(config: Config, at: datetime) -> str:
+    """A name for a run that begins now: study, data set, and the minute; numbered where that is taken.
+
+    >>> new_name(Config(study="are", data="sets/My data.jsonl"), datetime(2026, 1, 2, 3, 4, 5))
+    'are-my-data-20260102-030405'
+    """
+    data = _STRANGE.sub("-", Path(config.data).stem.casefold()).strip("-")[:40]
+    bare = f"{config.study}-{data}-{at:%Y%m%d-%H%M%S}"
+    taken = (f"{bare}-{number}" if number else bare for number in range(1_000))
+    return next(name for name in taken if not (evaluations() / name).exists())
+
+
+def runs() -> list[Listed]:
+    """Every run, the one begun last first; a folder that holds none is passed over."""
+    folders = sorted(evaluations().glob("*/run.json"), key=lambda path: -path.stat().st_mtime)
+    return [found for path in folders if (found := _listed(path.parent)) is not None]
+
+
+def _listed(folder: Path) -> Listed | None:
+    try:
+        total = len(decoded((folder / "run.json").read_bytes(), _Units).units)
+        config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
+        rows = Journal(folder).rows()
+    except (OSError, msgspec.MsgspecError, InputError):
+        return None  # a run of another version stays on the disk; it cannot be shown
+    failed = sum(row.state == "failed" for row in rows)
+    return Listed(name=folder.name, config=config, done=len(rows), failed=failed, total=total)
+
+
+def state_of(folder: Path) -> tuple[int, int]:
+    """Size and time of what is written so far: as long as they stay, so do the results."""
+    try:
+        found = (folder / "units.jsonl").stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def take_in(cases: CaseStore, folder: Path, name: str) -> str:
+    """Put a unit's case into the library, unless it is there; return its id there.
+
+    A unit's case has the same name in every run of a study, so the run's own name is added.
+    """
+    case_id = f"{name}-{folder.name}"
+    if not cases.has(case_id):
+        try:
+            data = (folder / "cases" / f"{Path(name).name}.json").read_bytes()
+        except OSError as error:
+            raise InputError(f"The case {name} is not in {folder} ({error.strerror}). Run the unit again.") from error
+        found = read_case_file(data)
+        cases.put(replace(found.case, id=case_id), found.history)
+    return case_id

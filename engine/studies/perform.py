@@ -1,0 +1,121 @@
+"""One unit, wherever it runs: from a task to the row and the case file that the run will write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from msgspec.structs import replace
+
+from engine.cases.case_file import write_case_file
+from engine.core.errors import (
+    BudgetSpent,
+    Cancelled,
+    GroundworkError,
+    ServerError,
+)
+from engine.core.progress import Watch
+from engine.core.values import Value
+from engine.models.budget import Spent
+from engine.models.protocols import BatchWriter
+from engine.studies.ahead import Ahead, Todo
+from engine.studies.catalogue import study_of
+from engine.studies.config import Config, Limit
+from engine.studies.example import Example
+from engine.studies.tools import Tools
+from engine.studies.values import (
+    Failure,
+    Found,
+    Row,
+    Unit,
+)
+
+STOPS = (Cancelled, ServerError, BudgetSpent)  # the unit is not at fault: it is run again when the run goes on
+
+
+class Task(Value, frozen=True):
+    """A unit with its example; `allowance` is what it may take of served models."""
+
+    unit: Unit
+    example: Example
+    allowance: Limit = Limit()
+
+
+class Done(Value, frozen=True, tag="done"):
+    """A unit that ended, well or badly, with the bytes of its case file (empty: it has none)."""
+
+    unit: Unit
+    row: Row
+    case: str = ""
+
+
+class Stopped(Value, frozen=True, tag="stopped"):
+    """A unit that did not end for a reason that is not its own; `kind` is the error's type."""
+
+    unit: Unit
+    kind: str
+    message: str
+
+
+class Lost(Value, frozen=True, tag="lost"):
+    """A unit whose worker went away."""
+
+    unit: Unit
+
+
+Outcome = Done | Stopped | Lost
+
+
+class Performer:
+    """Runs the units of one config in this process, with the models loaded once."""
+
+    def __init__(self, config: Config, tools: Tools | None = None) -> None:
+        self.study = study_of(config.study)
+        self.tools = tools or Tools(config)
+        self._ahead: Ahead | None = None
+
+    def perform(self, task: Task, watch: Watch | None = None, following: Sequence[Todo] = ()) -> Done | Stopped:
+        """Run a unit. An error of the unit's own is its row; one that is not stops it.
+
+        Where the model can, the first answers of units that `following` names are written together with its own.
+        """
+        unit, watch = task.unit, watch or Watch()
+        with self.tools.budget.metered() as meter:
+            try:
+                with self._handed(task, watch, following):
+                    found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
+            except STOPS as error:
+                return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
+            except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
+                known = isinstance(error, GroundworkError)
+                found = Failure(type=type(error).__name__, message=str(error) if known else f"Unforeseen: {error}")
+        if isinstance(found, Failure):
+            return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
+        return self._done(unit, found, meter.spent)
+
+    def _handed(self, task: Task, watch: Watch, following: Sequence[Todo]) -> AbstractContextManager[None]:
+        """Where the unit finds its first answer written."""
+        config, batched = self.tools.config, following and not self.tools.reads
+        if self._ahead is None and batched and self.study.writes_first(config, task.unit, task.example):
+            model = self.tools.writer
+            if isinstance(model, BatchWriter) and model.writes_together():
+                self._ahead = Ahead(self.study, self.tools, model)
+        if self._ahead is None:
+            return nullcontext()
+        self._ahead.write([(task.unit, task.example), *following], watch)
+        return self._ahead.handed(task.unit)
+
+    def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
+        name = f"{self.study.name}-{unit.key}"
+        case = replace(found.case, id=name, tags=(*found.case.tags, self.study.name)) if found.case else None
+        row = Row(
+            unit=unit,
+            state="done",
+            values=found.values,
+            missing=found.missing,
+            case=name if case else "",
+            cost=found.cost,
+            served=served,
+            unparsed=found.unparsed,
+        )
+        return Done(unit=unit, row=row, case=write_case_file(case).decode() if case else "")

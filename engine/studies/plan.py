@@ -1,0 +1,125 @@
+"""From a config to the units of a run: examples loaded, those that lack what the study needs left out and named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from engine.core.errors import InputError
+from engine.core.progress import Watch
+from engine.core.values import sha256
+from engine.corpus.collection import Collection, list_corpora
+from engine.corpus.samples import SAMPLES
+from engine.studies.catalogue import study_of
+from engine.studies.config import Config
+from engine.studies.datasets import load
+from engine.studies.example import Example, lacks
+from engine.studies.tools import Study, Tools
+from engine.studies.values import Estimate, Unit
+
+T = TypeVar("T")
+SAMPLED = 3  # examples whose cost is worked out; the others are taken to cost their mean
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be run. `left_out` counts examples by what they lack, `off` says what is switched off and for how many.
+
+    `data` is a hash of the examples: a run is resumed on the same ones only.
+    """
+
+    config: Config
+    study: Study
+    examples: dict[str, Example]
+    units: tuple[Unit, ...]
+    left_out: dict[str, int]
+    off: tuple[str, ...]
+    data: str
+
+
+def plan(config: Config) -> Plan:
+    """Load the data and lay out the units; raise `InputError` where nothing is left to run."""
+    study = study_of(config.study)
+    strange = sorted(set(config.methods) - set(study.methods))
+    if strange:
+        raise InputError(f"{', '.join(strange)} is no method of {study.name}. It has: {', '.join(study.methods)}.")
+    usable: list[Example] = []
+    left_out: Counter[str] = Counter()
+    for example in load(config.data, **config.load):
+        if not matches(example, config.where):
+            continue
+        missing = lacks(example, study.needs)
+        left_out.update(missing)
+        if not missing:
+            usable.append(example)
+    chosen = evenly(usable, config.n)
+    if not chosen:
+        wanted = ", ".join(left_out or study.needs)
+        raise InputError(f"No example of {config.data} can be used by {study.name}: they lack {wanted}.")
+    methods = [name for name in study.methods if not config.methods or name in config.methods]
+    units = tuple(Unit(example=e.id, method=m, seed=s) for e in chosen for s in config.seeds for m in methods)
+    by_id = {example.id: example for example in chosen}
+    data = sha256("\n".join(sha256(repr(example.to_dict())) for example in chosen))
+    return Plan(config, study, by_id, units, dict(left_out), switched_off(study, chosen), data)
+
+
+def matches(example: Example, where: Mapping[str, str]) -> bool:
+    """Whether a field of the example, or of what else its layout brings, is as the config wants it."""
+    return all(getattr(example, name, example.about.get(name)) == value for name, value in where.items())
+
+
+def evenly(examples: Sequence[T], count: int) -> list[T]:
+    """`count` examples at even distances, so that every part of the file is in; all of them for 0.
+
+    >>> evenly([1, 2, 3, 4, 5, 6], 3), evenly([1, 2], 0)
+    ([1, 3, 5], [1, 2])
+    """
+    count = min(count or len(examples), len(examples))
+    return [examples[i * len(examples) // count] for i in range(count)]
+
+
+def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
+    """What is not computed for want of a field, and for how many of the examples."""
+    said = []
+    for need, what in study.uses.items():
+        without = sum(bool(lacks(example, (need,))) for example in examples)
+        if without:
+            said.append(f"{what}: off for {without} of {len(examples)} examples, which bring no {_bare(need)}.")
+    return tuple(said)
+
+
+def _bare(need: str) -> str:
+    """
+    >>> _bare("a reference answer")
+    'reference answer'
+    """
+    return need.removeprefix("a ").removeprefix("an ").removeprefix("the ")
+
+
+def prepare(planned: Plan, watch: Watch) -> None:
+    """Make the sample corpora that a study searches, where they are absent; others must be there already."""
+    if "a corpus" not in planned.study.needs:
+        return
+    there = {corpus.name for corpus in list_corpora() if corpus.documents}
+    wanted = {example.corpus for example in planned.examples.values()}
+    for sample in SAMPLES:
+        if sample.name in wanted - there:
+            Collection.create(sample.name).ingest(sample.documents, watch)
+
+
+def estimate(planned: Plan, tools: Tools, units: Sequence[Unit]) -> Estimate:
+    """The most that `units` will take, from the first few examples of each method; corpora must be prepared."""
+    total = Estimate()
+    for method in dict.fromkeys(unit.method for unit in units):
+        own = [unit for unit in units if unit.method == method]
+        sample = evenly(own, SAMPLED)
+        costs = [planned.study.cost(tools, unit, planned.examples[unit.example]) for unit in sample]
+        total += scaled(sum(costs, Estimate()), len(own) / len(sample))
+    return total
+
+
+def scaled(cost: Estimate, times: float) -> Estimate:
+    """The cost of so many times as much, rounded up."""
+    return Estimate(**{name: -int(-getattr(cost, name) * times // 1) for name in cost.__struct_fields__})

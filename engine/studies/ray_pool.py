@@ -1,0 +1,111 @@
+"""Units on a Ray cluster: `--on ray`, with requirements-ray.txt. RAY_ADDRESS names one, else one is started here.
+
+Every node needs the engine, the config's models, and the data folder (GROUNDWORK_HOME on a disk that all share, or
+corpora on a Chroma server). Rows and case files come back to the process that started the run, which alone writes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import msgspec
+
+from engine.core.errors import InputError
+from engine.core.files import home
+from engine.core.values import decoded
+from engine.studies.config import Config, Limit
+from engine.studies.example import Example
+from engine.studies.perform import (
+    Done,
+    Lost,
+    Outcome,
+    Performer,
+    Stopped,
+    Task,
+)
+from engine.studies.pools import task_of
+from engine.studies.values import Unit
+from engine.studies.workers import ROOT
+
+
+class Serving:
+    """What stands on a node: the models of one config. Speaks JSON, so that both sides agree on the values."""
+
+    def __init__(self, config: bytes) -> None:
+        self._performer = Performer(decoded(config, Config))
+
+    def perform(self, task: bytes) -> bytes:
+        """Run a task."""
+        given = decoded(task, Task)
+        self._performer.tools.allow(given.allowance)
+        return msgspec.json.encode(self._performer.perform(given))
+
+    def pid(self) -> int:
+        """The process that serves."""
+        return os.getpid()
+
+
+class RayPool:
+    """A pool of Ray actors; one that dies is replaced, on whatever node has room."""
+
+    def __init__(self, config: Config, size: int) -> None:
+        self._ray = _ray()
+        self.size = size
+        self._config = msgspec.json.encode(config)
+        self._began = not self._ray.is_initialized()
+        if self._began:
+            variables = {"PYTHONPATH": str(ROOT), "GROUNDWORK_HOME": str(home())}
+            own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+            self._ray.init(log_to_driver=False, runtime_env={"env_vars": variables}, **own)
+        self._free = [self._start() for _ in range(size)]
+        self._running: dict[Any, tuple[Any, Unit]] = {}
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes of the actors that have nothing to do."""
+        return tuple(self._ray.get([actor.pid.remote() for actor in self._free]))
+
+    def _start(self) -> Any:
+        return self._ray.remote(Serving).options(num_cpus=1).remote(self._config)
+
+    def give(self, unit: Unit, example: Example, left: Limit) -> None:
+        """Hand a unit to a free actor."""
+        actor = self._free.pop()
+        task = msgspec.json.encode(task_of(unit, example, left, self.size))
+        self._running[actor.perform.remote(task)] = (actor, unit)
+
+    def take(self, seconds: float) -> Outcome | None:
+        """The next that ended; a dead actor is replaced at once."""
+        if not self._running:  # Ray waits for something, never for nothing: the run is paused
+            time.sleep(seconds)
+            return None
+        ended, _ = self._ray.wait(list(self._running), timeout=seconds)
+        if not ended:
+            return None
+        actor, unit = self._running.pop(ended[0])
+        try:
+            said: Done | Stopped = decoded(self._ray.get(ended[0]), Done | Stopped)
+        except self._ray.exceptions.RayActorError:
+            self._free.append(self._start())
+            return Lost(unit=unit)
+        self._free.append(actor)
+        return said
+
+    def close(self) -> None:
+        """Let the actors go, and the cluster too where it was started here."""
+        for actor in [*self._free, *(actor for actor, _ in self._running.values())]:
+            self._ray.kill(actor)
+        if self._began:
+            self._ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise InputError(
+            "Ray is not installed, so there is no cluster to run on. Install requirements-ray.txt, or use --workers."
+        ) from None
+    return ray

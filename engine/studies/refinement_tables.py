@@ -1,0 +1,311 @@
+"""Refinement's tables from rows: scores, comparisons, flag rates, quartiles of S3, costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from engine.core.errors import InputError
+from engine.core.statistics import holm
+from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
+from engine.methods.refinement.values import WITH_ANSWER
+from engine.methods.signals import overlap_threshold
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    by_question,
+    measure,
+    notes,
+    pair,
+    questions_in,
+)
+from engine.studies.values import (
+    Axis,
+    Better,
+    Cell,
+    Column,
+    Figure,
+    Measure,
+    Results,
+    Row,
+    Series,
+    Table,
+)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of an answer: its field, what it is called, unit, direction, and what no answer counts as."""
+
+    field: str
+    name: str
+    unit: str
+    better: Better
+    lost: float | None
+
+
+SCORES = (
+    Score("citation_precision", "NLI citation precision", "share", "higher", None),
+    Score("citation_recall", "ALCE citation recall", "share", "higher", 0.0),
+    Score("rfcp", "RFCP", "share", "higher", None),
+    Score("distractor_share", "distractor citations", "share", "lower", None),
+    Score("str_em", "STR-EM", "share", "higher", 0.0),
+    Score("s3", "S3", "share", "higher", None),
+    Score("words", "words", "words", "", 0.0),
+    Score("citations", "citations", "a answer", "", 0.0),
+)
+VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}
+
+
+def of_condition(rows: Sequence[Row], name: str) -> list[Row]:
+    """The rows as if each unit were that condition alone; one without an answer is a failed one."""
+    found = []
+    for row in rows:
+        values: dict[str, Any] = row.values.get("conditions", {}).get(name, {})
+        state = "done" if values.get("outcome") in WITH_ANSWER else "failed"
+        found.append(replace(row, unit=replace(row.unit, method=name), values=values, state=state))
+    return found
+
+
+def score_tables(rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[Table]:
+    """Means of every score by condition, what came of the calls, and the paired differences."""
+    defined = [s for s in SCORES if any(_values(rows, name, s) for name in names)]
+    columns = [Column(name=s.name, unit=s.unit, better=s.better) for s in defined]
+    scores = Table(
+        name="scores",
+        title="Scores of the answers by condition, every second pass on",
+        columns=(Column(name="condition"), *columns),
+        rows=tuple((n, *(measure(of_condition(rows, n), s.field, s.lost) for s in defined)) for n in names),
+        n=questions_in(rows),
+        shows="grounded refinement, Tables 1 and 3",
+        notes=notes(
+            rows, "A question's seeds are averaged. A score that an answer does not have is left out of its n."
+        ),
+    )
+    return [scores, _outcomes(rows, names), _comparisons(rows, pairs, defined), _gated(rows, names, defined)]
+
+
+def _values(rows: Sequence[Row], name: str, score: Score) -> list[Any]:
+    return [v for row in of_condition(rows, name) if (v := row.values.get(score.field)) is not None]
+
+
+def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    counts = {n: Counter(row.values.get("outcome", "unit failed") for row in of_condition(rows, n)) for n in names}
+    kinds = sorted({kind for count in counts.values() for kind in count})
+    return Table(
+        name="outcomes",
+        title="What came of each condition",
+        columns=(Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds)),
+        rows=tuple((n, *(counts[n][kind] for kind in kinds)) for n in names),
+        n=len(rows),
+        unit="runs (question x seed)",
+        notes=notes(rows),
+    )
+
+
+def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]) -> Table:
+    found = []
+    for first, second in pairs:
+        for s in scores:
+            a, b = (by_question(of_condition(rows, name), s.field, s.lost) for name in (first, second))
+            found.append((f"{first} - {second}", s, pair(s.name, a, b)))
+    corrected = holm([one.p for _, _, one in found])
+    lines: list[tuple[Cell, ...]] = [
+        (title, s.name, one.difference, one.higher, one.lower, one.ties, p, one.effect, one.difference.n)
+        for (title, s, one), p in zip(found, corrected, strict=True)
+    ]
+    return Table(
+        name="comparisons",
+        title="Paired differences between conditions, every second pass on",
+        columns=(
+            Column(name="comparison"),
+            Column(name="score"),
+            Column(name="difference", unit="of the score"),
+            Column(name="higher", unit="questions"),
+            Column(name="lower", unit="questions"),
+            Column(name="ties", unit="questions"),
+            Column(name="p, Holm"),
+            Column(name="effect", unit="d_z"),
+            Column(name="n"),
+        ),
+        rows=tuple(lines),
+        n=questions_in(rows),
+        shows="grounded refinement, Tables 1 and 3",
+        notes=(PAIRED, CORRECTION, *notes(rows)[1:]),
+    )
+
+
+def fired_by_overlap(rows: Sequence[Row]) -> tuple[dict[Any, bool], str]:
+    """Whether D fires for each unit: S3 under the run's own threshold; and the rule in words."""
+    known = {row.unit: row.values["s3"] for row in rows if row.values.get("s3") is not None}
+    threshold = overlap_threshold(tuple(known.values()))
+    return {unit: s3 < threshold.value for unit, s3 in known.items()}, f"{threshold.value:.2f}: {threshold.rule}"
+
+
+def fired(rows: Sequence[Row], name: str) -> dict[Any, bool]:
+    """Whether a condition's own rule fires, by unit; units in which the rule cannot be asked are left out."""
+    if name == "D":
+        return fired_by_overlap(rows)[0]
+    if not name.startswith("v2"):
+        return {row.unit: True for row in rows if row.state == "done"}
+    rules = ((row.unit, row.values.get("fired", {})) for row in rows)
+    own = {unit: r.get("labels") if r.get("labels") is not None else r.get("concentration") for unit, r in rules}
+    return {unit: value for unit, value in own.items() if value is not None}
+
+
+def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score]) -> Table:
+    """Each second pass under its own rule: where it does not fire, its answer is A's."""
+    lines: list[tuple[Cell, ...]] = []
+    baseline = of_condition(rows, "A")
+    for name in (n for n in names if n == "D" or n.startswith("v2")):
+        marks = fired(rows, name)
+        both = zip(of_condition(rows, name), baseline, rows, strict=True)
+        kept = [own if marks.get(row.unit) else first for own, first, row in both]
+        line = [pair(s.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))).difference for s in scores]
+        lines.append((name, sum(marks.values()), *line))
+    return Table(
+        name="gated",
+        title="Each second pass under its own rule, minus A; where the rule does not fire the answer is A's",
+        columns=(
+            Column(name="condition"),
+            Column(name="fired", unit="runs"),
+            *(Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores),
+        ),
+        rows=tuple(lines),
+        n=questions_in(rows),
+        shows="grounded refinement, section 3.8",
+        notes=(PAIRED, *notes(rows)[1:]),
+    )
+
+
+def flag_table(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    """How often each rule starts a second pass."""
+    _, rule = fired_by_overlap(rows)
+    rules: list[tuple[str, str, list[bool | None]]] = [
+        ("E", "every time", [True if row.state == "done" else None for row in rows]),
+        ("D", f"S3 under {rule}", [fired(rows, "D").get(row.unit) for row in rows]),
+        ("v2a to v2c", "flags from labels", [row.values.get("fired", {}).get("labels") for row in rows]),
+        ("v2a to v2c", "concentration", [row.values.get("fired", {}).get("concentration") for row in rows]),
+    ]
+    shown = [r for r in rules if r[0] in names or (r[0] == "v2a to v2c" and any(n.startswith("v2") for n in names))]
+    return Table(
+        name="flag_rates",
+        title="How often each rule starts a second pass",
+        columns=(
+            Column(name="condition"),
+            Column(name="rule"),
+            Column(name="fires", unit="runs"),
+            Column(name="of", unit="runs"),
+            Column(name="rate", unit="share"),
+            Column(name="not asked", unit="runs"),
+        ),
+        rows=tuple((name, rule, *_rate(rows, marks)) for name, rule, marks in shown),
+        n=len(rows),
+        unit="runs (question x seed)",
+        shows="grounded refinement, Table 13",
+        notes=notes(rows, "Not asked: no gradient rows, no label, or no answer."),
+    )
+
+
+def _rate(rows: Sequence[Row], marks: Sequence[bool | None]) -> tuple[Cell, ...]:
+    known = [replace(r, values={"fired": m}) for r, m in zip(rows, marks, strict=True) if m is not None]
+    fires = sum(bool(m) for m in marks)
+    return fires, len(known), measure(known, "fired", None), len(marks) - len(known)
+
+
+def cost_table(rows: Sequence[Row], names: Sequence[str]) -> Table:
+    """What a condition takes on its own: its calls, A where it stands on A, gradient rows where it needs them."""
+    fields = (("forwards", "calls of the model"), ("backwards", ""), ("tokens", "positions"), ("written", "tokens"))
+    columns = tuple(Column(name=f, unit=u, better="lower") for f, u in (*fields, ("seconds", "s")))
+    lines: list[tuple[Cell, ...]] = []
+    for name in names:
+        costs = [replace(row, values=row.values["cost"]) for row in of_condition(rows, name) if row.values.get("cost")]
+        lines.append((name, *(measure(costs, column.name, None) for column in columns)))
+    return Table(
+        name="costs",
+        title="What a condition takes, with all that it stands on",
+        columns=(Column(name="condition"), *columns),
+        rows=tuple(lines),
+        n=questions_in(rows),
+        shows="grounded refinement, section 4.7",
+        notes=notes(rows),
+    )
+
+
+# Refinement's gain by quartile of S3 (Table 4), in citation precision and by the judge's votes.
+
+
+def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
+    """Gain of D over A by quartile of S3: in citation precision, and by the judge's votes where there are any."""
+    kinds = {"citation precision": [_gain(row) for row in rows]}
+    if by_judge:
+        kinds["judge, +1 D, -1 A"] = [_vote(row) for row in rows]
+    tables, figures, said = [], [], []
+    for unit, gains in kinds.items():
+        points = [(row, gain) for row, gain in zip(rows, gains, strict=True) if gain is not None]
+        try:
+            study = gain_by_quartile([_point(row, gain) for row, gain in points])
+        except InputError as error:
+            said.append(f"Gain by quartile of S3, {unit} (Table 4): {error}")
+            continue
+        name = "judge" if unit.startswith("judge") else "precision"
+        tables.append(_quartile_table(study, unit, name, rows))
+        figures.append(_quartile_figure(points, unit, name))
+    return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(said))
+
+
+def _gain(row: Row) -> float | None:
+    first, second = (row.values.get("conditions", {}).get(n, {}).get("citation_precision") for n in ("A", "D"))
+    return None if first is None or second is None or row.values.get("s3") is None else second - first
+
+
+def _vote(row: Row) -> float | None:
+    return VOTES.get(row.values.get("judged", {}).get("D-A", "")) if row.values.get("s3") is not None else None
+
+
+def _point(row: Row, gain: float) -> Point:
+    return Point(question=row.unit.example, s3=row.values["s3"], first=0.0, second=gain)
+
+
+def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> Table:
+    rho = "not defined" if study.rho is None else f"{study.rho:.2f}"
+    return Table(
+        name=f"quartiles_{name}",
+        title=f"Gain of D over A by quartile of S3 ({unit})",
+        columns=(
+            Column(name="quartile"),
+            Column(name="questions"),
+            Column(name="S3 from"),
+            Column(name="S3 to"),
+            Column(name="gain", unit=unit, better="higher"),
+        ),
+        rows=tuple(
+            (q.name, q.questions, q.s3_low, q.s3_high, Measure(value=q.gain, low=q.low, high=q.high, n=q.questions))
+            for q in study.quartiles
+        ),
+        n=sum(q.questions for q in study.quartiles),
+        shows="grounded refinement, Table 4",
+        notes=(f"Spearman's rho of S3 and gain: {rho}.", *study.readings, *notes(rows)),
+    )
+
+
+def _quartile_figure(points: Sequence[tuple[Row, float]], unit: str, name: str) -> Figure:
+    series = Series(
+        name="runs",
+        x=tuple(row.values["s3"] for row, _ in points),
+        y=tuple(gain for _, gain in points),
+        cases=tuple(row.case for row, _ in points),
+    )
+    return Figure(
+        name=f"gain_by_s3_{name}",
+        title="Gain of D over A against S3 of A",
+        kind="points",
+        x=Axis(name="S3 of A", unit="share of content words found"),
+        y=Axis(name="D - A", unit=unit),
+        series=(series,),
+        shows="grounded refinement, Table 4",
+    )

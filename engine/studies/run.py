@@ -1,0 +1,252 @@
+"""A run: units handed to a pool, each row written as its unit ends, results drawn from the rows.
+
+    DIR/config.toml    what was asked, word for word      DIR/cases/*.json   every unit as a case file
+    DIR/run.json       what it ran on                     DIR/tables/        CSV, JSON, LaTeX, Markdown
+    DIR/units.jsonl    a row a unit                       DIR/figures/       JSON
+
+A run that was killed, cancelled or stopped for want of a server goes on with `resume`: what has a row is not done
+again, and the results are those of a run that nothing disturbed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from engine.core.errors import (
+    BudgetSpent,
+    Cancelled,
+    GroundworkError,
+    InputError,
+    ServerError,
+    StorageError,
+)
+from engine.core.files import replace_file
+from engine.core.progress import Watch
+from engine.core.values import Value, decoded
+from engine.models.budget import Spent
+from engine.studies.ahead import Todo
+from engine.studies.perform import (
+    Done,
+    Lost,
+    Outcome,
+    Stopped,
+)
+from engine.studies.plan import Plan
+from engine.studies.pools import Pool
+from engine.studies.values import Failure, Row, Unit
+
+# units.jsonl: a row a unit, appended and synced when the unit has ended; a run can be killed at any byte of it.
+#
+# A last line without its line break was cut off while it was written. It is dropped before anything is appended, and
+# its unit is run again; nothing else is.
+
+
+class Journal:
+    """The rows of a run on the disk. One process writes; anyone may read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "units.jsonl"
+
+    def rows(self) -> list[Row]:
+        """The rows that were written whole, in the order of writing; raise `InputError` for a damaged line."""
+        return list(self._rows()) if self.path.exists() else []
+
+    def _rows(self) -> Iterator[Row]:
+        whole, _, _ = self.path.read_bytes().rpartition(b"\n")
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                yield decoded(line, Row)
+            except msgspec.MsgspecError as error:
+                raise InputError(
+                    f"Line {number} of {self.path} is no row of this version ({error}). Start again in a new folder."
+                ) from error
+
+    def mend(self) -> None:
+        """Cut off a torn last line; before the first append."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))
+                os.fsync(file.fileno())
+
+    def append(self, row: Row) -> None:
+        """Write a row so that it is on the disk when this returns; raise `StorageError` where it cannot be."""
+        try:
+            with self.path.open("ab") as file:
+                file.write(msgspec.json.encode(row) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be written ({error.strerror}). Make room and resume.") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file of a run's folder in place whole (`replace_file`); raise `StorageError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror}). Make room and resume.") from error
+
+
+TRIES = 3  # of a unit that loses its worker or its server; then it counts as failed
+POLL = 0.2  # seconds between two looks at whether the user asked to pause or stop
+STOPPED: dict[str, type[GroundworkError]] = {"ServerError": ServerError, "BudgetSpent": BudgetSpent}
+
+
+class Progress(Value, frozen=True):
+    """How far a run is. `seconds` are of this session; `remaining` is None until a unit has ended in it."""
+
+    done: int
+    failed: int
+    total: int
+    seconds: float = 0.0
+    remaining: float | None = None
+    served: Spent = Spent()
+    paused: bool = False
+
+
+def _unseen(progress: Progress) -> None:
+    """What a run tells nobody."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """What steers a run from another thread: `watch.cancel` stops it, `pause` holds back what has not begun."""
+
+    watch: Watch = field(default_factory=Watch)
+    pause: threading.Event = field(default_factory=threading.Event)
+    tell: Callable[[Progress], None] = _unseen
+
+
+class Run:
+    """The units that are left, and what became of those handed out."""
+
+    def __init__(self, planned: Plan, folder: Path, control: Control) -> None:
+        self.plan, self.folder, self.control = planned, folder, control
+        self.journal = Journal(folder)
+        self.journal.mend()
+        known = set(planned.units)
+        self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known}
+        self.waiting = deque(unit for unit in planned.units if unit not in self.rows)
+        self._running: set[Unit] = set()
+        self._tries: Counter[Unit] = Counter()
+        self._unserved: list[Unit] = []  # units that met a server error since the last one that ended
+        self._stop: Stopped | None = None
+        self._start, self._ended = time.monotonic(), 0
+
+    @property
+    def served(self) -> Spent:
+        """What all rows took of served models, earlier sessions included."""
+        return sum((row.served for row in self.rows.values()), Spent())
+
+    def following(self, count: int) -> list[Todo]:
+        """Up to `count` of the units that will be handed out next."""
+        return [(unit, self.plan.examples[unit.example]) for unit in islice(self.waiting, count)]
+
+    def go(self, pool: Pool) -> list[Row]:
+        """Run what is left; the rows of all units in the plan's order.
+
+        Raises `Cancelled`, `ServerError`, `BudgetSpent`: what has a row is kept, and the run can be resumed. Units that
+        are under way when the server or the budget ends are waited for, so that what they cost is not lost.
+        """
+        self._tell()
+        while self._running or (self.waiting and self._stop is None):
+            self.control.watch.step("units", len(self.rows), len(self.plan.units))
+            if self._stop is None:
+                self._hand_out(pool)
+            outcome = pool.take(POLL)
+            if outcome is not None:
+                self._running.discard(outcome.unit)
+                self._take_in(outcome)
+            self._tell()
+        if self._stop is not None:
+            kept = f"{len(self.rows)} of {len(self.plan.units)} units are kept."
+            raise STOPPED[self._stop.kind](f"{self._stop.message} {kept}")
+        return [self.rows[unit] for unit in self.plan.units]
+
+    def _hand_out(self, pool: Pool) -> None:
+        while self.waiting and len(self._running) < pool.size and not self.control.pause.is_set():
+            unit = self.waiting.popleft()
+            left = self.plan.config.budget.less(self.served.calls, self.served.tokens)
+            pool.give(unit, self.plan.examples[unit.example], left)
+            self._running.add(unit)
+
+    def _take_in(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Done):
+            self._unserved.clear()
+            self._keep(outcome)
+        elif isinstance(outcome, Lost):
+            self._again(outcome.unit, Failure(type="WorkerLost", message=f"Its worker died {TRIES} times."))
+        else:
+            self._stopped(outcome)
+
+    def _keep(self, done: Done) -> None:
+        """The case file first: a row never names a case that is not there."""
+        if done.case:
+            write_whole(self.folder / "cases" / f"{done.row.case}.json", done.case.encode())
+        self.journal.append(done.row)
+        self.rows[done.unit] = done.row
+        self._ended += 1
+
+    def _again(self, unit: Unit, failure: Failure) -> None:
+        """Put a unit back at the end, or give it up."""
+        self._tries[unit] += 1
+        if self._tries[unit] < TRIES:
+            self.waiting.append(unit)
+        else:
+            self._keep(Done(unit=unit, row=Row(unit=unit, state="failed", failure=failure)))
+
+    def _stopped(self, outcome: Stopped) -> None:
+        """A unit that did not end: the user's cancel, an empty budget, or a server that may come back."""
+        if outcome.kind == "Cancelled":
+            self.waiting.appendleft(outcome.unit)
+            raise Cancelled(outcome.message)
+        self._unserved.append(outcome.unit)
+        gone = len(self._unserved) >= TRIES and (len(set(self._unserved)) > 1 or not self._ended)
+        if outcome.kind == "BudgetSpent" or gone or self._stop is not None:
+            self._stop = self._stop or outcome
+            return
+        self._again(outcome.unit, Failure(type=outcome.kind, message=outcome.message))
+
+    def _tell(self) -> None:
+        seconds, left = time.monotonic() - self._start, len(self.plan.units) - len(self.rows)
+        self.control.tell(
+            Progress(
+                done=len(self.rows),
+                failed=sum(row.state == "failed" for row in self.rows.values()),
+                total=len(self.plan.units),
+                seconds=seconds,
+                remaining=seconds / self._ended * left if self._ended else None,
+                served=self.served,
+                paused=self.control.pause.is_set(),
+            )
+        )
+
+
+def ordered(units: Sequence[Unit], rows: Sequence[Row]) -> list[Row]:
+    """The rows in the order of the units; units without a row yet are left out."""
+    by_unit = {row.unit: row for row in rows}
+    return [by_unit[unit] for unit in units if unit in by_unit]
+
+
+def check_folder(folder: Path, resume: bool) -> None:
+    """Refuse to mix two runs; raise `InputError` saying what to do."""
+    begun = (folder / "run.json").exists()
+    if begun and not resume:
+        raise InputError(f"{folder} holds a run already. Go on with it with --resume, or name another folder.")
+    if resume and not begun:
+        raise InputError(f"{folder} holds no run to resume. Leave --resume out.")

@@ -1,0 +1,168 @@
+"""From rows to figures: means with question-level intervals, and paired comparisons with the correction named.
+
+The unit is the question: its seeds are averaged first and drawn together. A failed unit counts as `failed` says (a
+share or an accuracy: 0), so that it stays in the denominator; a value that is not defined for a question is left out
+of this measure, and n says so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from engine.core.statistics import (
+    cohens_dz,
+    holm,
+    interval_or_none,
+    paired_bootstrap,
+    sign_test,
+)
+from engine.core.values import Value
+from engine.studies.values import (
+    Column,
+    Measure,
+    Row,
+    Series,
+    Table,
+)
+
+CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
+PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), a question's seeds together."
+MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
+
+
+def of_method(rows: Sequence[Row], method: str) -> list[Row]:
+    """The rows of one method."""
+    return [row for row in rows if row.unit.method == method]
+
+
+def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> dict[str, float]:
+    """Mean over the seeds of value `name` by question; a question in which it is never defined is left out."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        value = row.values.get(name) if row.state == "done" else failed
+        if value is not None:
+            found[row.unit.example].append(float(value))
+    return {question: sum(values) / len(values) for question, values in found.items()}
+
+
+def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
+    """The mean with its interval, of one value a question."""
+    listed = list(values.values()) if isinstance(values, Mapping) else list(values)
+    if not listed:
+        return Measure(value=None)
+    interval = interval_or_none(listed)
+    mean = sum(listed) / len(listed)
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    return Measure(value=mean, low=low, high=high, n=len(listed))
+
+
+def measure(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measure:
+    """The mean of value `name` over the questions of these rows."""
+    return measured(by_question(rows, name, failed))
+
+
+class Comparison(Value, frozen=True):
+    """Mean difference of two methods over the questions that both have; `p` as corrected, `effect` is Cohen's d_z."""
+
+    method: str
+    difference: Measure
+    higher: int
+    lower: int
+    ties: int
+    p: float
+    effect: float | None
+
+
+def compare(
+    rows: Sequence[Row], name: str, methods: Sequence[str], against: str, failed: float | None = 0.0
+) -> list[Comparison]:
+    """Each method minus `against` in value `name`, with p-values corrected together (Holm)."""
+    base = by_question(of_method(rows, against), name, failed)
+    found = [
+        pair(method, by_question(of_method(rows, method), name, failed), base)
+        for method in methods
+        if method != against
+    ]
+    corrected = holm([one.p for one in found])
+    return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
+
+
+def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> Comparison:
+    """The first minus the second over the questions that both have; p is not corrected yet."""
+    shared = [question for question in first if question in second]
+    a, b = [first[q] for q in shared], [second[q] for q in shared]
+    signs = sign_test(a, b)
+    differences = [x - y for x, y in zip(a, b, strict=True)]
+    if interval_or_none(differences) is None:
+        mean = sum(differences) / len(differences) if differences else None
+        difference = Measure(value=mean, n=len(differences))
+    else:
+        interval = paired_bootstrap(a, b)
+        difference = Measure(value=interval.mean, low=interval.low, high=interval.high, n=interval.n)
+    effect = cohens_dz(differences)
+    return Comparison(
+        method=name,
+        difference=difference,
+        higher=signs.higher,
+        lower=signs.lower,
+        ties=signs.ties,
+        p=signs.p,
+        effect=effect,
+    )
+
+
+def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[Comparison]) -> Table:
+    """Comparisons as a table that names its test and its correction."""
+    columns = (
+        Column(name="method"),
+        Column(name=f"minus {against}", unit=unit),
+        Column(name="higher", unit="questions"),
+        Column(name="lower", unit="questions"),
+        Column(name="ties", unit="questions"),
+        Column(name="p, Holm"),
+        Column(name="effect", unit="d_z"),
+    )
+    rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
+    most = max((c.difference.n for c in found), default=0)
+    return Table(name=name, title=title, columns=columns, rows=rows, n=most, notes=(PAIRED, CORRECTION))
+
+
+def counts(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """(questions, failed units, unparsed replies) of these rows."""
+    return (
+        len({row.unit.example for row in rows}),
+        sum(r.state == "failed" for r in rows),
+        sum(r.unparsed for r in rows),
+    )
+
+
+# What several studies draw: measures as a line, and the sentence on what was lost.
+
+
+def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left") -> Series:
+    """Measures by x as one series with intervals."""
+    return Series(
+        name=name,
+        x=tuple(measures),
+        y=tuple(m.value for m in measures.values()),
+        low=tuple(m.low for m in measures.values()),
+        high=tuple(m.high for m in measures.values()),
+        n=tuple(m.n for m in measures.values()),
+        side=side,
+    )
+
+
+def questions_in(rows: Sequence[Row]) -> int:
+    """How many different examples the rows are of, failed ones included."""
+    return counts(rows)[0]
+
+
+def notes(rows: Sequence[Row], *more: str) -> tuple[str, ...]:
+    """How the intervals are made, and what was lost, said also where nothing was."""
+    _, failed, unparsed = counts(rows)
+    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies could not be read; both stay in the denominators."
+    return (MEANS, lost, *more)

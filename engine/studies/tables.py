@@ -1,0 +1,159 @@
+"""Tables as CSV, JSON, LaTeX and Markdown. Every one says its n, its unit and which way is better.
+
+CSV and JSON hold full precision, an interval in columns of its own; LaTeX and Markdown round for reading. Text that
+came from data sets and models is escaped for each.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from engine.cases.report.markdown import escaped
+from engine.studies.values import (
+    Cell,
+    Column,
+    Measure,
+    Table,
+)
+
+ARROWS = {"": "", "higher": "↑", "lower": "↓"}
+LATEX_ARROWS = {"": "", "higher": r"$\uparrow$", "lower": r"$\downarrow$"}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def rounded(cell: Cell) -> str:
+    """A cell for reading: three decimals, whole numbers whole, a dash for what is not defined.
+
+    >>> rounded(Measure(value=0.5, low=0.25, high=0.75, n=12)), rounded(None), rounded(1234.5)
+    ('0.500 [0.250, 0.750]', '-', '1,234.5')
+    """
+    if isinstance(cell, Measure):
+        if cell.value is None:
+            return "-"
+        interval = "" if cell.low is None or cell.high is None else f" [{rounded(cell.low)}, {rounded(cell.high)}]"
+        return f"{rounded(cell.value)}{interval}"
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 10_000 else f"{cell:,.1f}" if abs(cell) >= 100 else f"{cell:.3f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def heading(column: Column) -> str:
+    """Name, unit and direction: "ROUGE-L (F1) ↑"."""
+    unit = f" ({column.unit})" if column.unit else ""
+    return f"{column.name}{unit} {ARROWS[column.better]}".strip()
+
+
+def caption(table: Table) -> str:
+    """Title, what it redraws, and what one n is."""
+    shows = f" After {table.shows}." if table.shows else ""
+    unit = re.sub(r"s\b", "", table.unit, count=1) if table.n == 1 else table.unit
+    return f"{table.title}.{shows} n = {table.n:,} {unit}."
+
+
+def to_csv(table: Table) -> str:
+    """Full precision; a measure takes four columns: value, low, high, n."""
+    measured = [any(isinstance(row[j], Measure) for row in table.rows) for j in range(len(table.columns))]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    head: list[str] = []
+    for column, wide in zip(table.columns, measured, strict=True):
+        name = f"{column.name} ({column.unit})" if column.unit else column.name
+        head += [name, f"{name} low", f"{name} high", f"{name} n"] if wide else [name]
+    writer.writerow([*head, "case"] if table.cases else head)
+    for i, row in enumerate(table.rows):
+        line: list[object] = []
+        for cell, wide in zip(row, measured, strict=True):
+            line += _wide(cell) if wide else [_safe(cell)]
+        writer.writerow([*line, table.cases[i]] if table.cases else line)
+    return out.getvalue()
+
+
+def _wide(cell: Cell) -> list[object]:
+    found = cell if isinstance(cell, Measure) else None
+    return [found.value, found.low, found.high, found.n] if found else [_safe(cell), None, None, None]
+
+
+def _safe(cell: Cell) -> object:
+    """Text that a spreadsheet would take for a formula is kept as text."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def to_markdown(table: Table) -> str:
+    """A GitHub table under its caption, with its notes."""
+    lines = [f"**{as_text(caption(table))}**", ""]
+    lines.append(f"| {' | '.join(as_text(heading(column)) for column in table.columns)} |")
+    lines.append(f"| {' | '.join('---' for _ in table.columns)} |")
+    lines += [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in table.rows]
+    lines += ["", *(f"{as_text(note)}  " for note in table.notes)] if table.notes else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _cell(cell: Cell) -> str:
+    return as_text(cell) if isinstance(cell, str) else rounded(cell)
+
+
+def as_text(text: str) -> str:
+    """A line that a Markdown renderer shows as it is."""
+    return escaped(" ".join(text.split()))
+
+
+def to_latex(table: Table) -> str:
+    """A booktabs table."""
+    heads = [
+        f"{latex(f'{c.name} ({c.unit})' if c.unit else c.name)} {LATEX_ARROWS[c.better]}".strip() for c in table.columns
+    ]
+    kinds = "".join("l" if all(isinstance(row[j], str) for row in table.rows) else "r" for j in range(len(heads)))
+    body = [" & ".join(latex(rounded(cell)) for cell in row) + r" \\" for row in table.rows]
+    notes = [f"% {' '.join(note.split())}" for note in table.notes]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{latex(caption(table))}}}",
+            rf"\begin{{tabular}}{{{kinds}}}",
+            r"\toprule",
+            " & ".join(heads) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *notes,
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def latex(text: str) -> str:
+    """Text with LaTeX's own characters escaped.
+
+    >>> latex("50% of v2a_b")
+    '50\\\\% of v2a\\\\_b'
+    """
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def to_json(table: Table) -> str:
+    """The table itself."""
+    return msgspec.json.format(msgspec.json.encode(table), indent=1).decode() + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Table], str]] = {"csv": to_csv, "json": to_json, "tex": to_latex, "md": to_markdown}

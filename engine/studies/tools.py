@@ -1,0 +1,145 @@
+"""What a unit works with: models, corpora and settings of one config, loaded when first asked for, once a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from engine.answer.write import Write, prompting, quoting
+from engine.core.files import EMBEDDED
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import Passage
+from engine.corpus.collection import Collection
+from engine.models.budget import Budget
+from engine.models.embedder import load_embedder
+from engine.models.protocols import (
+    Embedder,
+    Entailment,
+    LanguageModel,
+    Reranker,
+    Writer,
+    require,
+)
+from engine.models.registry import SERVED, load_writer
+from engine.models.reranker import load_reranker
+from engine.models.verifier import load_entailment
+from engine.studies.config import Config, Limit
+from engine.studies.example import Example
+from engine.studies.values import (
+    Estimate,
+    Found,
+    Results,
+    Row,
+    Unit,
+)
+
+
+class Tools:
+    """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.budget = Budget()
+        self._collections: dict[str, Collection] = {}
+
+    def settings(self, seed: int) -> Settings:
+        """The settings of a unit."""
+        return self.config.stages(seed)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the quoting reader answers instead of a language model."""
+        return self.config.model in ("auto", "reader")
+
+    @cached_property
+    def writer(self) -> Writer:
+        """The model named, which must be able to write."""
+        model = self._load(self.config.model)
+        require(model, "generate")
+        return model
+
+    @cached_property
+    def scorer(self) -> LanguageModel:
+        """The model whose probabilities are asked for: the one named, the embedded one for the quoting reader."""
+        model = load_writer(EMBEDDED if self.reads else self.config.model)
+        require(model, "score")
+        return model  # type: ignore[return-value]
+
+    @cached_property
+    def judge(self) -> Writer | None:
+        """The model that judges, None where the config names none."""
+        return self._load(self.config.judge) if self.config.judge else None
+
+    def _load(self, name: str) -> Writer:
+        """A local model as the process has it; a served one of this run alone, under the run's budget."""
+        if not name.startswith(SERVED):
+            return load_writer(name)
+        from engine.models.server import ServerModel
+
+        return ServerModel.named(name, concurrency=self.config.concurrency, budget=self.budget)
+
+    def allow(self, left: Limit) -> None:
+        """Let served models take so much more from here on."""
+        spent = self.budget.spent
+        self.budget.calls = None if left.calls is None else spent.calls + left.calls
+        self.budget.tokens = None if left.tokens is None else spent.tokens + left.tokens
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder of collections and of the cosine metrics."""
+        return load_embedder()
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """The re-ranker of chunk sets: the best sentence's similarity."""
+        return load_reranker()
+
+    @cached_property
+    def verifier(self) -> Entailment:
+        """The verifier of citations and facts."""
+        return load_entailment(self.config.verifier)
+
+    def write(self, seed: int, numbered: Sequence[Passage] = ()) -> Write:
+        """Whoever answers, at a seed: the quoting reader or the writer (`numbered`: see `prompting`)."""
+        settings = self.settings(seed)
+        if self.reads:
+            return quoting(self.embedder, settings.reader)
+        return prompting(self.writer, settings.prompting, settings.decoding, numbered)
+
+    def collection(self, name: str) -> Collection:
+        """An open collection; raise `CorpusNotFound`, `CorpusMismatch`."""
+        if name not in self._collections:
+            self._collections[name] = Collection.open(name)
+        return self._collections[name]
+
+
+# A study: which tables and figures of a paper it redraws, what one unit of it does, and how the rows become results.
+#
+# A study is a module with one `STUDY`; `studies.STUDIES` lists them by name. It computes no method itself: it calls the
+# engine's own, once a unit, and its results are a pure function of the rows that were written.
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study.
+
+    `methods` are those that make units of their own, in running order; conditions that stand on each other (A and
+    what revises it) share a unit. `needs` (names in `example.NEEDS`) an example must bring or it is left out, and
+    counted. `uses` says for each further need what is switched off where it is absent. `run` does one unit and raises
+    what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
+    most that one unit takes. `writes_first` says of a unit whether little comes before its first call of the writer, so
+    that it can be begun twice, and that answer be written together with those of other units.
+    """
+
+    name: str
+    title: str
+    shows: tuple[str, ...]
+    methods: tuple[str, ...]
+    run: Callable[[Tools, Unit, Example, Watch], Found]
+    results: Callable[[Config, Sequence[Row]], Results]
+    cost: Callable[[Tools, Unit, Example], Estimate]
+    needs: tuple[str, ...] = ()
+    uses: Mapping[str, str] = field(default_factory=dict)
+    writes_first: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False

@@ -1,0 +1,166 @@
+"""What an evaluation is made of: units, what each found, and the tables and figures that come of them.
+
+Tables and figures are data: a page draws them, a file keeps them, and no plotting library is needed to make them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from engine.core.values import Case, Value, sha256
+from engine.methods.refinement.values import Cost
+from engine.models.budget import Spent
+
+Better = Literal["", "higher", "lower"]
+State = Literal["done", "failed"]
+
+
+class Unit(Value, frozen=True):
+    """What is run and written as a whole: one example by one method with one seed."""
+
+    example: str
+    method: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """A name for files and cases, the same in every run."""
+        return sha256(f"{self.example}\0{self.method}\0{self.seed}")[:16]
+
+
+class Found(Value, frozen=True):
+    """What a unit came to. `values` is plain JSON by name, read again by the study's own results.
+
+    A value that is not defined here is None and `missing` says why. `case` holds the whole run; its id is given by
+    the runner. `unparsed` counts replies that could not be read.
+    """
+
+    values: dict[str, Any]
+    missing: dict[str, str] = {}
+    case: Case | None = None
+    cost: Cost = Cost()
+    unparsed: int = 0
+
+
+class Failure(Value, frozen=True):
+    """Why a unit has no values: the error's type and what it said."""
+
+    type: str
+    message: str
+
+
+class Row(Value, frozen=True):
+    """A line of units.jsonl. A failed unit has `failure` and stays in every denominator.
+
+    `case` is the id of its case file under `cases/`. `served` is what it took of served models.
+    """
+
+    unit: Unit
+    state: State
+    values: dict[str, Any] = {}
+    missing: dict[str, str] = {}
+    case: str = ""
+    cost: Cost = Cost()
+    served: Spent = Spent()
+    unparsed: int = 0
+    failure: Failure | None = None
+
+
+class Estimate(Value, frozen=True):
+    """What a unit, or a run, will take at most: answers written, texts scored by forwards, prompt tokens read.
+
+    `backwards` are gradient passes, `judged` calls of the judge. `tokens` counts what is read and may be written.
+    """
+
+    calls: int = 0
+    forwards: int = 0
+    backwards: int = 0
+    judged: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """The sum."""
+        return Estimate(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
+
+class Measure(Value, frozen=True):
+    """A figure with its 95% interval (None under ten units) and the number of independent units behind it."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+Cell = Measure | str | int | float | None
+
+
+class Column(Value, frozen=True):
+    """A column's name, its unit ("share", "nats", "tokens", ...), and which way is better, if one is."""
+
+    name: str
+    unit: str = ""
+    better: Better = ""
+
+
+class Table(Value, frozen=True):
+    """A table. `name` is its file's name, `shows` what it redraws ("Attr-RAG, Table I"), `n` how many `unit`s it is of.
+
+    `rows[i][j]` belongs to `columns[j]`; `cases[i]` is the case that row i opens, "" for a row over several.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    n: int
+    unit: str = "questions"
+    shows: str = ""
+    notes: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+
+
+class Axis(Value, frozen=True):
+    """What an axis shows and in what unit."""
+
+    name: str
+    unit: str = ""
+
+
+class Series(Value, frozen=True):
+    """Points of one name in a figure; `low` and `high` are intervals, `cases` the case that each point opens.
+
+    `side` is the value axis that it belongs to. `z` (contour only) has a row for each y and a column for each x.
+    """
+
+    name: str
+    x: tuple[float | str, ...]
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+    z: tuple[tuple[float | None, ...], ...] = ()
+    n: tuple[int, ...] = ()
+    cases: tuple[str, ...] = ()
+    side: Literal["left", "right"] = "left"
+
+
+class Figure(Value, frozen=True):
+    """A figure as data, for a page or a notebook to draw."""
+
+    name: str
+    title: str
+    kind: Literal["lines", "bars", "points", "boxes", "histogram", "contour"]
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    right: Axis | None = None
+    shows: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Results(Value, frozen=True):
+    """All that a study draws from the rows of a run; `notes` say what was switched off and why."""
+
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
