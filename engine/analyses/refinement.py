@@ -22,7 +22,7 @@ from engine.core.values import (
     sha256,
 )
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import Request, conditions_of, stamp_for
+from engine.methods.refinement.request import Request, conditions_of, read_by, stamp_for
 from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import (
@@ -62,8 +62,15 @@ def request_for(
     use_answer: bool = False,
     scorer: LanguageModel | None = None,
     history: tuple[float, ...] = (),
+    read: tuple[tuple[int, Passage], ...] | None = None,
 ) -> Request:
-    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it."""
+    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
+
+    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
+    """
+    if read is None:
+        shown = use_answer and case.prompt is not None
+        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
     return Request(
         question=case.question,
         passages=case.passages,
@@ -76,6 +83,7 @@ def request_for(
         given_prompt=case.prompt if use_answer else None,
         scorer=scorer,
         history=history,
+        read=read,
         own_set=case.corpus,
     )
 

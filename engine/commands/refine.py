@@ -25,7 +25,7 @@ from engine.methods.judge import Winner, judge_pair, tally
 from engine.methods.refinement.advisor import Advice
 from engine.methods.refinement.advisor import advise as advise_case
 from engine.methods.refinement.conditions import VARIANTS, chosen
-from engine.methods.refinement.request import Request
+from engine.methods.refinement.request import Request, read_by
 from engine.methods.refinement.run import refine as run_refinement
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import overlap_words, s3
@@ -94,9 +94,10 @@ def request_of(
     history: tuple[float, ...] = (),
 ) -> Request:
     """A record as a request; an answer that came with it is A."""
+    passages = record.as_passages()
     return Request(
         question=record.question,
-        passages=record.as_passages(),
+        passages=passages,
         writer=writer,
         settings=settings,
         variants=names,
@@ -105,6 +106,7 @@ def request_of(
         given_by=record.model,
         scorer=scorer,
         history=history,
+        read=read_by(writer.name, record.question, passages, settings.retrieval),
     )
 
 

@@ -19,6 +19,8 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 CountOrZero = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 SMALL_WRITER = 2  # sentences; measured best on 60 questions, intervals overlap (bench/RESULTS.md)
+GROWTH = 2.0  # times A's tokens
+Growth = Annotated[float, msgspec.Meta(ge=0.0)]
 Temperature = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
@@ -120,12 +122,21 @@ class Refinement(Value, frozen=True):
     demonstrations: CountOrZero = 2  # shots before A's passages
     max_new_tokens: CountOrZero = 0  # of every condition; 0 = 512 (ALCE's citations) or 1,024 (GaRAGe's)
     temperature: Temperature = 0.7  # of every condition, 0 = greedy; grounded refinement, section 3.6
-    seeds: tuple[int, ...] = (1337, 2024, 42)  # section 3.6; C1 takes the one after A's
+    seeds: tuple[int, ...] = (1337, 2024, 42)  # of A's runs, section 3.6; no other condition draws from one of them
+    # Tokens that a condition after A may write, as a multiple of A's (and a few more); 0: as many as A may, as in the
+    # paper. None: GROWTH for the embedded model, which runs on to the limit otherwise; 0 for any other.
+    growth: Growth | None = None
     overlap_threshold: float = 0.75  # S3 under which D fires, for a lone question
     overlap_percentile: float = 40.0  # of S3 over the question set, once there are enough
     overlap_cases: Count = 20  # cases by the same model from which the percentile is taken
     trigger: Literal["auto", "labels", "concentration"] = "auto"  # of v2a to v2c; auto: labels where there are any
     seconds: float = 600.0  # a variant may take; then it is given up and the others go on
+
+    def growth_for(self, model: str) -> float:
+        """How many times A's length a later condition by that writer may have; 0: no such bound."""
+        if self.growth is not None:
+            return self.growth
+        return GROWTH if model == EMBEDDED else 0.0
 
 
 class Reasoning(Value, frozen=True):

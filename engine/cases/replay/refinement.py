@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.analyses.refinement import Report, assessed, request_for
+from engine.answer.quoting_reader import piece
 from engine.cases.replay.attribution import differs, settings_of
 from engine.cases.replay.floors import Listening, relevance_floors, token_floor
 from engine.cases.replay.outcome import (
@@ -120,6 +121,7 @@ def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: Language
         scorer=scorer,
         # A library whose S3 are all that value has it as every percentile.
         history=(float(asked["threshold"] or 0.0),) * int(asked["cases"]),
+        read=tuple((n, piece(case.passages[n - 1], start, end)) for n, start, end in stamp.settings.get("read", ())),
     )
 
 

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from msgspec.structs import replace
-
 from engine.answer.citations import annotate
-from engine.answer.prompt import MARKERS, build_prompt, passage_segments
+from engine.answer.prompt import MARKERS, build_prompt
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
@@ -30,8 +28,8 @@ from engine.prompts import fill, system
 class Conditions:
     """The case and its writer. `draft` is A's answer and `prompt` the prompt it answers, once there is one.
 
-    `flagged` are the passages that the attribution trigger points at. `on_turn` gets each call as it ends, `on_text`
-    the text so far.
+    `read` is what the writer is given of the passages, each under its number; empty: all of them, whole. `flagged` are
+    the passages that the attribution trigger points at. `on_turn` gets each call as it ends, `on_text` the text so far.
     """
 
     question: str
@@ -39,7 +37,7 @@ class Conditions:
     writer: Writer
     prompting: Prompting
     decoding: Decoding
-    other_seed: int
+    read: tuple[tuple[int, Passage], ...] = ()
     demonstrations: tuple[Segment, ...] = ()
     prompt: Prompt | None = None
     draft: Answer | None = None
@@ -57,10 +55,10 @@ class Conditions:
         """What a citation of that passage looks like."""
         return MARKERS[self.prompting.citations].format(number)
 
-    def ask(self, purpose: Purpose, prompt: Prompt, decoding: Decoding | None = None) -> Turn:
+    def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
         """One call of the writer, its answer with sentences and citations."""
-        reply = self.writer.generate(prompt, decoding or self.decoding, self.on_text, self.watch)
-        annotated = annotate(reply, len(prompt.numbers), self.prompting.citations)
+        reply = self.writer.generate(prompt, self.decoding, self.on_text, self.watch)
+        annotated = annotate(reply, max(prompt.numbers, default=0), self.prompting.citations)
         turn = Turn(purpose=purpose, prompt=prompt, reply=annotated)
         if self.on_turn is not None:
             self.on_turn(turn)
@@ -68,7 +66,10 @@ class Conditions:
 
     def baseline_prompt(self) -> Prompt:
         """A's prompt: instruction, demonstrations, passages, question."""
-        return self.prompt or build_prompt(self.question, self.passages, self.prompting, self.demonstrations)
+        if self.prompt is not None:
+            return self.prompt
+        numbers, given = zip(*self.read, strict=True) if self.read else ((), self.passages)
+        return build_prompt(self.question, given, self.prompting, self.demonstrations, numbers)
 
     def drafted(self) -> str:
         """The text of A's answer; `InputError` without one."""
@@ -85,26 +86,20 @@ def baseline(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", conditions.baseline_prompt()),)
 
 
-# C1: A's prompt, token for token, with another decoding seed (grounded refinement, section 3.4).
+# C1: A's prompt, token for token, drawn again (grounded refinement, section 3.4).
 #
-# What C1 gains over A is sampling noise; greedy decoding draws nothing, so there C1 repeats A.
+# Every condition has a random stream of its own (`request.stream`), so that C1 is `baseline` in another stream. What it
+# gains over A is sampling noise; greedy decoding draws nothing, so there C1 repeats A.
 
 
-def reseeded(conditions: Conditions) -> tuple[Turn, ...]:
-    """One answer, drawn with the other seed."""
-    decoding = replace(conditions.decoding, seed=conditions.other_seed)
-    return (conditions.ask("answer", conditions.baseline_prompt(), decoding),)
-
-
-# B: the same question without passages (grounded refinement, section 3.4): what the model says from memory.
+# B: A's prompt without the passages, instruction and demonstrations as they are (grounded refinement, section 3.4).
 #
-# The demonstrations go with the passages: they show how to cite what is not there, and METHODS asks for an answer from
-# memory. B is a control and half of S1, not a refinement.
+# What the model says from memory under the same instruction: a control and half of S1, not a refinement.
 
 
 def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
-    """One answer from memory."""
-    return (conditions.ask("answer", build_prompt(conditions.question, (), conditions.prompting)),)
+    """One answer to A's prompt with the passage segments dropped."""
+    return (conditions.ask("answer", conditions.baseline_prompt().keep(set())),)
 
 
 # The second pass: the same case again with A's answer as a draft and a critique of it.
@@ -131,14 +126,14 @@ def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
 def critique_prompt(conditions: Conditions) -> Prompt:
     """What asks for a critique: passages, question, draft; no demonstrations, as in the paper."""
     tail = fill("critique_draft", question=conditions.question, draft=conditions.drafted())
-    shown = passage_segments(conditions.passages)
+    shown = (segment for segment in conditions.baseline_prompt().segments if segment.kind == "passage")
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 
 
 # E: Self-Refine (Madaan et al., 2023), one round as in grounded refinement, section 3.4.
 #
-# The writer criticises its own draft, then revises after its own words, whatever they are. Left out: further rounds,
-# and stopping where it finds no fault (the paper always revises).
+# The writer is asked for the faults of its own draft, with no way out that says there are none, then revises after its
+# own words, whatever they are. Left out: further rounds.
 
 
 def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
@@ -162,25 +157,15 @@ def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
 # read again, ground every statement and cite. One revision, no further round.
 
 
-def _overlap_critique() -> str:
-    """D's critique."""
-    return fill("critique_grounding")
-
-
-def overlap_heuristic(conditions: Conditions) -> tuple[Turn, ...]:
+def grounding_revision(conditions: Conditions) -> tuple[Turn, ...]:
     """One revision after the grounding critique."""
-    return (revise(conditions, _overlap_critique()),)
+    return (revise(conditions, fill("critique_grounding")),)
 
 
 # v2c: rewrite triggered by attribution with D's critique and no passage names (grounded refinement, 4.3.3 and 4.3.4).
 #
-# The paper's "binary trigger": what the attribution is good for is when to refine, not what to say. v2c differs from D
-# in its trigger alone.
-
-
-def grounding_critique(conditions: Conditions) -> tuple[Turn, ...]:
-    """One revision after D's critique."""
-    return (revise(conditions, _overlap_critique()),)
+# The paper's "binary trigger": what the attribution is good for is when to refine, not what to say. v2c asks what D
+# asks; it differs from D in its trigger, and it draws from a stream of its own.
 
 
 # v2a: rewrite triggered by attribution, naming the flagged passages (grounded refinement, section 4.3.3).
@@ -229,14 +214,14 @@ class Method:
 
 _METHODS = (
     Method("A", "Baseline", baseline, "control", "The answer from the passages; no second pass."),
-    Method("B", "Without passages", without_passages, "control", "The same question from memory."),
-    Method("C1", "Another seed", reseeded, "control", "A's prompt drawn again: what sampling alone changes."),
+    Method("B", "Without passages", without_passages, "control", "A's prompt less its passages: from memory."),
+    Method("C1", "Another seed", baseline, "control", "A's prompt drawn again: what sampling alone changes."),
     Method("C2", "Generic revision", generic_revision, "every time", "Look again and revise, said of any answer."),
-    Method("D", "Passage-overlap heuristic", overlap_heuristic, "S3", "Ground and cite, where S3 is low."),
+    Method("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
     Method("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
     Method("v2a", "Names flagged passages", flagged_passages, "flags", "The critique names the flagged passages."),
     Method("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leave out what cannot be grounded."),
-    Method("v2c", "Attribution-triggered rewrite", grounding_critique, "flags", "D's critique on the flags' trigger."),
+    Method("v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique on the flags' trigger."),
 )
 VARIANTS: Mapping[str, Method] = {method.name: method for method in _METHODS}
 

@@ -30,6 +30,7 @@ from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
     Request,
     conditions_of,
+    decoding_for,
     own_tokens,
     same_run,
     scored_prompt,
@@ -61,7 +62,7 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     if last.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
     if not last.reply.finished:
-        return "cut", f"Cut at {limit} tokens, the limit of every condition: judge it as cut, not as worse."
+        return "cut", f"Cut at {limit} tokens, its limit: judge it as cut, not as worse."
     return "answered", ""
 
 
@@ -189,8 +190,10 @@ class _Run:
         """Call the writer and say what came of it."""
         watch, deadline = watch_until(self.watch, self.request.settings.refinement.seconds, self._clock)
         tell, turns = self._on_text, list[Turn]()
+        own, settings, name = self.conditions.decoding, self.request.settings, self.request.writer.name
         conditions = replace(
             self.conditions,
+            decoding=decoding_for(method.name, own, self.value.baseline, settings, name),
             prompt=sent_for_a(self.value),
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
@@ -206,6 +209,7 @@ class _Run:
             outcome=outcome,
             answer=turns[-1].reply if outcome in WITH_ANSWER else None,
             trigger=trigger,
+            seed=conditions.decoding.seed if conditions.decoding.temperature else None,
             turns=tuple(turns),
             cost=changed(meter.cost, written=sum(len(turn.reply.tokens) for turn in turns)),
             problem=said,
