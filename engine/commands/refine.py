@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TextIO
 
 import click
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from engine.commands.shared import (
     emit,
     file_argument,
+    good_records,
     model_option,
     progress,
     run_records,
@@ -20,7 +20,7 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.settings import Settings
-from engine.core.values import Answer, AuditRecord, GivenPassage, Hit, Value, read_jsonl
+from engine.core.values import Answer, AuditRecord, GivenPassage, Hit, Value
 from engine.methods.judge import Winner, judge_pair, tally
 from engine.methods.refinement.advisor import Advice
 from engine.methods.refinement.advisor import advise as advise_case
@@ -146,16 +146,6 @@ def baselines(
             continue  # said in this record's place when its turn comes
     found = (value.signals.s3 for value in drafts.values())
     return tuple(value for value in found if value is not None), drafts
-
-
-def good_records(lines: list[str]) -> Iterator[AuditRecord]:
-    """The records that can be read; the others are reported where they stand."""
-    for data in read_jsonl(lines):
-        if isinstance(data, dict):
-            try:
-                yield AuditRecord.from_dict(data)
-            except GroundworkError:
-                continue
 
 
 class PairRecord(Value, frozen=True, forbid_unknown_fields=False):

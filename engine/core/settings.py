@@ -92,7 +92,10 @@ class Selection(Value, frozen=True):
     expansion: Literal["chain", "neighbour"] = "chain"
     neighbour_threshold: float = 0.05  # largest step of alpha (0 to 1) that the walk goes down
     min_metrics: Count = 3  # metrics that must choose a set for it to join
-    max_share: Share = 0.5  # of the sets, at most
+    max_share: Share = 0.5  # of the sets, at most; the paper: 1, no cap
+    # Alpha at or under which no metric chooses a set: how much the answer changes when unrelated passages are inserted,
+    # the median or the largest of them; none: no floor, as in the paper.
+    floor: Literal["median", "largest", "none"] = "median"
     max_gap: CountOrZero = 2  # ordinals apart that gap filling still bridges
 
 

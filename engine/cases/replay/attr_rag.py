@@ -100,7 +100,8 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
         lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
         placebos=found,
         score=score,
-        settings=Selection.from_dict(stamp.settings.get("selection", {})),
+        # Until the floor could be chosen it was the largest placebo.
+        settings=Selection.from_dict({"floor": "largest", **stamp.settings.get("selection", {})}),
         seed=int(stamp.settings.get("seed", Occlusion().seed)),
     )
     values = compared(result.to_dict())

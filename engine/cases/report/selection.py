@@ -35,6 +35,7 @@ def attr_rag_section(case: Case, analysis: Analysis) -> list[Block]:
         Facts(facts),
         *(Notice(note) for note in notes),
         _table(found),
+        *([_why(found)] if found.selection.reasons else []),
         Fold(
             "The answer from all sets, before the selection",
             (Text(answer_runs(found.regeneration.full, found.context), "answer"),),
@@ -73,6 +74,21 @@ def _table(found: AttrRag) -> Table:
         ("Chunk set", "Selection", "Votes", *alphas),
         tuple(rows),
         numeric=frozenset(range(2, len(alphas) + 3)),
+    )
+
+
+def _why(found: AttrRag) -> Table:
+    selection = found.selection
+    rules = (selection.without_floor, selection.by_paper)
+    rows = (
+        (Cell(f"{j + 1} {_name(found.sets[j])}"), Cell(why), *(Cell("kept" if j in r else "dropped") for r in rules))
+        for j, why in enumerate(selection.reasons)
+    )
+    return Table(
+        "Why each set was kept or dropped. The paper's rule alone has no floor and no cap, and reads the expansion"
+        " literally.",
+        ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone"),
+        tuple(rows),
     )
 
 

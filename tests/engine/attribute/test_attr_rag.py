@@ -100,11 +100,37 @@ def test_equal_answers_have_alpha_zero_in_every_metric_whatever_their_length_and
 
 def test_the_floor_is_what_an_unrelated_passage_changes():
     def write(question, passages):
-        return Answer(text="alpha says alpha." + " ships too" * any("ships" in p.text for p in passages))
+        return Answer(text="alpha says alpha." + " and more" * any(p in PLACEBOS[:2] for p in passages))
 
     result = regenerate("q", SOURCES, write, None, placebos=PLACEBOS)
     assert all(floor > 0.1 for floor in result.floors.values())
     assert regenerate("q", SOURCES, write, None).notes == ("The floor stands on 0 unrelated passages instead of 3.",)
+
+
+def test_one_placebo_that_turns_the_answer_around_does_not_close_the_selection():
+    def write(question, passages):
+        known = [name for name in ("alpha", "gamma") if any(name in p.text for p in passages)]
+        return Answer(text="Nobody knows." if any("ships" in p.text for p in passages) else f"It is {known}.")
+
+    result = attr_rag("q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS)
+    assert set(result.regeneration.floors.values()) == {0.0}
+    assert result.selection.primary == 0 and set(result.selection.chosen) == {0, 2}
+    closed = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(floor="largest"))
+    assert closed.selection.primary is None
+
+
+def test_what_unrelated_passages_change_as_much_is_said_so_and_can_be_kept():
+    def write(question, passages):
+        """Every set is named, and any unrelated passage turns the answer around."""
+        lost = any(p in PLACEBOS for p in passages)
+        return Answer(text="Nobody can say." if lost else " ".join(p.document for p in passages))
+
+    found = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1))
+    assert found.selection.notes[0].startswith("An unrelated passage changes the answer as much as any set does")
+    assert "No set changed" not in " ".join(found.notes)
+    free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
+    assert free.selection.primary is not None
+    assert free.selection.chosen == found.selection.without_floor
 
 
 def test_a_stopped_run_keeps_what_was_written():
