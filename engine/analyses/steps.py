@@ -55,13 +55,14 @@ def means_for(
     embedder = collection.manifest.embedder
     threshold = settings.reasoning.threshold
     if threshold is None and method.thresholded:
-        threshold = threshold_for(embedder).value
+        threshold = threshold_for(embedder, collection.name).value
     return Means(
         model=model,
         find=finder(collection, settings.reasoning.k),
         threshold=threshold,
         decoding=settings.decoding,
         max_steps=settings.reasoning.max_steps,
+        demonstrations=settings.reasoning.demonstrations,
         known=known or {},
         corpus=collection.name,
         embedder=embedder,

@@ -146,8 +146,11 @@ class Reasoning(Value, frozen=True):
     """Step by step: RAISE and its baselines; METHODS section 4."""
 
     k: Count = 10  # passages a search; RAISE, appendix B.3
-    threshold: float | None = None  # T, a cosine; None: the embedder's own, see reason/threshold.py
+    threshold: float | None = None  # T, a cosine; None: the corpus's or the embedder's own, see raise_/threshold.py
     max_steps: Count = 30  # sub-questions of one reply that are worked on; the paper sets no bound
+    # Examples before the decomposition and Step-Back's principle, as in the papers of Least-to-Most and Step-Back, at
+    # most 2; RAISE's prompts for them show none (figures 9 and 12).
+    demonstrations: CountOrZero = 2
 
 
 class Verification(Value, frozen=True):

@@ -59,7 +59,8 @@ def again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     if changed:
         return Outcome(why=changed)
     own = settings_of(stamp)
-    settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=Reasoning.from_dict(stamped))
+    reasoning = Reasoning.from_dict({"demonstrations": 0, **stamped})  # older runs were shown none
+    settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=reasoning)
     repeating = Repeating([Reply.from_dict(reply) for reply in asked["replies"]], name=stamp.model)
     method = method_of(asked["method"])
     grown: list[Solution] = []
