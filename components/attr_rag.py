@@ -46,7 +46,7 @@ def attr_rag_view(found: AttrRag) -> None:
         note(line)
     if found.selection.reasons:
         st.subheader("Why each set was kept or dropped")
-        show(_why(found))
+        show(why_table(found))
         st.caption("The paper's rule alone: no floor, no cap, and its wording of the expansion read literally.")
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
@@ -102,7 +102,7 @@ def _table(found: AttrRag) -> str:
     return table(heads, [*rows, foot], words=("Kept",))
 
 
-def _why(found: AttrRag) -> str:
+def why_table(found: AttrRag) -> str:
     """A row per set: kept or dropped and why, then the same under the two other rules."""
     selection = found.selection
     rows = []

@@ -1,7 +1,7 @@
 """The cases that are kept with the project: at present the worked example, with every analysis already run.
 
-`bench.worked_example` makes it; `bench.refinement` can add runs of the kinds of bench/refinement_kinds.py, each with its
-seed. Their numbers carry the stamps of the runs that made them; replay says where the revision that scored them is not
+`bench.worked_example` makes it; `bench.refinement` can add runs of the kinds of bench/refinement_kinds.py, each with
+its seed. Numbers carry the stamps of the runs that made them; replay says where the revision that scored them is not
 installed.
 """
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from components.attr_rag import why_table
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
+from engine.cases.report.selection import attr_rag_section
 from engine.core.errors import AttributionError, Cancelled
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import (
+    Analysis,
     Answer,
     ChunkSet,
     Hit,
@@ -26,6 +29,7 @@ from engine.methods.regeneration import alphas, regenerate
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.retrieve.search import rerank
+from tests.engine.cases.samples import full_case
 from tests.stopping import stop_at
 
 
@@ -284,3 +288,19 @@ def test_the_winner_is_what_most_metrics_favour():
     assert winners(table) == ("a",)
     assert winners({}) == ()
     assert winners({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 0.0, "y": 1.0}}) == ("a", "b")
+
+
+def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_kept():
+    found = attr_rag("q", SETS, quote_wanted("beta"), embedder=LetterEmbedder(), placebos=PLACEBOS)
+    reasons = found.selection.reasons
+    assert [r.split(":")[0] for r in reasons] == ["Dropped", "Kept", "Dropped", "Dropped"]
+    case = replace(full_case(), chunk_sets=SETS)
+    analysis = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
+    (table,) = [b for b in attr_rag_section(case, analysis) if getattr(b, "columns", ())[1:2] == ("With the floor",)]
+    assert [row[1].text for row in table.rows] == list(reasons)
+    assert [[cell.text for cell in row[2:]] for row in table.rows] == [
+        ["kept" if j in rule else "dropped" for rule in (found.selection.without_floor, found.selection.by_paper)]
+        for j in range(4)
+    ]
+    drawn = why_table(found)
+    assert all(reason in drawn for reason in reasons) and drawn.count("<tr>") == 5
