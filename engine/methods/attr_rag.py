@@ -205,7 +205,7 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
     others = [j for j in range(count) if j != primary and len(chosen_by[j]) >= settings.min_metrics]
     wanted = sorted(others, key=lambda j: (-len(chosen_by[j]), -means[j], j))
     wanted = list(range(limit)) if primary is None else [primary, *wanted]
-    notes = ()
+    notes: tuple[str, ...] = ()
     if primary is None:
         why = "An unrelated passage changes the answer as much as any set does" if means.any() else NOTHING_CHANGED
         notes = (f"{why}; the first {limit} of {count} in re-rank order are kept.",)
