@@ -1,4 +1,4 @@
-"""attribute, faithfulness: white-box analyses of records."""
+"""attribute, faithfulness: white-box analyses of records; analyse: any analysis of a case of the library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, TextIO
 import click
 from msgspec.structs import replace
 
-from engine.analyses.attribution import FaithfulnessReport, faithfulness
+from engine.analyses.faithfulness import FaithfulnessReport, faithfulness
+from engine.analyses.kind import options_of
+from engine.analyses.registry import kind_named
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.commands.shared import (
@@ -222,4 +224,26 @@ def _summary(values: list[float]) -> dict[str, Any]:
     return summary
 
 
-COMMANDS = (attribute, faithfulness_command)
+@click.command("analyse")
+@click.argument("case")
+@click.argument("kind")
+@click.option(
+    "--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option: model=embedded."
+)
+@seed_option
+@set_option
+def analyse_case(case: str, kind: str, given: tuple[str, ...], seed: int | None, assignments: tuple[str, ...]) -> None:
+    """Run an analysis on a case of the library and keep it there.
+
+    KIND is a name as the report's JSON has it; a wrong one is answered with those there are.
+
+    Example: python -m engine analyse 3f9c0a417b2e "token map" --with model=embedded
+    """
+    bench = open_workbench(assignments, seed)
+    options = options_of(kind_named(kind), given)
+    click.echo(bench.cost(bench.cases.load(case), kind, options), err=True)
+    found = bench.analyse(case, kind, options, progress())
+    emit({"case": found.id, **found.analyses[-1].to_dict()})
+
+
+COMMANDS = (attribute, faithfulness_command, analyse_case)

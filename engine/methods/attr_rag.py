@@ -260,7 +260,7 @@ def attr_rag(
 
     `write` is any writer; `ablate` makes of all passages the writer of A_full and the ablated answers, for which each
     passage keeps its number (default `write`). `lookup` finds the passages that fill gaps; without it none are filled.
-    Raises `AttributionError` without sets, `Cancelled` whose `partial` is the `Regeneration` so far.
+    Raises `AttributionError` without sets, `Cancelled`.
     """
     settings, watch = settings or Selection(), watch or Watch()
     sources = _sources(chunk_sets)

@@ -10,14 +10,14 @@ tokens makes text that no model has seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.errors import AttributionError, Cancelled
-from engine.core.progress import Watch
+from engine.core.errors import AttributionError
+from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness
 from engine.core.statistics import Spread, rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
@@ -151,9 +151,21 @@ def random_abpc(
     settings: Faithfulness | None = None,
     watch: Watch | None = None,
 ) -> RandomABPC:
+    """The last of `random_abpcs`."""
+    return last(random_abpcs(model, prompt, answer_ids, explained, settings, watch))
+
+
+def random_abpcs(
+    model: LanguageModel,
+    prompt: TokenPrompt,
+    answer_ids: Sequence[int],
+    explained: Mask,
+    settings: Faithfulness | None = None,
+    watch: Watch | None = None,
+) -> Iterator[RandomABPC]:
     """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
 
-    A run that is stopped raises `Cancelled`; its `partial` is the result of the rankings so far, from two on.
+    A value comes after each ranking, from the second on.
     """
     settings, watch = settings or Faithfulness(), watch or Watch()
     rng = np.random.default_rng(settings.seed)
@@ -161,18 +173,14 @@ def random_abpc(
     ends: dict[frozenset[int], Floats] = {}  # nothing gone and all gone: the same rows in every ranking
     found: list[float] = []
     silent = Watch(cancel=watch.cancel)
-    try:
-        for number in range(settings.rankings):
-            watch.step("random rankings", number, settings.rankings)
-            order = {"random": rng.permutation(positions).tolist()}
-            rows = dict(ends)
-            found.append(
-                curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc
-            )
-            ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
-    except Cancelled as stopped:
-        raise Cancelled(str(stopped), _described(found) if len(found) > 1 else None) from stopped
-    return _described(found)
+    for number in range(settings.rankings):
+        watch.step("random rankings", number, settings.rankings)
+        order = {"random": rng.permutation(positions).tolist()}
+        rows = dict(ends)
+        found.append(curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc)
+        ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
+        if len(found) > 1 or settings.rankings == 1:
+            yield _described(found)
 
 
 def _described(abpcs: Sequence[float]) -> RandomABPC:

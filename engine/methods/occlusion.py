@@ -10,7 +10,7 @@ Above `max_sources` sources the surrogate over random ablations stands in (ablat
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
-from engine.core.errors import AttributionError, Cancelled, PromptTooLong
-from engine.core.progress import Watch
+from engine.core.errors import AttributionError, PromptTooLong
+from engine.core.progress import Watch, last
 from engine.core.settings import Occlusion
 from engine.core.text import words
 from engine.core.values import Answer, Attribution, Prompt, Segment
@@ -38,7 +38,7 @@ from engine.methods.spans import (
 )
 from engine.models.hooks import count_forwards
 from engine.models.memory import summed_otherwise
-from engine.models.protocols import LanguageModel, TokenPrompt, require
+from engine.models.protocols import LanguageModel, TokenPrompt, growing_scores, require
 from engine.prompts import fill
 
 # What an effect has to exceed before it means anything (METHODS section 0).
@@ -144,14 +144,14 @@ class Asked:
 class Rows:
     """Token log-probabilities (nats) of the answer, each (rows, tokens); not finite where a row is missing.
 
-    `alone[0]` is the row without any source. `stopped` is set where a cancelled run left rows out.
+    `alone[0]` is the row without any source. `whole`: no row is still to come.
     """
 
     full: Floats
     without: Floats
     alone: Floats
     placebos: Floats
-    stopped: Cancelled | None = None
+    whole: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -187,42 +187,46 @@ def ask(
 
 def score_rows(
     model: LanguageModel, asked: Asked, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch | None
-) -> Rows:
-    """All rows from one `score` call; a placebo that does not fit into the window costs the placebos only."""
+) -> Iterator[Rows]:
+    """All rows as they come; a placebo that does not fit into the window costs the placebos only."""
     count = len(asked.groups)
     rows = [asked.prompt, *(asked.without(j) for j in range(count))]
     if alone:
         rows += [asked.alone(None), *(asked.alone(j) for j in range(count))]
-    scored, stopped, notes = _score(model, rows, placebos, asked.ids, watch)
+
+    def split(scored: Floats, notes: tuple[str, ...], *, whole: bool) -> Rows:
+        without, single, extra = np.split(scored[1:], [count, len(rows) - 1])
+        return Rows(scored[0], without, single, extra[np.isfinite(extra).all(axis=1)], whole, notes)
+
+    scored, notes = np.empty(0), ()
+    for scored, notes in _scores(model, rows, placebos, asked.ids, watch):
+        if np.isfinite(scored[0]).all():
+            yield split(scored, notes, whole=False)
     if not np.isfinite(scored[0]).all():
         raise AttributionError(
             f"{model.name} gave a probability that is no finite number for the full prompt. "
             "Load it in float32 or bfloat16 and try again."
         )
-    without, single, extra = np.split(scored[1:], [count, len(rows) - 1])
-    return Rows(scored[0], without, single, extra[np.isfinite(extra).all(axis=1)], stopped, notes)
+    yield split(scored, notes, whole=True)
 
 
-def _score(
+def _scores(
     model: LanguageModel,
     rows: list[TokenPrompt],
     placebos: Sequence[TokenPrompt],
     ids: Sequence[int],
     watch: Watch | None,
-) -> tuple[Floats, Cancelled | None, tuple[str, ...]]:
-    """Log-probabilities, what stopped the run (its rows are nan), and what to say."""
+) -> Iterator[tuple[Floats, tuple[str, ...]]]:
+    """Log-probabilities as they come (nan: not yet), and what to say."""
     try:
-        return model.score([*rows, *placebos], ids, watch), None, ()
+        for scored in growing_scores(model, [*rows, *placebos], ids, watch):
+            yield scored, ()
     except PromptTooLong:
         if not placebos:
             raise
         said = "With an unrelated passage the prompt does not fit into the window: no placebo floor."
-        scored, stopped, _ = _score(model, rows, (), ids, watch)
-        return scored, stopped, (said,)
-    except Cancelled as stopped:
-        if not isinstance(stopped.partial, np.ndarray) or not np.isfinite(stopped.partial[0]).all():
-            raise
-        return stopped.partial, stopped, ()
+        for scored, _ in _scores(model, rows, (), ids, watch):
+            yield scored, (said,)
 
 
 def floors_of(model: LanguageModel, asked: Asked, rows: Rows) -> tuple[Floats, Floats | None]:
@@ -254,7 +258,7 @@ def attribution_of(
         per_token=as_tuples(drops.T),
         numerical_floor=numerical,
         placebo_floor=placebo,
-        notes=(*rows.notes, *_missing(asked, kept, rows.stopped)),
+        notes=(*rows.notes, *_missing(asked, kept, whole=rows.whole)),
         details=_details(asked, rows, kept, drops, floors),
     )
 
@@ -279,9 +283,9 @@ def _details(
     return details
 
 
-def _missing(asked: Asked, kept: list[int], stopped: Cancelled | None) -> tuple[str, ...]:
+def _missing(asked: Asked, kept: list[int], *, whole: bool) -> tuple[str, ...]:
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
-    why = "the run was stopped" if stopped else "the model gave no finite probability"
+    why = "the model gave no finite probability" if whole else "the run was stopped"
     return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
 
 
@@ -314,12 +318,42 @@ def occlusion(
     settings: Occlusion | None = None,
     watch: Watch | None = None,
 ) -> Attribution:
+    """The last of `occluding`."""
+    return last(
+        occluding(
+            model,
+            prompt,
+            answer,
+            sources=sources,
+            spans=spans,
+            placebos=placebos,
+            alone=alone,
+            floors=floors,
+            settings=settings,
+            watch=watch,
+        )
+    )
+
+
+def occluding(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    sources: Sequence[Sequence[int]] | None = None,
+    spans: Sequence[Span] | None = None,
+    placebos: Sequence[str] = (),
+    alone: bool = False,
+    floors: bool = True,
+    settings: Occlusion | None = None,
+    watch: Watch | None = None,
+) -> Iterator[Attribution]:
     """Score sources (groups of passage numbers; default each passage) for spans (default the answer, its sentences).
 
     `answer.tokens` must carry the ids of `model` (see `answer_for`). `placebos` are texts of other documents.
     `details` holds, each (spans, sources): `with_markers`, and `alone` on demand; each (spans,): `full` (nats),
     `content_tokens`, `numerical_floor_by_span`, `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`,
-    `AttributionError`, or `Cancelled` whose `partial` is the `Attribution` of the sources that were scored.
+    `AttributionError`, `Cancelled`. What comes before the last value lacks floors and the sources not scored yet.
     """
     require(model, "score")
     coded = model.encode(prompt)
@@ -339,31 +373,31 @@ def occlude(
     removed: Sequence[frozenset[int]],
     spans: Sequence[Span] | None,
     options: Options,
-) -> Attribution:
+) -> Iterator[Attribution]:
     """Occlusion of any sets of prompt positions `removed`; `groups[j]` names the passages that j stands in."""
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else answer_spans(answer)
     counted = options.settings.count_citation_markers
     asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=counted)
     with count_forwards(model) as count:
-        if len(groups) > options.settings.max_sources:
-            result, stopped = _approximate(method, model, asked, options), None
-        else:
-            result, stopped = _exact(method, model, prompt, asked, options)
-    whole = replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
-    if stopped is not None:
-        raise Cancelled(str(stopped), whole)
-    return whole
+        approximate = len(groups) > options.settings.max_sources
+        grown = (
+            iter((_approximate(method, model, asked, options),))
+            if approximate
+            else _exact(method, model, prompt, asked, options)
+        )
+        for result in grown:
+            yield replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
-def _exact(
-    method: str, model: LanguageModel, prompt: Prompt, asked: Asked, options: Options
-) -> tuple[Attribution, Cancelled | None]:
+def _exact(method: str, model: LanguageModel, prompt: Prompt, asked: Asked, options: Options) -> Iterator[Attribution]:
     settings = options.settings
     texts = options.placebos[: settings.placebos] if options.floors else ()
     extra = [model.encode(changed) for changed in placebo_prompts(prompt, texts, settings.seed)]
-    rows = score_rows(model, asked, extra, alone=options.alone, watch=options.watch)
-    floors = floors_of(model, asked, rows) if options.floors and rows.stopped is None else (None, None)
+    for rows in score_rows(model, asked, extra, alone=options.alone, watch=options.watch):
+        if not rows.whole:
+            yield attribution_of(model.name, method, asked, rows, (None, None))
+    floors = floors_of(model, asked, rows) if options.floors else (None, None)
     result = attribution_of(model.name, method, asked, rows, floors)
     if texts and len(rows.placebos) < settings.placebos:
         said = f"The placebo floor stands on {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
@@ -372,7 +406,7 @@ def _exact(
         said = f"Rounding did not show in the floor, yet {model.name} computes in {getattr(model, 'dtype', '')}: "
         said += "differences of a few tenths of a nat may be rounding."
         result = replace(result, notes=(*result.notes, said))
-    return result, rows.stopped
+    yield result
 
 
 def _approximate(method: str, model: LanguageModel, asked: Asked, options: Options) -> Attribution:

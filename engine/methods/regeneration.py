@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.answer.citations import without_markers
-from engine.core.errors import AttributionError, Cancelled
+from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
 from engine.core.progress import Watch
 from engine.core.values import Answer, Passage, Value
@@ -74,7 +74,7 @@ def regenerate(
 ) -> Regeneration:
     """Write A_full, every A_-j and the answers of the floor: len(sources) + 2 + placebos answers in all.
 
-    A cancelled run raises `Cancelled` whose `partial` is the `Regeneration` so far (None before A_full).
+    Raises `AttributionError` without sources.
     """
     if not sources:
         raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
@@ -83,13 +83,9 @@ def regenerate(
     contexts += [passages, *_with_placebos(passages, placebos[:PLACEBOS], seed)]
     answers: list[Answer] = []
     watch = watch or Watch()
-    try:
-        for context in contexts:
-            watch.step("writing without each source", len(answers), len(contexts))
-            answers.append(write(question, context))
-    except Cancelled as stopped:
-        partial = _collect(answers, len(sources), embedder) if answers else None
-        raise Cancelled(str(stopped), partial) from stopped
+    for context in contexts:
+        watch.step("writing without each source", len(answers), len(contexts))
+        answers.append(write(question, context))
     watch.report("writing without each source", len(answers), len(contexts))
     return _collect(answers, len(sources), embedder)
 
@@ -104,12 +100,8 @@ def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None)
     full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
     floor_alphas = alphas(full, repeats, embedder)
     notes: list[str] = []
-    if len(ablated) < sources:
-        notes.append(f"Stopped after {len(ablated)} of {sources} sources.")
     placebos = len(repeats) - 1  # the first repeat has none
-    if placebos < 0:
-        notes.append("There is no floor: the answer was not written a second time.")
-    elif placebos < PLACEBOS:
+    if placebos < PLACEBOS:
         notes.append(f"The floor stands on {placebos} unrelated passages instead of {PLACEBOS}.")
     return Regeneration(
         full=full,

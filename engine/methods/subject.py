@@ -6,7 +6,6 @@ case's passages (METHODS section 0, "Stamps"); a banner in the notes says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.answer.write import stamp_of
-from engine.core.errors import AttributionError, Cancelled
+from engine.core.errors import AttributionError
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
@@ -72,9 +71,3 @@ def analysis_of(
     written = stamp_of(model, settings.prompting, settings.decoding, inputs)
     stamp: Stamp = replace(written, settings={**written.settings, **markers_stamped(settings), **extra})
     return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp, result=result)
-
-
-def kept(stopped: Cancelled, keep: Callable[[Any], Analysis]) -> Cancelled:
-    """The same stop, its partial result (None if there is none) as an analysis that can be saved."""
-    has = hasattr(stopped.partial, "to_dict")
-    return Cancelled(str(stopped), keep(stopped.partial) if has else None)

@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 
 from engine.answer.prompt import MARKERS, build_prompt, worked_examples
 from engine.answer.write import stamp_of
-from engine.core.errors import Cancelled, GroundworkError
+from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Settings
 from engine.core.values import (
@@ -223,9 +223,7 @@ def _second_signal(
             return None, None, {}, "The answer has no tokens."
         with metered(model) as meter:
             whole, content = signals.s2(model, prompt, own, watch)
-    except Cancelled:
-        raise
-    except GroundworkError as error:
+    except (InputError, ModelError, AttributionError) as error:
         return None, None, {}, str(error)
     return whole, content, {"S2": meter.cost}, ""
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.analyses.attribution import sentence_occlusion, top_passages
-from engine.core.errors import AttributionError, Cancelled, CannotDo
+from engine.analyses.occlusion import sentence_occlusion, top_passages
+from engine.core.errors import AttributionError, CannotDo
+from engine.core.progress import last
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Prompt, Segment
-from engine.methods.occlusion import occlusion, rows_needed
+from engine.methods.occlusion import occluding, occlusion, rows_needed
 from engine.methods.spans import fact_scores, span_scores
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
-from tests.stopping import stop_at
+from tests.stopping import before_the_stop, stop_at
 from tests.tiny import ANSWER, KINDS, tiny_answer, tiny_model, tiny_prompt
 
 
@@ -166,7 +167,7 @@ def test_too_few_placebos_are_said():
 def test_sentences_inside_passages_are_sources():
     model = tiny_model("llama")
     prompt = tiny_prompt(4)
-    result = sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4))
+    result = last(sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4)))
     where = result.details["source_spans"]
     texts = {s.number: s.text for s in prompt.segments}
     assert next(texts[n][a:b] for n, a, b in where) == "Hanna Lind built the bridge in 1874."
@@ -232,11 +233,10 @@ def test_a_stopped_run_keeps_the_sources_that_were_scored():
     before = scoring.CPU_TOKENS
     scoring.CPU_TOKENS = 400
     try:
-        with pytest.raises(Cancelled) as stopped:
-            occlusion(model, tiny_prompt(4), answer, floors=False, watch=stop_at(4))
+        told = before_the_stop(occluding(model, tiny_prompt(4), answer, floors=False, watch=stop_at(4)))
     finally:
         scoring.CPU_TOKENS = before
-    partial = stopped.value.partial
+    partial = told[-1]
     assert 0 < len(partial.sources) < 4
     for source, score in zip(partial.sources, partial.scores[0], strict=True):
         assert score == pytest.approx(whole.scores[0][whole.sources.index(source)], rel=1e-4)
