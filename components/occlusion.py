@@ -49,7 +49,7 @@ def _tables(attribution: Attribution, case: Case, kind: str) -> None:
         return
     with st.expander("Every number: a row a sentence of the answer, a column a source"):
         attribution_table(attribution, case)
-    alone = attribution.details.get("alone")
+    alone = attribution.details.alone
     if alone:
         with st.expander("Each source alone: two copies of one fact hide each other when only one is left out"):
             data = {**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}

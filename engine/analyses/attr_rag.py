@@ -205,7 +205,7 @@ def _given(result: Json) -> Json:
     return {
         "replies": [Reply.of(answer).to_dict() for answer in answers],
         "scorer": stored.drops.model if stored.drops else "",
-        "revision": stored.drops.details.get("revision") if stored.drops else None,
+        "revision": stored.drops.details.revision if stored.drops else None,
     }
 
 

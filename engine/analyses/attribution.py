@@ -173,12 +173,11 @@ def _floor(value: float | None, unit: str) -> str:
 def floors(attribution: Attribution, span: int) -> tuple[float | None, float | None]:
     """(numerical, placebo) floor of a span, the span's own where it was measured."""
     pair = []
-    for name, whole in (
-        ("numerical_floor_by_span", attribution.numerical_floor),
-        ("placebo_floor_by_span", attribution.placebo_floor),
+    for own, whole in (
+        (attribution.details.numerical_floor_by_span, attribution.numerical_floor),
+        (attribution.details.placebo_floor_by_span, attribution.placebo_floor),
     ):
-        own = attribution.details.get(name)
-        pair.append(own[span] if isinstance(own, list) and span < len(own) else whole)
+        pair.append(own[span] if span < len(own) else whole)
     return pair[0], pair[1]
 
 
@@ -212,8 +211,8 @@ def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Tabl
 
 def _source(case: Case, attribution: Attribution, j: int) -> Cell:
     numbers = attribution.sources[j]
-    where = attribution.details.get("source_spans")
-    note = f"characters {where[j][1]} to {where[j][2]} of its segment" if isinstance(where, list) else ""
+    where = attribution.details.source_spans
+    note = f"characters {where[j][1]} to {where[j][2]} of its segment" if j < len(where) else ""
     return Cell("; ".join(name_of(case, n) for n in numbers), note=note, link=f"passage-{numbers[0]}")
 
 
@@ -239,16 +238,12 @@ def _spans(case: Case, attribution: Attribution) -> Block:
 
 def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:
     """The characters of each row of `per_token`, where they are known."""
-    stored = attribution.details.get("token_spans")
-    if isinstance(stored, list) and len(stored) == len(attribution.per_token):
-        return [(int(start), int(end)) for start, end in stored]
     tokens = [(token.start, token.end) for token in case.answer.tokens]
-    chosen = attribution.details.get("tokens")
-    if isinstance(chosen, list) and chosen and len(chosen) == len(attribution.per_token):
-        if all(isinstance(span, list) for span in chosen):
-            return [(int(start), int(end)) for start, end in chosen]
-        if max(chosen) < len(tokens):
-            return [tokens[t] for t in chosen]
+    chosen = attribution.details.token_spans or attribution.details.tokens
+    if chosen and len(chosen) == len(attribution.per_token):
+        known = [t if isinstance(t, tuple) else tokens[t] for t in chosen if isinstance(t, tuple) or t < len(tokens)]
+        if len(known) == len(chosen):
+            return known
     # The tokens of another model's answer are not those of the scorer.
     same = attribution.model == case.stamp.model and len(tokens) == len(attribution.per_token)
     return tokens if same else []

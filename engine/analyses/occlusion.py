@@ -63,7 +63,7 @@ def sentence_occlusion(
 ) -> Iterator[Attribution]:
     """As `occluding`, every sentence of the passages `numbers` being a source (default the prompt's first three).
 
-    `details["source_spans"][j]` = [passage number, start, end] in the passage segment's text. Raises
+    `details.source_spans[j]` = [passage number, start, end] in the passage segment's text. Raises
     `AttributionError` where the model's tokens cannot be placed in the text.
     """
     require(model, "score")
@@ -73,10 +73,11 @@ def sentence_occlusion(
     groups = [(source.number,) for source in found]
     removed = [source.positions for source in found]
     options = Options(placebos, settings=settings or Occlusion(), watch=watch)
-    where = [[source.number, source.start, source.end] for source in found]
+    where = [(source.number, source.start, source.end) for source in found]
 
     def placed(result: Attribution) -> Attribution:
-        return replace(result, details={**result.details, "source_spans": [where[j] for j in result.details["kept"]]})
+        spans = tuple(where[j] for j in result.details.kept)
+        return replace(result, details=replace(result.details, source_spans=spans))
 
     return map(placed, occlude(SENTENCES, model, prompt, answer, coded, groups, removed, None, options))
 
@@ -154,8 +155,8 @@ def sentence_occlusion_of(
     def keep(found: Attribution) -> Analysis:
         extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos], "of": list(chosen)}
         starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
-        spans = [[n, start - starts[n], end - starts[n]] for n, start, end in found.details["source_spans"]]
-        found = replace(found, details={**found.details, "text_spans": spans})
+        spans = tuple((n, start - starts[n], end - starts[n]) for n, start, end in found.details.source_spans)
+        found = replace(found, details=replace(found.details, text_spans=spans))
         return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes, settings), extra)
 
     grown = sentence_occlusion(
@@ -165,10 +166,10 @@ def sentence_occlusion_of(
 
 
 def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> dict[str, Any]:
-    """With where the tokens of `per_token` stand: `details["tokens"]` [start, end) and `details["content"]`."""
-    tokens = [[token.start, token.end] for token in answer.tokens]
+    """With where the tokens of `per_token` stand: `details.tokens` [start, end) and `details.content`."""
+    tokens = tuple((token.start, token.end) for token in answer.tokens)
     content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
-    details = {**found.details, "tokens": tokens, "content": content.tolist()}
+    details = replace(found.details, tokens=tokens, content=tuple(content.tolist()))
     return with_notes(replace(found, details=details), notes)
 
 

@@ -16,7 +16,8 @@ from engine.analyses.kind import (
 from engine.analyses.kind import (
     plain as as_json,
 )
-from engine.answer.quoting_reader import Candidate, QuotingReader, Reading
+from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.answer.sentence_scores import Candidate
 from engine.cases.blocks import (
     Block,
     Cell,

@@ -555,7 +555,9 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
         return nats, {}
     counted = request.settings.occlusion.count_citation_markers
     explain = partial(input_x_gradient, target=request.settings.gradient.target, count_citation_markers=counted)
-    whole, each = relevance_floors(explain, model, prompt, answer, rows.spans, rows.details["tokens"])
+    whole, each = relevance_floors(
+        explain, model, prompt, answer, rows.spans, [t for t in rows.details.tokens if isinstance(t, int)]
+    )
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 
 

@@ -52,7 +52,7 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
 
 def _judged(case: Case, found: Judged, review: Review) -> list[Block]:
     rows = tuple(
-        cells(str(number), order, raw)
+        cells(str(number), order or "no vote", raw)
         for number, (order, raw) in enumerate(zip(found.judgement.orders, found.judgement.raw, strict=True), start=1)
     )
     caption = f"{found.x} against {found.y}: {found.judgement.winner}"

@@ -44,6 +44,7 @@ from engine.core.values import (
     Answer,
     Attribution,
     Case,
+    Details,
     Prompt,
     Value,
 )
@@ -229,10 +230,10 @@ def _attributions(analysis: Analysis) -> dict[str, Attribution]:
     if analysis.kind not in {method.name for method in registry.methods()}:
         return {}
     found = Attribution.from_dict(analysis.result)
-    alone = found.details.get("alone")
+    alone = found.details.alone
     own = {analysis.kind: found}
     if alone:
-        own[ALONE] = replace(found, method=ALONE, scores=tuple(map(tuple, alone)), per_token=(), details={})
+        own[ALONE] = replace(found, method=ALONE, scores=alone, per_token=(), details=Details())
     return own
 
 

@@ -28,7 +28,7 @@ from engine.core.errors import InputError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none
-from engine.core.values import Answer, Attribution, AuditRecord, Prompt
+from engine.core.values import Answer, Attribution, AuditRecord, Details, Prompt
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.input_x_gradient import input_x_gradient
@@ -85,8 +85,7 @@ def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, nam
         return occlusion(model, prompt, answer, spans=spans, settings=settings, watch=watch)
     alone = occlusion(model, prompt, answer, spans=spans, alone=True, floors=False, settings=settings, watch=watch)
     # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
-    rows = tuple(tuple(row) for row in alone.details["alone"])
-    return replace(alone, method="keep-one", scores=rows, per_token=())
+    return replace(alone, method="keep-one", scores=alone.details.alone, per_token=())
 
 
 def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: Watch) -> Attribution:
@@ -108,7 +107,7 @@ def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: 
         numerical_floor=max(result.floors.values()),
         forwards=result.written,
         notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
-        details={"alphas": result.alphas, "floors": result.floors},
+        details=Details(alphas=result.alphas, floors=result.floors),
     )
 
 
@@ -227,9 +226,7 @@ def _summary(values: list[float]) -> dict[str, Any]:
 @click.command("analyse")
 @click.argument("case")
 @click.argument("kind")
-@click.option(
-    "--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option: model=embedded."
-)
+@click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option: model=embedded.")
 @seed_option
 @set_option
 def analyse_case(case: str, kind: str, given: tuple[str, ...], seed: int | None, assignments: tuple[str, ...]) -> None:

@@ -31,9 +31,9 @@ class Watch:
     """
 
     report: Report = _silent
+    cancel: threading.Event = field(default_factory=threading.Event)
     text: Callable[[str], None] = _untold
     case: Tell = _untold
-    cancel: threading.Event = field(default_factory=threading.Event)
 
     def step(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report, then raise `Cancelled` if the user asked to stop."""

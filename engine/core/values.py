@@ -240,6 +240,44 @@ class Stamp(Value, frozen=True):
     created: str = ""
 
 
+class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
+    """What an attribution has beside its scores; what a method does not measure is left out of the stored form.
+
+    Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
+    end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
+    log-probability in nats, `content_tokens`, the floors `..._by_span`, and `elsewhere`, the sum outside the sources.
+    (spans, sources): `with_markers`, and `alone`, each as the only source. Of each answer token:
+    `placebo_floor_by_token` and `content`, whether it counts. `tokens` are those of `per_token`: their places in the
+    answer, or [start, end) in its text, as `token_spans` are. `delta` and `steps` are of integrated gradients,
+    `approximate`, `hold_out_correlation` (a span each) and `ablations` of a surrogate, `alphas` and `floors` of
+    regeneration by metric. `revision` is the scoring model's, where the stamp is another one's.
+    """
+
+    kept: tuple[int, ...] = ()
+    source_spans: tuple[tuple[int, int, int], ...] = ()
+    text_spans: tuple[tuple[int, int, int], ...] = ()
+    lengths: tuple[int, ...] = ()
+    full: tuple[float, ...] = ()
+    content_tokens: tuple[int, ...] = ()
+    numerical_floor_by_span: tuple[float, ...] = ()
+    placebo_floor_by_span: tuple[float, ...] = ()
+    elsewhere: tuple[float, ...] = ()
+    with_markers: tuple[tuple[float, ...], ...] = ()
+    alone: tuple[tuple[float, ...], ...] = ()
+    placebo_floor_by_token: tuple[float, ...] = ()
+    content: tuple[bool, ...] = ()
+    tokens: tuple[int | tuple[int, int], ...] = ()
+    token_spans: tuple[tuple[int, int], ...] = ()
+    delta: float | None = None
+    steps: float | None = None
+    approximate: bool = False
+    hold_out_correlation: tuple[float | None, ...] = ()
+    ablations: int = 0
+    alphas: dict[str, tuple[float, ...]] = {}
+    floors: dict[str, float] = {}
+    revision: str | None = None
+
+
 class Attribution(Value, frozen=True):
     """Signed scores of sources for spans of the answer (METHODS: positive = makes the answer more likely).
 
@@ -261,7 +299,7 @@ class Attribution(Value, frozen=True):
     backwards: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    details: dict[str, Any] = {}
+    details: Details = Details()
 
 
 class Step(Value, frozen=True):

@@ -371,7 +371,7 @@ def scored_by(
         own = answer_for(model, answer, writer, len(passages), prompting.citations)
         result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups, watch=watch)
         said = banner(writer, model.name)
-        details = {**result.details, "revision": getattr(model, "revision", "")}
+        details = replace(result.details, revision=getattr(model, "revision", ""))
         return replace(result, notes=(said, *result.notes) if said else result.notes, details=details)
 
     return score

@@ -61,7 +61,8 @@ class Relevance(Value, frozen=True):
     backwards: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    details: dict[str, float] = {}
+    delta: float | None = None
+    steps: float | None = None
 
     @property
     def inputs(self) -> int:

@@ -23,7 +23,7 @@ from engine.core.errors import AttributionError, PromptTooLong
 from engine.core.progress import Watch, last
 from engine.core.settings import Occlusion
 from engine.core.text import words
-from engine.core.values import Answer, Attribution, Prompt, Segment
+from engine.core.values import Answer, Attribution, Details, Prompt, Segment
 from engine.methods.ablation_surrogate import surrogate_scores
 from engine.methods.spans import (
     Mask,
@@ -198,7 +198,7 @@ def score_rows(
         without, single, extra = np.split(scored[1:], [count, len(rows) - 1])
         return Rows(scored[0], without, single, extra[np.isfinite(extra).all(axis=1)], whole, notes)
 
-    scored, notes = np.empty(0), ()
+    scored = np.empty(0)
     for scored, notes in _scores(model, rows, placebos, asked.ids, watch):
         if np.isfinite(scored[0]).all():
             yield split(scored, notes, whole=False)
@@ -265,22 +265,21 @@ def attribution_of(
 
 def _details(
     asked: Asked, rows: Rows, kept: list[int], drops: Floats, floors: tuple[Floats | None, Floats | None]
-) -> dict[str, object]:
-    details: dict[str, object] = {
-        "kept": kept,
-        "full": (asked.masks @ rows.full).tolist(),
-        "with_markers": (asked.marked @ drops.T).tolist(),
-        "content_tokens": asked.masks.sum(axis=1).tolist(),
-    }
+) -> Details:
     wanted = [0, *(j + 1 for j in kept)]
-    if len(rows.alone) and np.isfinite(rows.alone[wanted]).all():
-        details["alone"] = (asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T).tolist()
-    for name, floor in zip(("numerical", "placebo"), floors, strict=True):
-        if floor is not None:
-            details[f"{name}_floor_by_span"] = floor[: len(asked.spans)].tolist()
-    if floors[1] is not None:
-        details["placebo_floor_by_token"] = floors[1][len(asked.spans) :].tolist()
-    return details
+    alone = len(rows.alone) and np.isfinite(rows.alone[wanted]).all()
+    spans = len(asked.spans)
+    numerical, placebo = (np.empty(0) if floor is None else floor for floor in floors)
+    return Details(
+        kept=tuple(kept),
+        full=tuple((asked.masks @ rows.full).tolist()),
+        with_markers=as_tuples(asked.marked @ drops.T),
+        content_tokens=tuple(asked.masks.sum(axis=1).tolist()),
+        alone=as_tuples(asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T) if alone else (),
+        numerical_floor_by_span=tuple(numerical[:spans].tolist()),
+        placebo_floor_by_span=tuple(placebo[:spans].tolist()),
+        placebo_floor_by_token=tuple(placebo[spans:].tolist()),
+    )
 
 
 def _missing(asked: Asked, kept: list[int], *, whole: bool) -> tuple[str, ...]:
@@ -429,11 +428,11 @@ def _approximate(method: str, model: LanguageModel, asked: Asked, options: Optio
         scores=as_tuples(fit.weights[:count]),
         per_token=(),
         notes=(fit.note,),
-        details={
-            "approximate": True,
-            "kept": list(range(len(asked.groups))),
-            "with_markers": fit.weights[count:].tolist(),
-            "hold_out_correlation": fit.correlation[:count],
-            "ablations": fit.ablations,
-        },
+        details=Details(
+            approximate=True,
+            kept=tuple(range(len(asked.groups))),
+            with_markers=as_tuples(fit.weights[count:]),
+            hold_out_correlation=tuple(fit.correlation[:count]),
+            ablations=fit.ablations,
+        ),
     )

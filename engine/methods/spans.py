@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.answer.citations import content_token_mask
 from engine.core.errors import AttributionError
 from engine.core.text import content_words, words
-from engine.core.values import Answer, Attribution
+from engine.core.values import Answer, Attribution, Details
 from engine.models.protocols import TokenPrompt
 
 _VISIBLE = re.compile(r"\S")
@@ -141,15 +141,15 @@ def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Se
     """
     if len(attribution.per_token) != len(answer.tokens):
         raise AttributionError("This attribution has no score for each token. Run it again for these spans.")
-    counted = attribution.details.get("content")  # as the attribution counted them
-    content = content_mask(answer) if counted is None else np.asarray(counted, dtype=bool)
+    counted = attribution.details.content  # as the attribution counted them
+    content = np.asarray(counted, dtype=bool) if counted else content_mask(answer)
     masks = np.stack([spans_mask(answer, stretch) & content for stretch in stretches])
     scores = masks.astype(np.float64) @ np.asarray(attribution.per_token, dtype=np.float64)  # (stretches, sources)
     return replace(
         attribution,
         spans=tuple((min(s for s, _ in stretch), max(e for _, e in stretch)) for stretch in stretches),
         scores=tuple(tuple(row) for row in scores.tolist()),
-        details={"content_tokens": masks.sum(axis=1).tolist()},
+        details=Details(content_tokens=tuple(masks.sum(axis=1).tolist())),
     )
 
 

@@ -91,11 +91,10 @@ def used_supports(
 
 def _floors(attribution: Attribution) -> tuple[Sequence[float], Literal["placebo", "numerical", "zero"]]:
     """The highest floor that was measured, one a span (else the whole attribution's): placebo, numerical, else 0."""
-    placebo = attribution.details.get("placebo_floor_by_span")
-    numerical = attribution.details.get("numerical_floor_by_span")
-    if placebo is not None:
+    placebo, numerical = attribution.details.placebo_floor_by_span, attribution.details.numerical_floor_by_span
+    if placebo:
         return [max(pair) for pair in zip(placebo, numerical or placebo, strict=True)], "placebo"
-    if numerical is not None:
+    if numerical:
         return numerical, "numerical"
     count = len(attribution.spans)
     if attribution.placebo_floor is not None:

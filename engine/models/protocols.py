@@ -184,7 +184,7 @@ def require(model: Writer, capability: Literal["generate", "score", "gradients"]
 
 def growing_scores(
     model: LanguageModel, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
-) -> Iterator[Floats]:
+) -> Iterator[NDArray[np.float64]]:
     """`model.score` as it grows where the model can tell (nan: a row not reached yet), else whole at once."""
     grows = getattr(model, "scores", None)
     if grows is None:

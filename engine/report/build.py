@@ -26,6 +26,7 @@ from engine.cases.blocks import (
     place,
     plain,
     short,
+    when,
 )
 from engine.cases.review import Mark, check_chain, review_of
 from engine.core.canonical import content_hash
@@ -35,7 +36,7 @@ from engine.report.analyses import analysis_section
 from engine.report.html import to_html
 from engine.report.markdown import to_markdown
 from engine.report.methods import methods_blocks
-from engine.report.review import review_blocks, when
+from engine.report.review import review_blocks
 from engine.report.self_tests import self_test_blocks
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from engine.analyses.kind import REFINEMENT
 from engine.analyses.occlusion import occlusion_of
 from engine.analyses.refinement import (
-    KIND,
     Report,
     report_facts,
     report_scores,
@@ -51,7 +51,7 @@ def variant_case(case: Case, name: str) -> Case:
         raise CaseError(f"The case {case.id!r} has no answer of a condition {name!r}. There are: {known}.")
     stamp = report.refinement.stamp
     answered = inputs_hash(case.question, case.passages, variant.answer.text)
-    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != KIND)
+    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINEMENT)
     return replace(
         case,
         id=f"{case.id}:{name}",

@@ -57,7 +57,7 @@ def flags_of(gradient: Attribution, labels: Labels, settings: Settings) -> Flags
 
 def concentration_of(gradient: Attribution, settings: Settings) -> Concentration:
     """The concentration trigger on the stored gradient rows."""
-    lengths: list[int] = gradient.details["lengths"]
+    lengths = gradient.details.lengths
     return concentration(gradient.per_token, _numbers(gradient), lengths, settings.gradient)
 
 
@@ -154,7 +154,7 @@ def gradient_rows(
 ) -> Attribution:
     """Input x gradient by passage: the whole answer in `scores`, the first K content tokens in `per_token`.
 
-    `details["lengths"]` are the passages' token counts. One forward, K + 1 backwards. Raises `CannotDo`,
+    `details.lengths` are the passages' token counts. One forward, K + 1 backwards. Raises `CannotDo`,
     `PromptTooLong`, `AttributionError` for an answer without content tokens.
     """
     how, counted = settings.gradient, settings.occlusion.count_citation_markers
@@ -165,4 +165,4 @@ def gradient_rows(
     coded = model.encode(prompt)
     found = passage_attribution(relevance, coded)
     spans = [coded.passage_span(source[0]) for source in found.sources]
-    return replace(found, details={**found.details, "lengths": [end - start for start, end in spans]})
+    return replace(found, details=replace(found.details, lengths=tuple(end - start for start, end in spans)))

@@ -136,7 +136,7 @@ def test_passages_and_the_rest_add_up_to_all_inputs():
     attribution = passage_attribution(result, model.encode(prompt))
     assert attribution.sources == ((1,), (2,), (3,), (4,))
     assert np.array(attribution.per_token).shape == (2, 4)
-    total = sum(attribution.scores[0]) + attribution.details["elsewhere"][0]
+    total = sum(attribution.scores[0]) + attribution.details.elsewhere[0]
     assert total == pytest.approx(sum(result.by_span[0]), rel=1e-9)
     assert attribution.unit == "logit"
 

@@ -33,7 +33,7 @@ def test_a_model_that_ignores_passages_gives_zero_everywhere():
     result = occlusion(model, tiny_prompt(4), tiny_answer(model), alone=True)
     assert np.array(result.scores).any() is np.False_
     assert not np.array(result.per_token).any()
-    assert not np.array(result.details["alone"]).any()
+    assert not np.array(result.details.alone).any()
 
 
 def test_a_model_that_reads_one_passage_scores_that_one_alone_whatever_words_the_others_share():
@@ -43,7 +43,7 @@ def test_a_model_that_reads_one_passage_scores_that_one_alone_whatever_words_the
     content = 4 + 1 + 5 - 0  # Hanna Lind built the / bridge / It was repaired in 1931; markers are words of their own
     assert result.sources == ((1,), (2,), (3,), (4,))
     assert result.scores[0] == pytest.approx((0, 0, 0.5 * content, 0))
-    assert result.details["with_markers"][0] == pytest.approx([0, 0, 0.5 * (content + 2), 0])
+    assert result.details.with_markers[0] == pytest.approx([0, 0, 0.5 * (content + 2), 0])
     assert result.unit == "nats"
 
 
@@ -74,7 +74,7 @@ def test_duplicated_evidence_scores_zero_left_out_and_counts_alone():
     model = ScriptedScorer(either)
     result = occlusion(model, a_prompt("same", "same", "other"), tiny_answer(model), alone=True)
     assert result.scores[0] == pytest.approx((0, 0, 0))
-    assert result.details["alone"][0] == pytest.approx([10, 10, 0])
+    assert result.details.alone[0] == pytest.approx([10, 10, 0])
 
 
 def test_any_span_comes_from_the_same_rows():
@@ -113,7 +113,7 @@ def test_agrees_with_scoring_each_prompt_by_itself(kind):
     assert result.scores[0] == pytest.approx(expected, rel=1e-4, abs=1e-4)
     none = brute_force(model, prompt.keep(set()), answer)
     only = [(brute_force(model, prompt.keep({n}), answer) - none)[mask].sum() for n in (1, 2, 3, 4)]
-    assert result.details["alone"][0] == pytest.approx(only, rel=1e-4, abs=1e-4)
+    assert result.details.alone[0] == pytest.approx(only, rel=1e-4, abs=1e-4)
 
 
 def brute_force(model, prompt, answer):
@@ -154,7 +154,7 @@ def test_floors_are_there_and_the_numerical_one_is_small_in_float32():
     result = occlusion(model, tiny_prompt(4), tiny_answer(model), placebos=["Ships sail on the sea."] * 5)
     assert 0 <= result.numerical_floor < 1e-3
     assert result.placebo_floor > result.numerical_floor
-    assert len(result.details["placebo_floor_by_span"]) == len(result.spans)
+    assert len(result.details.placebo_floor_by_span) == len(result.spans)
 
 
 def test_too_few_placebos_are_said():
@@ -168,7 +168,7 @@ def test_sentences_inside_passages_are_sources():
     model = tiny_model("llama")
     prompt = tiny_prompt(4)
     result = last(sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4)))
-    where = result.details["source_spans"]
+    where = result.details.source_spans
     texts = {s.number: s.text for s in prompt.segments}
     assert next(texts[n][a:b] for n, a, b in where) == "Hanna Lind built the bridge in 1874."
     assert {n for n, _, _ in where} == {1, 4}
@@ -188,7 +188,7 @@ def test_above_the_limit_a_surrogate_stands_in_and_says_so():
     ranked = np.argsort(result.scores[0])[::-1]
     assert {result.sources[j][0] for j in ranked[:2]} == {7, 20}
     assert result.scores[0][6] == pytest.approx(3.0, rel=0.1)
-    assert result.details["approximate"] is True
+    assert result.details.approximate is True
     assert "never saw" in result.notes[0]
 
 

@@ -212,7 +212,7 @@ def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(mo
     curves, plain = (last(faithfulness_of(case, model, settings)).result["curves"] for settings in (asked, few))
     assert all(one["morf"][0] != other["morf"][0] for one, other in zip(curves, plain, strict=True))
     rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
-    assert list(rows.details["tokens"]) == list(range(len(answer.tokens)))
+    assert list(rows.details.tokens) == list(range(len(answer.tokens)))
     assert rows.scores[0] == pytest.approx(table)
     stretch = [((0, len(ANSWER)),)]
     stored = Attribution.from_dict(last(occlusion_of(case, model, asked)).result)
