@@ -99,7 +99,7 @@ def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_pat
     run(arguments, monkeypatch, tmp_path)
 
 
-PARTS = ("Definition", "Source", "Limits", "Cost", "On the screen", "Command line")
+PARTS = ("Definition", "Source", "Departures", "Limits", "Cost", "On the screen", "Command line")
 
 
 @pytest.mark.parametrize("path", sorted(METHODS.glob("*.md")), ids=lambda path: path.stem)

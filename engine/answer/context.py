@@ -1,4 +1,6 @@
-"""From a question to the passages that the writer is given: retrieve, align, re-rank, keep (Attr-RAG, IV-A and IV-B).
+"""From a question to the passages that the writer is given: retrieve, align, re-rank, keep.
+
+Attr-RAG, sections IV-A and IV-B.
 
 Each step is timed and counted as it happens; the passages come out in prompt order, so that passage i of the
 context carries citation number i + 1 for the rest of the case's life.
@@ -27,7 +29,7 @@ from engine.retrieve.search import rerank, search
 # Consecutive alignment: retrieved passages that stand side by side in a document become one chunk set.
 #
 # Attr-RAG, section IV-B-a. Text is merged by character offsets, so that no character of the document stands twice
-# even where passages overlap (METHODS section 0).
+# even where passages overlap (docs/methods/common-ground.md).
 
 
 def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[ChunkSet, ...]:

@@ -29,7 +29,7 @@ from engine.models.closed import Choice, choose
 from engine.models.protocols import Embedder, LanguageModel, Writer, require
 from engine.prompts import system, templates_hash
 
-# An answer written by a language model: prompt, writing, citations (METHODS section 0).
+# An answer written by a language model: prompt, writing, citations.
 
 TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
@@ -170,7 +170,7 @@ def refusing(write: Write, model: LanguageModel, how: Prompting, threshold: floa
 def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:
     """A language model or server as a `Write`.
 
-    Each of `numbered` keeps its number there when another is left out (METHODS section 0); a passage that is not among
+    Each of `numbered` keeps its number there when another is left out; a passage that is not among
     them (a placebo) gets the next free one. Without `numbered` passages are numbered as they are given.
     """
     known = {passage.id: number for number, passage in enumerate(numbered, start=1)}

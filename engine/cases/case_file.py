@@ -224,7 +224,7 @@ def _offset_problems(case: Case) -> list[tuple[str, str]]:
 
 
 def _stamp_problems(case: Case) -> list[tuple[str, str]]:
-    """Stamps that belong to another question, passages or answer (METHODS section 0)."""
+    """Stamps that belong to another question, passages or answer (docs/methods/common-ground.md)."""
     asked = inputs_hash(case.question, case.passages)
     answered = inputs_hash(case.question, case.passages, case.answer.text)
     alone = inputs_hash(case.question, ())  # a run that finds passages of its own

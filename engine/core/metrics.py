@@ -111,13 +111,13 @@ LEXICAL: Mapping[str, Callable[[str, str], float]] = {
     "rouge_l": rouge_l,
     "rouge_lsum": rouge_lsum,
 }
-"""Five of Attr-RAG's six metrics (IV-B-c); the sixth, `cosine`, needs an embedder."""
+"""Five of the six metrics of Attr-RAG, section IV-B-c; the sixth, `cosine`, needs an embedder."""
 
 
 Entails = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """(claim, evidence) pairs to probabilities that the evidence entails the claim, as `Entailment.entailment`."""
 
-ENTAILED = 0.5  # probability above which a pair counts as entailed; METHODS section 2, "Scores"
+ENTAILED = 0.5  # probability above which a pair counts as entailed; grounded refinement, section 3.5
 
 
 def harmonic_mean(first: float, second: float) -> float:
@@ -126,7 +126,7 @@ def harmonic_mean(first: float, second: float) -> float:
 
 
 def preservation(original: str, revised: str) -> float:
-    """Pres = max(1 - Lev(X, X') / len(X), 0) in characters (ARE, section 4; RARR)."""
+    """Pres = max(1 - Lev(X, X') / len(X), 0) in characters (ARE, section 5.1)."""
     from rapidfuzz.distance import Levenshtein
 
     if not original:

@@ -136,7 +136,7 @@ class Hit(Value, frozen=True):
 
 
 class ChunkSet(Value, frozen=True):
-    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, IV-B).
+    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, section IV-B).
 
     `text` is the passages' text merged by offsets: no character stands twice. `score` is the re-ranker's.
     `filled` is kept for older files: what gap filling adds stands with the Attr-RAG run.
@@ -241,7 +241,7 @@ class Stamp(Value, frozen=True):
 
 
 class Attribution(Value, frozen=True):
-    """Signed scores of sources for spans of the answer (METHODS: positive = makes the answer more likely).
+    """Signed scores of sources for spans of the answer (positive = makes the answer more likely).
 
     `sources[j]` are the passage numbers removed together as source j (one number a passage for a passage-level
     attribution). `scores[s][j]` is the total over the content tokens of answer span s, in `unit`.

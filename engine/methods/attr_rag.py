@@ -4,7 +4,7 @@ Chunk sets come aligned and re-ranked (engine.retrieve). Then: the answer from a
 alpha in six metrics, votes and expansion, gap filling, and the answer from what is left: documents ordered by
 their best set, chunks in document order. Every step is a value of its own in `AttrRag`.
 Under the quoting reader the sets that count are those it quoted, and no others: its `alphas` say so by themselves.
-Left open by the paper and fixed in METHODS section 1: numbering, floors, cap, order.
+Left open by the paper and fixed in docs/methods/attr-rag.md: numbering, floors, cap, order.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _from(passage: Passage, start: int) -> Passage:
 
 # Adaptive chunk selection (Attr-RAG, section IV-B-d): votes, expansion, cap.
 #
-# The six metrics are correlated: "three agree" is not three witnesses. Left open by the paper and fixed in METHODS
-# section 1: a regeneration floor under which no metric chooses, a cap on the share of sets, and two readings of
+# The six metrics are correlated: "three agree" is not three witnesses. Left open by the paper and fixed in
+# docs/methods/attr-rag.md: a regeneration floor under which no metric chooses, a cap on the share, two readings of
 # the expansion (`chain`, `neighbour`). Sets are given in re-rank order, which breaks every tie.
 
 _ROUNDING = 1e-9  # 0.90 - 0.85 is 0.05000000000000004

@@ -41,7 +41,7 @@ def rag_baselines(
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
 ) -> tuple[Baseline, ...]:
-    """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (50 in METHODS)."""
+    """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (`retrieval.rerank_pool`)."""
     rankings = {"vanilla": list(retrieved)} if "vanilla" in methods else {}
     if "re-ranked" in methods:
         rankings["re-ranked"] = rerank_hits(question, retrieved, reranker)

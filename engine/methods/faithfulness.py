@@ -203,7 +203,7 @@ def passage_curves(
 
 
 def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:
-    """What a relevance map looks like (grounded refinement, 4.2.5). `target` is the explained sum of targets.
+    """What a relevance map looks like (grounded refinement, section 4.2.5). `target` is the explained sum of targets.
 
     `conservation` = sum of relevance / target; `first_token_share` = |R| of position 0 over all |R|;
     `density_ratio` = mean |R| on passage tokens over mean |R| elsewhere. None where a denominator is 0.

@@ -20,7 +20,7 @@ from engine.core.statistics import binomial_at_least
 from engine.core.values import Value
 
 Floats = NDArray[np.float64]
-FEW = 10  # passages under which the rule says little; METHODS section 2
+FEW = 10  # passages under which the rule says little
 FEW_RATIO = 1.5  # concentration ratio for five passages or fewer
 RANDOM_RANKINGS = 200
 

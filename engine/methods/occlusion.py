@@ -1,4 +1,4 @@
-"""Teacher-forced occlusion: how much less likely is *this* answer without a source (METHODS sections 0 and 1).
+"""Teacher-forced occlusion: how much less likely is *this* answer without a source (docs/methods/occlusion.md).
 
 score(j) = log p(A | all) - log p(A | all but j), in nats, total and per token; positive = the source makes the
 answer more likely. One `score` call gives the full row, each source left out, on demand each source alone, and
@@ -41,7 +41,7 @@ from engine.models.memory import summed_otherwise
 from engine.models.protocols import LanguageModel, TokenPrompt, require
 from engine.prompts import fill
 
-# What an effect has to exceed before it means anything (METHODS section 0).
+# What an effect has to exceed before it means anything (docs/methods/common-ground.md).
 #
 # *Numerical floor*: the same row scored in its batch and alone, the second time with eager attention. Two equal rows
 # inside one batch differ by exactly 0 and would be no floor; so does, on a CPU, most often a batched bf16 row against

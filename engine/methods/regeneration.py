@@ -25,7 +25,7 @@ Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 METRICS = ("cosine", *LEXICAL)
-PLACEBOS = 3  # unrelated passages inserted for the floor; METHODS section 0
+PLACEBOS = 3  # unrelated passages inserted for the floor
 
 
 class Regeneration(Value, frozen=True):

@@ -1,4 +1,4 @@
-"""S1, S2, S3: is the answer grounded in the passages (grounded refinement, section 3.2, as METHODS section 2 fixes it).
+"""S1, S2, S3: is the answer grounded in the passages (grounded refinement, section 3.2).
 
 S1 = ROUGE-L F1 of the answers with and without passages (grounded: low). S2 = mean over A's tokens of
 log p(token | prompt) - log p(token | the same prompt, passage segments dropped) (grounded: high). S3 = share of A's
@@ -96,7 +96,7 @@ def overlap_threshold(history: Sequence[float], settings: Thresholds | None = No
     return Threshold(value=value, rule=rule, n=len(history))
 
 
-# Scores of a condition's answer (METHODS section 2, "Scores"): grounding, length, what it took.
+# Scores of a condition's answer (grounded refinement, section 3.5): grounding, length, what it took.
 #
 # Citation scores come from a verifier's entailment probability, the others from text and labels alone. None always
 # means "not defined here" and `missing` says why; it is never a zero.

@@ -1,4 +1,4 @@
-"""From a stretch of the answer to the tokens that carry it (METHODS section 0).
+"""From a stretch of the answer to the tokens that carry it (docs/methods/common-ground.md).
 
 A token belongs to the span that holds its first character that is not white space (`anchor`), so that spans that do not
 overlap never share a token and their scores add up to the whole answer's.

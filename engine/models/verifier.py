@@ -248,7 +248,7 @@ class EmbeddedVerifier(WindowedVerifier):
         return other
 
     def note(self, judged: Judged) -> str:
-        """The words that stand beside one of its verdicts (METHODS section 0)."""
+        """The words that stand beside one of its verdicts."""
         return verdict_note(judged, self.name, self.calibration.precisions)
 
     def logits(self, pairs: Pairs) -> Floats:

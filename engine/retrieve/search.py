@@ -1,4 +1,4 @@
-"""Stage 1: the passages of a collection nearest to a question (Attr-RAG, IV-A), dense, BM25 or both.
+"""Stage 1: the passages of a collection nearest to a question (Attr-RAG, section IV-A), dense, BM25 or both.
 
 Hybrid is the cosine plus `LEXICAL` times BM25 as a share of the question's best BM25 score in the collection. Of the
 sums tried on the public sets XQuAD, NQ gold passages and CLAP NQ it is the one that was above both of its parts on

@@ -126,7 +126,7 @@ def _table_document(
 #
 # TSV with that header line, quoted as in psgs_w100.tsv, or JSONL with those fields (others, as `embeddings`, are left
 # out). Read line by line, so that a file of any size needs no memory of its own; a passage is a document. Vectors that
-# an ingest has paid for are kept when it is stopped (corpus/pending.py), so that starting it again resumes.
+# an ingest has paid for are kept when it is stopped (corpus/collection.py), so that starting it again resumes.
 
 COLUMNS = ("id", "text", "title")
 _EVERY = 10_000  # passages between two reports

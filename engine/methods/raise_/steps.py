@@ -156,7 +156,7 @@ def logical_query_prompt(sub: SubQuestion) -> Prompt:
     return ask("logical_query", question=sub.question, query=sub.query)
 
 
-# HyDE in a decomposed run: the search text is a hypothetical answer to the sub-question (Gao et al. 2023; RAISE, B.2).
+# HyDE in a decomposed run: a hypothetical answer is searched (Gao et al. 2023; RAISE, appendix B.2).
 #
 # Left out: the mean over several hypothetical answers of the original; RAISE's figure 11 asks for one.
 
@@ -166,7 +166,7 @@ def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
     return ask("hypothetical_answer", question=sub.question)
 
 
-# Step-Back prompting in a decomposed run: the principle behind a sub-question, asked for first (RAISE, B.2, figure 9).
+# Step-Back in a decomposed run: the principle behind a sub-question, asked for first (RAISE, appendix B.2, figure 9).
 #
 # Step-Back gives the principle to the model that answers the sub-question; Step-Back+RAG searches with it instead.
 

@@ -98,8 +98,8 @@ def reseeded(conditions: Conditions) -> tuple[Turn, ...]:
 
 # B: the same question without passages (grounded refinement, section 3.4): what the model says from memory.
 #
-# The demonstrations go with the passages: they show how to cite what is not there, and METHODS asks for an answer from
-# memory. B is a control and half of S1, not a refinement.
+# The demonstrations go with the passages: they show how to cite what is not there, and B is
+# asked for an answer from memory. B is a control and half of S1, not a refinement.
 
 
 def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
@@ -109,8 +109,8 @@ def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
 
 # The second pass: the same case again with A's answer as a draft and a critique of it.
 #
-# The writer is given the input of A, then its draft as its own turn, then the critique (grounded refinement, 3.4), so
-# that instruction, demonstrations and passages are the same in every condition.
+# The writer is given the input of A, then its draft as its own turn, then the critique (grounded refinement, section
+# 3.4), so that instruction, demonstrations and passages are the same in every condition.
 
 
 def revise(conditions: Conditions, critique: str) -> Turn:
@@ -172,7 +172,7 @@ def overlap_heuristic(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, _overlap_critique()),)
 
 
-# v2c: rewrite triggered by attribution with D's critique and no passage names (grounded refinement, 4.3.3 and 4.3.4).
+# v2c: triggered by attribution, with D's critique and no passage names (grounded refinement, sections 4.3.3, 4.3.4).
 #
 # The paper's "binary trigger": what the attribution is good for is when to refine, not what to say. v2c differs from D
 # in its trigger alone.

@@ -1,4 +1,6 @@
-"""When a second pass runs: S3, flags from labels, concentration, or always (METHODS section 2, "Conditions").
+"""When a second pass runs: S3, flags from labels, concentration, or always.
+
+Grounded refinement, sections 3.4 (S3), 4.3.2 (labels) and 4.5.5 (concentration).
 
 A rule is a pure function of what is stored with the case, so that a label marked on the page changes a trigger
 without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie.

@@ -27,7 +27,7 @@ from engine.methods.refinement.values import Cost, Gate, Refinement, Signals
 from engine.methods.subject import answer_for, banner, markers_stamped
 from engine.models.protocols import LanguageModel, Writer, require
 
-# One token limit for every condition of a case (METHODS section 2: the paper's truncation confound).
+# One token limit for every condition of a case (grounded refinement, section 4.5.2: the truncation confound).
 
 BY_STYLE = {"alce": 512, "garage": 1024}  # grounded refinement, section 3.6
 

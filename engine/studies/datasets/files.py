@@ -207,7 +207,7 @@ def labels_of(case: Case) -> Labels:
     return next((Labels.from_dict(a.result) for a in case.analyses if a.kind == "labels"), Labels(source=""))
 
 
-# Questions of mixed relevance, balanced over how much of what they were given is relevant (grounded refinement, 3.3).
+# Questions of mixed relevance, balanced over the share that is relevant (grounded refinement, section 3.3).
 #
 # Only questions with a relevant and an irrelevant passage stay. The paper names the strata low, medium and high and
 # gives no bounds: ours are the thirds of the share. They are interleaved, so that any beginning of the list is
