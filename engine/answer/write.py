@@ -1,7 +1,8 @@
 """Who answers: the quoting reader or a model, behind one signature.
 
-`Write` is what every later method calls when it wants an answer from a question and some passages: ask,
-occlusion by regeneration, Attr-RAG, refinement.
+`Write` is what every later method calls for an answer from a question and some passages: ask, occlusion by
+regeneration, Attr-RAG, refinement. A model's answer comes with its prompt and its citations; whether the passages
+answer the question at all is asked apart (`answerable`).
 """
 
 from __future__ import annotations
@@ -76,10 +77,8 @@ def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str =
     )
 
 
-# Do these passages answer the question: a closed question of its own, apart from the answer.
-#
-# An invitation to refuse inside the answering prompt makes small writers refuse what they could answer; asked apart,
-# the writer's doubt is a probability, and the answer stays.
+# Do the passages answer the question? Asked inside the answering prompt, small writers refuse what they could answer;
+# asked apart, their doubt is a probability and the answer stays.
 
 OPTIONS = ("yes", "no")
 

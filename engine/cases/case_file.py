@@ -25,10 +25,8 @@ from engine.core.values import (
     sha256,
 )
 
-# Case files of older schemas, brought up to this one as plain JSON, one step a schema.
-#
-# Schema 1 was the bare case, as `ask --json` prints it: no envelope, no history, no hashes. What a later part of
-# Groundwork adds to the file comes in as one more step here, with a kept file of the older schema among the tests.
+# Older schemas, one step each. Schema 1 was the bare case, without envelope, history and hashes. A kept file of each is
+# among the tests.
 
 Json = dict[str, Any]
 

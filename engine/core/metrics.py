@@ -1,6 +1,8 @@
-"""Preservation, evidence and citation scores, beside the similarities of `engine.core.metrics`: one formula a function.
+"""Measures, one formula per function: similarity of texts and vectors, preservation, attribution, citations.
 
-Levenshtein comes from rapidfuzz. All scores lie in [0, 1].
+ROUGE comes from rouge-score, BLEU from sacrebleu, Levenshtein from rapidfuzz. rouge-score's own tokeniser drops every
+character outside a-z and 0-9, and its summary splitting needs a download, so both are ours. All values are in [0, 1],
+the cosine of vectors in [-1, 1]. Texts are compared without stemming and, except for BLEU, case-folded.
 """
 
 from __future__ import annotations
@@ -17,12 +19,6 @@ from numpy.typing import ArrayLike
 
 from engine.core.text import sentences
 from engine.core.values import Answer
-
-# Similarity of two texts, and of two vectors: one formula a function.
-#
-# ROUGE and BLEU come from rouge-score and sacrebleu. rouge-score's own tokeniser drops every character outside a-z and
-# 0-9 and its summary splitting wants a download, so both are ours. All similarities lie in [0, 1], the cosine of
-# vectors in [-1, 1]; texts are compared without stemming and, but for BLEU, case-folded.
 
 # Scripts written without spaces (Thai, Lao, Burmese, Khmer, kana, Han): there a term is one character.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")

@@ -1,7 +1,8 @@
 """The values that flow between the stages: frozen, comparable, and plain JSON on request.
 
-Text positions are half-open character offsets [start, end) into the text named in the docstring; token
-strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail.
+Text positions are half-open character offsets [start, end) into the text named in the docstring; token strings are
+never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail; the last part reads the
+command line's JSONL records.
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ import msgspec
 
 from engine.core.errors import RecordError
 
-# The frozen value that everything is, and its way in from JSON, safe from whichever thread comes first.
-#
-# msgspec looks at a type when it first meets it; two threads that are the first to do so bring the process down. So
-# typed data comes in through `converted` and `decoded` here, and a decoder of one's own is made after `ready`.
+# msgspec looks at a type when it first meets it, and two threads that do so at once crash the process. So typed data
+# comes in through `converted` and `decoded`, and a decoder of one's own is made after `ready`.
 
 T = TypeVar("T")
 

@@ -1,6 +1,7 @@
-"""Attr-RAG's baselines and its table (section V): vanilla RAG and re-ranked RAG at k = 10, 20, 30.
+"""Attr-RAG's baselines and its table (Attr-RAG, section V): vanilla and re-ranked RAG at k = 10, 20, 30.
 
 Against a reference: cosine, BLEU, Jaccard, ROUGE-1/2/L/Lsum F1; the winner is the method that most metrics favour.
+Left out: eight further metrics that the paper computes and does not report.
 """
 
 from __future__ import annotations

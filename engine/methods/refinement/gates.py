@@ -148,7 +148,7 @@ def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels
 EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
 
 
-# The gradient rows that flags stand on: passage relevance for A's first content tokens, computed once a case.
+# The gradient rows that flags are read from, computed once per case.
 
 
 def gradient_rows(
