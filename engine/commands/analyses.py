@@ -214,7 +214,7 @@ def _summaries(found: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def _summary(values: list[float]) -> dict[str, Any]:
-    """Mean ABPC; an interval only from enough cases on (METHODS section 2)."""
+    """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
     mean = sum(values) / len(values) if values else None
     summary: dict[str, Any] = {"n": len(values), "unit": "case", "abpc": mean, "interval": None}
     interval = interval_or_none(values)

@@ -1,7 +1,8 @@
 """The values that flow between the stages: frozen, comparable, and plain JSON on request.
 
-Text positions are half-open character offsets [start, end) into the text named in the docstring; token
-strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail.
+Text positions are half-open character offsets [start, end) into the text named in the docstring; token strings are
+never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail; the last part reads the
+command line's JSONL records.
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ import msgspec
 
 from engine.core.errors import RecordError
 
-# The frozen value that everything is, and its way in from JSON, safe from whichever thread comes first.
-#
-# msgspec looks at a type when it first meets it; two threads that are the first to do so bring the process down. So
-# typed data comes in through `converted` and `decoded` here, and a decoder of one's own is made after `ready`.
+# msgspec looks at a type when it first meets it, and two threads that do so at once crash the process. So typed data
+# comes in through `converted` and `decoded`, and a decoder of one's own is made after `ready`.
 
 T = TypeVar("T")
 
@@ -136,7 +135,7 @@ class Hit(Value, frozen=True):
 
 
 class ChunkSet(Value, frozen=True):
-    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, IV-B).
+    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, section IV-B).
 
     `text` is the passages' text merged by offsets: no character stands twice. `score` is the re-ranker's.
     `filled` is kept for older files: what gap filling adds stands with the Attr-RAG run.
@@ -279,7 +278,7 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
 
 
 class Attribution(Value, frozen=True):
-    """Signed scores of sources for spans of the answer (METHODS: positive = makes the answer more likely).
+    """Signed scores of sources for spans of the answer (positive = makes the answer more likely).
 
     `sources[j]` are the passage numbers removed together as source j (one number a passage for a passage-level
     attribution). `scores[s][j]` is the total over the content tokens of answer span s, in `unit`.

@@ -1,6 +1,6 @@
 """Token -> word -> sentence -> passage: every level partitions the one below, so that sums are kept.
 
-Signed sums, never means: a passage's relevance is the sum over its token span (grounded refinement, 4.3.2), and
+Signed sums, never means: a passage's relevance is the sum over its token span (grounded refinement, section 4.3.2), and
 ranks are by its absolute value there.
 """
 

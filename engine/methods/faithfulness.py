@@ -3,9 +3,9 @@
 Passage tokens are deleted, positions closed up, in equal batches: most relevant first (MoRF) or least relevant
 first (LeRF), by signed relevance. Confidence = probability of the target token, mean over the explained tokens.
 ABPC = AUC(LeRF) - AUC(MoRF) by the trapezoid over the share removed, so it lies in [-1, 1]; positive = the
-ranking finds what the answer needs. The papers' 2.59, 3.16 and 54.9 are on other scales: compare sign and order.
-Beside it: random rankings, the occlusion ranking, and a curve that removes whole passages, since deleting single
-tokens makes text that no model has seen.
+ranking finds what the answer needs. Published values are on other scales: compare sign and order. Next to it: random
+rankings, the occlusion ranking, a curve that removes whole passages, since deleting single tokens makes text that no
+model has seen, and how far methods agree. Left out: removing tokens outside the passages.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def passage_curves(
 
 
 def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:
-    """What a relevance map looks like (grounded refinement, 4.2.5). `target` is the explained sum of targets.
+    """What a relevance map looks like (grounded refinement, section 4.2.5). `target` is the explained sum of targets.
 
     `conservation` = sum of relevance / target; `first_token_share` = |R| of position 0 over all |R|;
     `density_ratio` = mean |R| on passage tokens over mean |R| elsewhere. None where a denominator is 0.
@@ -228,7 +228,7 @@ def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) 
     }
 
 
-# How far methods agree about the same sources: rank correlation and sign, for every pair of methods.
+# Agreement of methods about the same sources.
 
 
 class Pair(Value, frozen=True):

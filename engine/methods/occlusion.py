@@ -1,10 +1,11 @@
-"""Teacher-forced occlusion: how much less likely is *this* answer without a source (METHODS sections 0 and 1).
+"""Teacher-forced occlusion: how much less likely is *this* answer without a source (docs/methods/occlusion.md).
 
-score(j) = log p(A | all) - log p(A | all but j), in nats, total and per token; positive = the source makes the
-answer more likely. One `score` call gives the full row, each source left out, on demand each source alone, and
-the rows of the placebo floor; every span of the answer is read from the same rows. Leave-one-out gives two copies
-of the same evidence 0 each, hence the scores of each source alone: log p(A | only j) - log p(A | none).
-Above `max_sources` sources the surrogate over random ablations stands in (ablation_surrogate.py).
+score(j) = log p(A | all) - log p(A | all but j), in nats, total and per token; positive = the source makes the answer
+more likely. One `score` call gives the full row, each source left out, on demand each source alone, and the rows of the
+placebo floor; every span of the answer is read from the same rows. Leave-one-out gives two copies of the same evidence
+0 each, hence log p(A | only j) - log p(A | none). Above `max_sources` sources a surrogate over random ablations is used
+(ablation_surrogate.py). Attr-RAG, section IV-B-c, occludes by regeneration (regeneration.py); this form is that of
+ContextCite (Cohen-Wang et al., 2024). Left out: its surrogate for few sources.
 """
 
 from __future__ import annotations
@@ -41,14 +42,10 @@ from engine.models.memory import summed_otherwise
 from engine.models.protocols import LanguageModel, TokenPrompt, growing_scores, require
 from engine.prompts import fill
 
-# What an effect has to exceed before it means anything (METHODS section 0).
-#
-# *Numerical floor*: the same row scored in its batch and alone, the second time with eager attention. Two equal rows
-# inside one batch differ by exactly 0 and would be no floor; so does, on a CPU, most often a batched bf16 row against
-# the same row alone, since both sum in the same order, although each is 0.05 to 0.4 nats from float32. Eager attention
-# sums in another order: the two differ by as much as either differs from float32.
-# *Placebo floor*: passages from other documents, inserted one at a time; an effect no larger than an unrelated
-# passage's says nothing of the passage's content.
+# Floors. *Numerical*: a row in its batch and alone with eager attention. Two equal rows inside one batch differ by
+# exactly 0, and on a CPU batched and single bf16 rows mostly agree, although each is 0.05 to 0.4 nats from float32;
+# eager attention sums in another order and differs as much. *Placebo*: passages of other documents, inserted one at a
+# time.
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -111,7 +108,7 @@ def numerical_floor(
     return largest_change(alone, scored[chosen], masks)
 
 
-# The rows behind an occlusion: which prompts are scored, and how their differences become a value.
+# The rows: which prompts are scored, and how their differences become a value.
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Occlusion by regeneration (Attr-RAG, section IV-B-c): what would the writer say without each source.
 
-A_full is the answer from all sources, A_-j the one from all but j; for six metrics
-alpha_M(j) = 1 - sim_M(A_full, A_-j). Write greedily, so that a difference is the source's and not the sampler's.
-Ours beside the paper: citation markers are left out of the texts compared, equal texts have alpha 0 in every
-metric (two equal one-word answers share no bigram), and a floor says how much alpha moves when nothing of
-substance changed: A_full written a second time, and with each of three unrelated passages inserted.
+A_full is the answer from all sources, A_-j the one from all but j; for six metrics alpha_M(j) = 1 - sim_M(A_full,
+A_-j). Written greedily, so that a difference comes from the source and not from sampling. Ours: citation markers are
+left out of the texts compared, equal texts have alpha 0 in every metric (two equal one-word answers share no bigram),
+and a floor says how much alpha moves when nothing of substance changed: A_full written a second time, and with each of
+three unrelated passages inserted. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 METRICS = ("cosine", *LEXICAL)
-PLACEBOS = 3  # unrelated passages inserted for the floor; METHODS section 0
+PLACEBOS = 3  # unrelated passages inserted for the floor
 
 
 class Regeneration(Value, frozen=True):

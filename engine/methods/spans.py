@@ -1,7 +1,8 @@
-"""From a stretch of the answer to the tokens that carry it (METHODS section 0).
+"""From a stretch of the answer to its tokens, and prompts with tokens removed (docs/methods/common-ground.md).
 
 A token belongs to the span that holds its first character that is not white space (`anchor`), so that spans that do not
-overlap never share a token and their scores add up to the whole answer's.
+overlap never share a token and their scores add up to the whole answer's. Removing tokens closes positions up; nothing
+is tokenised again.
 """
 
 from __future__ import annotations
@@ -90,11 +91,9 @@ def spans_mask(answer: Answer, spans: Sequence[Span]) -> Mask:
     return mask
 
 
-# Prompts with some of their tokens removed: positions close up, nothing is tokenised again.
-#
-# Removing ids is the reference. Masking them in place is the same only with position ids counted over what is
-# left; with plain position ids the answer's log-probability was 1.4 nats off, and hiding a passage from the answer
-# alone, while later passages still see it, is another quantity altogether (146 nats).
+# Removing ids is the reference. Masking them in place equals it only with position ids counted over what is left: with
+# plain position ids the answer's log-probability was 1.4 nats off. Hiding a passage from the answer alone, while later
+# passages still see it, is another quantity (146 nats).
 
 
 def drop_positions(prompt: TokenPrompt, positions: Collection[int]) -> TokenPrompt:
@@ -128,9 +127,7 @@ def passage_numbers(prompt: TokenPrompt) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in prompt.numbers if number is not None))
 
 
-# Any stretch of the answer from token scores that are already there: a click on a word asks no model.
-#
-# A clause takes the tokens inside it; an atomic fact takes its words' tokens inside its clause, else the clause.
+# Any stretch from token scores that exist already: a click on a word asks no model.
 
 
 def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Sequence[Span]]) -> Attribution:

@@ -1,7 +1,7 @@
 """What an analysis of a case scores, and what it leaves: prompt and answer in, an `Analysis` with its stamp out.
 
 The prompt is the one that was sent where the scorer wrote the answer, else the engine's answering prompt over the
-case's passages (METHODS section 0, "Stamps"); a banner in the notes says so.
+case's passages (docs/methods/common-ground.md); a banner in the notes says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.core.values import (
 )
 from engine.models.protocols import LanguageModel
 
-# The model that scores an answer need not be the one that wrote it (METHODS section 0, "Stamps").
+# The model that scores an answer need not be the one that wrote it.
 
 
 def banner(writer: str, scorer: str) -> str:

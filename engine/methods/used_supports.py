@@ -1,8 +1,8 @@
-"""Used x supports: for each clause and passage, what the model used beside what the passage bears out.
+"""Used x supports: for each clause and passage, what the model used next to what the passage supports.
 
 `used` is the teacher-forced score of the source for the clause (nats; occlusion.py), `supports` the verifier's
 probability that the source's text entails the clause. "Supported but not used" and "used but not supporting" are
-what neither number shows alone. No paper's method.
+what neither number shows alone. No paper's method. Left out: sources that no occlusion scored.
 """
 
 from __future__ import annotations

@@ -49,10 +49,8 @@ from engine.models.scoring import (
     worth_reusing,
 )
 
-# A tokenizer for text in the middle of a prompt: none that adds a space of its own before each piece.
-#
-# SentencePiece-style tokenizers (Llama 2, Mistral 7B v0.1, Gemma 1) put a space before whatever they are given.
-# A prompt tokenised piece by piece would gain one at every seam. The ids are otherwise the same.
+# Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
+# would gain one at every seam. The ids are otherwise the same.
 
 
 def prefixless(tokenizer: Any) -> Any:

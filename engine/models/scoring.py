@@ -1,8 +1,8 @@
-"""Teacher-forced log-probabilities of one answer after many prompts, exact row by row.
+"""Teacher-forced log-probabilities of one answer after many prompts, exact row by row; the characters of its tokens.
 
-Rows are sorted by length and padded on the right. A causal model's position never sees what follows it, so
-right padding needs neither a mask nor positions and is exact for every architecture: attention, sliding
-windows, short convolutions. Only the answer's positions go through the output layer.
+Rows are sorted by length and padded on the right: a causal model's position never sees what follows it, so this needs
+neither a mask nor positions and is exact for every architecture. Only the answer's positions go through the output
+layer. Rows that share a long beginning read its keys and values once.
 """
 
 from __future__ import annotations
@@ -168,10 +168,8 @@ def takes_logits_to_keep(module: Any) -> bool:
     return "logits_to_keep" in inspect.signature(module.forward).parameters
 
 
-# Where each token stands in its text: half-open character spans, for tokens that are not whole characters too.
-#
-# A byte-level token may hold part of a character, or the end of one and the start of the next. It gets the
-# smallest span of characters that covers its bytes; neighbouring tokens may then share a character.
+# Character spans of tokens. A byte-level token may hold part of a character: it gets the smallest span that covers its
+# bytes, and neighbours may then share a character.
 
 Span = tuple[int, int]
 Decode = Callable[[Sequence[int]], str]
@@ -228,12 +226,9 @@ def stable_text(text: str) -> str:
     return text.rstrip("�")
 
 
-# Scoring rows that share a long beginning: the first row's keys and values are computed once and read again.
-#
-# A prompt without passage j equals the whole prompt up to that passage; a row then costs what follows the passage.
-# Exact for models whose every layer is attention, since a position's keys depend on what stands before it alone, and
-# for hybrids with short convolutions (Lfm2), whose cache can record the inputs of all positions. Layers with a running
-# state (state spaces) have no such cache and take the plain path.
+# Shared beginnings: a prompt without passage j equals the whole prompt up to j. Exact where every layer is attention,
+# and for hybrids with short convolutions, whose cache records all inputs; layers with a running state take the plain
+# path.
 
 LEAST_TOKENS = 256  # under this length batching a few rows beats reading them one by one
 LEAST_SAVING = 0.2  # share of all tokens that must not be read again

@@ -75,7 +75,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
 
 
 def banners(case: Case) -> tuple[Block, ...]:
-    """What must be read with every figure: who wrote and who scored (METHODS section 0)."""
+    """What must be read with every figure: who wrote and who scored."""
     scorers = dict.fromkeys(a.stamp.model for a in case.analyses if has_scores(a))
     return tuple(Notice(said) for scorer in scorers if (said := banner(case.stamp.model, scorer)))
 

@@ -1,4 +1,4 @@
-"""The self-test of every language model that a case used: can its scores and gradients be trusted (METHODS, 0)."""
+"""The self-test of every language model that a case used: can its scores and gradients be trusted."""
 
 from __future__ import annotations
 

@@ -121,6 +121,7 @@ heading(
     "attr-rag",
     "integrated-gradients",
     "attention",
+    "common-ground",
 )
 stored = open_case()
 if stored is not None and not stored.passages:

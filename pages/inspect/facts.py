@@ -110,6 +110,7 @@ heading(
     "Does the answer stand, fact by fact? Each fact with a verdict and its evidence, each edit as a tracked change.",
     "facts",
     "verifier",
+    "are-baselines",
     "used-x-supports",
 )
 with st.expander("Check a draft of your own"):

@@ -1,4 +1,4 @@
-"""One round of ARE on the facts that are open: search, verdicts, then an edit or another round (ARE, 4.2 and 4.3).
+"""One round of ARE on the facts that are open: search, verdicts, then an edit or another (ARE, sections 4.2 and 4.3).
 
 All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one): a fact
 that one of them bears out is not edited by another.

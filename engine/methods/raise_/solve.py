@@ -1,4 +1,4 @@
-"""RAISE (Oh et al. 2026, section 3 and Algorithm 1) and, through the same loop, its baselines.
+"""RAISE (section 3 and Algorithm 1) and, through the same loop, its baselines.
 
 x -> (r_i, q_i); per i in order: q*_i, the top k for it, those under T dropped, a_i; then y from x and all (r, a). A
 step for which T keeps nothing is answered from the earlier steps and says so. `solutions` yields the run after every

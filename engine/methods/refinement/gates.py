@@ -1,4 +1,6 @@
-"""When a second pass runs: S3, flags from labels, concentration, or always (METHODS section 2, "Conditions").
+"""When a second pass runs: S3, flags from labels, concentration, or always.
+
+Grounded refinement, sections 3.4 (S3), 4.3.2 (labels) and 4.5.5 (concentration).
 
 A rule is a pure function of what is stored with the case, so that a label marked on the page changes a trigger
 without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie.
@@ -146,7 +148,7 @@ def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels
 EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
 
 
-# The gradient rows that flags stand on: passage relevance for A's first content tokens, computed once a case.
+# The gradient rows that flags are read from, computed once per case.
 
 
 def gradient_rows(

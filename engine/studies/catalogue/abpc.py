@@ -1,4 +1,4 @@
-"""ABPC by method: which ranking of the passages' tokens finds what the answer needs (grounded refinement, 4.2.6).
+"""ABPC by method: which ranking of tokens finds what the answer needs (grounded refinement, section 4.2.6).
 
 After Tables 6, 7 and 14 as far as they are about methods that are here: input x gradient, integrated gradients,
 value-weighted attention and occlusion beside random rankings of the same tokens, on answers of the model itself.
