@@ -1,4 +1,11 @@
-"""The nine conditions by name, in the order in which they run."""
+"""The nine conditions of a second pass, in running order (grounded refinement, sections 3.4 and 4.3.3).
+
+A, B, C1, C2 are controls; D is the passage-overlap heuristic, E Self-Refine (Madaan et al., 2023), v2a to v2c rewrites
+triggered by attribution. Each is a function of one frozen case, one writer and one decoding; `VARIANTS` at the end is
+the table, gates.py says what starts each. A revision is given A's whole prompt, then A as its own turn, then the
+critique, so instruction, demonstrations and passages are the same in every condition. Left out: further rounds of E,
+and stopping where it finds no fault (the paper always revises).
+"""
 
 from __future__ import annotations
 
@@ -78,7 +85,7 @@ class Conditions:
         return self.draft.text
 
 
-# A: the answer from the passages, 2-shot, no second pass (grounded refinement, section 3.4).
+# A: the answer from the passages, 2-shot, no second pass.
 
 
 def baseline(conditions: Conditions) -> tuple[Turn, ...]:
@@ -86,15 +93,10 @@ def baseline(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", conditions.baseline_prompt()),)
 
 
-# C1: A's prompt, token for token, drawn again (grounded refinement, section 3.4).
-#
-# Every condition has a random stream of its own (`request.stream`), so that C1 is `baseline` in another stream. What it
-# gains over A is sampling noise; greedy decoding draws nothing, so there C1 repeats A.
+# C1: `baseline` in a random stream of its own (`request.stream`). Greedy decoding draws nothing, so there C1 repeats A.
 
 
-# B: A's prompt without the passages, instruction and demonstrations as they are (grounded refinement, section 3.4).
-#
-# What the model says from memory under the same instruction: a control and half of S1, not a refinement.
+# B: A's prompt without the passages, instruction and demonstrations as they are: memory under the same instruction.
 
 
 def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
@@ -102,10 +104,7 @@ def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", conditions.baseline_prompt().keep(set())),)
 
 
-# The second pass: the same case again with A's answer as a draft and a critique of it.
-#
-# The writer is given the input of A, then its draft as its own turn, then the critique (grounded refinement, 3.4), so
-# that instruction, demonstrations and passages are the same in every condition.
+# The second pass.
 
 
 def revise(conditions: Conditions, critique: str) -> Turn:
@@ -130,10 +129,8 @@ def critique_prompt(conditions: Conditions) -> Prompt:
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 
 
-# E: Self-Refine (Madaan et al., 2023), one round as in grounded refinement, section 3.4.
-#
-# The writer is asked for the faults of its own draft, with no way out that says there are none, then revises after its
-# own words, whatever they are. Left out: further rounds.
+# E: Self-Refine, one round: the writer is asked for faults, with no way out that says there are none, and revises after
+# its own critique, whatever it says.
 
 
 def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
@@ -143,7 +140,7 @@ def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
     return (critique, revise(conditions, said)) if said else (critique,)
 
 
-# C2: a fixed, generic "look again and revise" (grounded refinement, section 3.4): the gain of any second pass.
+# C2: a fixed "look again and revise": the gain of any second pass.
 
 
 def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
@@ -151,10 +148,7 @@ def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, fill("critique_generic")),)
 
 
-# D: the passage-overlap heuristic (grounded refinement, sections 3.2 and 3.4).
-#
-# Fires where S3 of A is under the threshold (gates.py); the critique is fixed: the answer seems to come from memory,
-# read again, ground every statement and cite. One revision, no further round.
+# D: where S3 is low: the answer seems to come from memory, read again, ground every statement and cite.
 
 
 def grounding_revision(conditions: Conditions) -> tuple[Turn, ...]:
@@ -162,15 +156,11 @@ def grounding_revision(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, fill("critique_grounding")),)
 
 
-# v2c: rewrite triggered by attribution with D's critique and no passage names (grounded refinement, 4.3.3 and 4.3.4).
-#
-# The paper's "binary trigger": what the attribution is good for is when to refine, not what to say. v2c asks what D
-# asks; it differs from D in its trigger, and it draws from a stream of its own.
+# v2c: D's revision: the paper's "binary trigger" (section 4.3.4) says when to refine, not what to say. It differs from
+# D in its trigger, and it draws from a stream of its own.
 
 
-# v2a: rewrite triggered by attribution, naming the flagged passages (grounded refinement, section 4.3.3).
-#
-# The paper found that naming them hurts; it is here to be compared with v2c, which fires on the same trigger.
+# v2a: the critique names the flagged passages. The paper found that this hurts.
 
 
 def passages_critique(conditions: Conditions) -> str:
@@ -188,7 +178,7 @@ def flagged_passages(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, passages_critique(conditions)),)
 
 
-# v2b: v2a, and omit what cannot be grounded (grounded refinement, section 4.3.3).
+# v2b: v2a, and omit what cannot be grounded.
 
 
 def omit_critique(conditions: Conditions) -> str:

@@ -6,10 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from components.attr_rag import why_table
+from engine.analyses.attr_rag import KIND
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
-from engine.cases.report.selection import attr_rag_section
-from engine.core.errors import AttributionError, Cancelled
+from engine.cases.review import Review
+from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import (
     Analysis,
@@ -30,7 +31,6 @@ from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.retrieve.search import rerank
 from tests.engine.cases.samples import full_case
-from tests.stopping import stop_at
 
 
 class LetterEmbedder:
@@ -135,34 +135,6 @@ def test_what_unrelated_passages_change_as_much_is_said_so_and_can_be_kept():
     free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
     assert free.selection.primary is not None
     assert free.selection.chosen == found.selection.without_floor
-
-
-def test_a_stopped_run_keeps_what_was_written():
-    with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, quote_wanted("alpha"), None, watch=stop_at(3))
-    partial = stopped.value.partial
-    assert len(partial.ablated) == 2
-    assert len(partial.alphas["jaccard"]) == 2
-    assert "Stopped after 2 of 4 sources." in partial.notes
-
-
-@pytest.mark.parametrize(
-    ("written", "note"),
-    [
-        (5, "There is no floor: the answer was not written a second time."),
-        (6, "The floor stands on 0 unrelated passages instead of 3."),
-        (8, "The floor stands on 2 unrelated passages instead of 3."),
-    ],
-)
-def test_a_run_stopped_among_the_floors_answers_says_what_the_floor_stands_on(written, note):
-    def write(question, passages):
-        return Answer(text="alpha says alpha." + " ships too" * any("ships" in p.text for p in passages))
-
-    with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, write, None, placebos=PLACEBOS, watch=stop_at(written))
-    partial = stopped.value.partial
-    assert partial.notes == (note,)
-    assert len(partial.ablated) == len(SOURCES) == 4 and len(partial.repeats) == written - 5
 
 
 def test_attr_rag_keeps_what_changes_the_answer_and_writes_again():
@@ -296,7 +268,11 @@ def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_k
     assert [r.split(":")[0] for r in reasons] == ["Dropped", "Kept", "Dropped", "Dropped"]
     case = replace(full_case(), chunk_sets=SETS)
     analysis = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
-    (table,) = [b for b in attr_rag_section(case, analysis) if getattr(b, "columns", ())[1:2] == ("With the floor",)]
+    (table,) = [
+        b
+        for b in KIND.blocks(case, KIND.read(analysis), Review())
+        if getattr(b, "columns", ())[1:2] == ("With the floor",)
+    ]
     assert [row[1].text for row in table.rows] == list(reasons)
     assert [[cell.text for cell in row[2:]] for row in table.rows] == [
         ["kept" if j in rule else "dropped" for rule in (found.selection.without_floor, found.selection.by_paper)]
