@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from engine.cases.replay.floors import embedding_floor
+from engine.cases.replay.floors import embedding_floor, reranking_floor
 from engine.cases.replay.outcome import Outcome, Tools, plain
-from engine.core.settings import Retrieval
+from engine.core.settings import BEST_SENTENCE, Retrieval
 from engine.core.values import (
     Case,
     ChunkSet,
@@ -66,12 +66,20 @@ def sets_again(case: Case, tools: Tools) -> Outcome:
     """The re-ranker again, on the same sets."""
     values = plain([{"score": chunk_set.score} for chunk_set in reranked(case, tools)])
     texts = [passage.text for s in case.chunk_sets for passage in s.passages]
-    return Outcome(values=values, floor=embedding_floor(tools.embedder(DEFAULT), case.question, texts))
+    name = reranker_of(case)
+    if name == BEST_SENTENCE:
+        return Outcome(values=values, floor=embedding_floor(tools.embedder(DEFAULT), case.question, texts))
+    return Outcome(values=values, floor=reranking_floor(tools.reranker(name), case.question, texts))
+
+
+def reranker_of(case: Case) -> str:
+    """The re-ranker that the case's stamp names; best-sentence similarity where an older stamp names none."""
+    return str(case.stamp.settings.get("retrieval", {}).get("reranker", BEST_SENTENCE))
 
 
 def reranked(case: Case, tools: Tools) -> tuple[ChunkSet, ...]:
     """The case's chunk sets in stored order, each with the re-ranker's score."""
-    scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker())}
+    scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker(reranker_of(case)))}
     return tuple(scored[_key(s.passages)] for s in case.chunk_sets)
 
 
