@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from components import state
-from components.cache import workbench, workers
+from components.cache import workers
 from components.html import banner, plain
 from components.polling import cancel_button, say_problem
 from components.runs import start
+from components.settings_panel import chosen_workbench
 from engine.core.values import Analysis, Case
 
 
@@ -21,9 +22,8 @@ def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
     if left.button(label, key=f"start_{name}", type="primary", width="stretch"):
-        state.keep_run(
-            name, start(workers(), lambda r: workbench().attribute(case.id, method, model, r.watch), label=label)
-        )
+        bench = chosen_workbench()
+        state.keep_run(name, start(workers(), lambda r: bench.attribute(case.id, method, model, r.watch), label=label))
         st.rerun()
     right.caption(plain(cost))
     if run is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
 import streamlit as st
 
 from components import state
@@ -12,6 +11,7 @@ from components.cache import workbench, workers
 from components.html import plain, visible
 from components.polling import cancel_button
 from components.runs import Run, start
+from components.settings_panel import settings_panel
 from components.variants import variant_cards
 from engine.analyses.refinement import Report, analysis_id, reports_of
 from engine.core.settings import Settings
@@ -26,24 +26,16 @@ from engine.studies.on_case import refine_saved
 
 GATES = {"own": "Own rules", "always": "Always"}
 BASELINES = {False: "Write A now", True: "The case's answer is A"}
-SAMPLING = {0.7: "Temperature 0.7", 0.0: "Greedy"}
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Who writes, who scores (empty: the writer), whether A is the case's answer, and the temperature."""
+    """Who writes, who scores (empty: the writer), whether A is the case's answer, and the settings."""
 
     model: str
     scorer: str
     use_answer: bool
-    temperature: float
-
-
-def settings_for(temperature: float) -> Settings:
-    """The workbench's settings with the page's choice."""
-    own = workbench().settings
-    changed = msgspec.structs.replace(own.refinement, temperature=temperature)
-    return msgspec.structs.replace(own, refinement=changed)
+    settings: Settings
 
 
 def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> None:
@@ -64,7 +56,7 @@ def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> Non
             workbench().cases,
             case.id,
             load_writer(chosen.model),
-            settings_for(chosen.temperature),
+            chosen.settings,
             variants=names,
             gate=gate,
             use_answer=chosen.use_answer,
@@ -124,9 +116,8 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         format_func=lambda name: f"{name} · {VARIANTS[name].title}",
         key="refine_names",
     )
-    one, two = st.columns([1, 1])
     given = bool(case.answer.text.strip())
-    use_answer = one.segmented_control(
+    use_answer = st.segmented_control(
         "Baseline",
         [False, True] if given else [False],
         format_func=BASELINES.get,
@@ -134,10 +125,8 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         key=f"refine_baseline_{case.id}",
         help="A is what the other conditions are held against.",
     )
-    temperature = two.segmented_control(
-        "Sampling", list(SAMPLING), format_func=SAMPLING.get, default=0.7, key="refine_sampling"
-    )
-    chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), 0.7 if temperature is None else temperature)
+    settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
+    chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), settings)
     ordered = tuple(name for name in VARIANTS if name in {"A", *names})
     return ordered, gate or "own", chosen
 

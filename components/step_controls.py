@@ -11,6 +11,7 @@ from components.html import plain
 from components.model_choice import model_title, writer_options
 from components.polling import cancel_button
 from components.runs import Run, start
+from components.settings_panel import chosen_settings
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.steps import (
     answered,
@@ -37,8 +38,8 @@ def run_name(case: Case) -> str:
 
 
 def settings_for(threshold: float | None) -> Settings:
-    """The workbench's settings with T as it stands on the page."""
-    own = workbench().settings
+    """The session's settings with T as it stands on the page."""
+    own = chosen_settings()
     if threshold is None:
         return own
     return msgspec.structs.replace(own, reasoning=msgspec.structs.replace(own.reasoning, threshold=threshold))
@@ -46,6 +47,8 @@ def settings_for(threshold: float | None) -> Settings:
 
 def begin(case: Case, method: str, model: str, threshold: float | None = None) -> None:
     """Run a method on the case in the background; the case is saved after every call."""
+
+    settings = settings_for(threshold)
 
     def work(run: Run[Case]) -> Case:
         run.stage = "loading the model"
@@ -56,7 +59,7 @@ def begin(case: Case, method: str, model: str, threshold: float | None = None) -
 
         collection = workbench().collection(case.corpus or PRIMER)
         analysis = steps_of(
-            cases.load(case.id), method, writer, collection, settings_for(threshold), watch=run.watch, on_analysis=keep
+            cases.load(case.id), method, writer, collection, settings, watch=run.watch, on_analysis=keep
         )
         return cases.update(case.id, lambda saved: answered(saved, analysis))
 

@@ -16,6 +16,7 @@ from components.heading import heading, question_line
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
+from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import token_map
 from components.used_supports import used_supports_view
 from engine.analyses.attribution import FaithfulnessReport, TokenMap
@@ -35,7 +36,7 @@ TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
 
 def occlusion_tab(case: Case, model: str) -> None:
     """Each source left out: how much less likely is this answer; and what the writer would say instead."""
-    occlusion_view(case, model, workbench().settings)
+    occlusion_view(case, model, chosen_settings())
     selection = latest(case, "attr-rag")
     if selection is None:
         st.caption("Ask with the method Attr-RAG to see what the writer would say without each chunk set.")
@@ -50,7 +51,7 @@ def occlusion_tab(case: Case, model: str) -> None:
 
 def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
-    settings = workbench().settings.gradient
+    settings = chosen_settings().gradient
     backwards = 1 + len(case.answer.sentences) + settings.first_tokens
     cost = f"one forward over {words_of(case):,} words, from {backwards} backward passes on: the answer, each sentence,"
     cost += f" and at least {settings.first_tokens} of its tokens" + seconds_said(case, model, 1 + 2 * backwards)
@@ -77,7 +78,7 @@ def tokens_tab(case: Case, model: str) -> None:
 
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
-    rows = rows_needed(len(case.passages), workbench().settings.faithfulness)
+    rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
     cost = f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
     cost += seconds_said(case, model, rows / 2)
     ask_for(case, "faithfulness", "Delete and measure", cost, model)
@@ -141,6 +142,7 @@ elif stored is not None:
         help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
     )
     draw_models_line(scorer.strip())
+    settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
     for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

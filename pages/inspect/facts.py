@@ -18,7 +18,6 @@ from components.runs import Run, start
 from components.used_supports import used_supports_view
 from engine.analyses.facts import facts_of, record_of
 from engine.core.errors import Cancelled, GroundworkError
-from engine.core.settings import Settings
 from engine.core.text import counted
 from engine.core.values import Analysis, AuditRecord, Case
 from engine.corpus.collection import list_corpora
@@ -53,10 +52,11 @@ def own_draft() -> None:
     st.rerun()
 
 
-def check(case: Case, asked: Asked, settings: Settings, run: Run[Case]) -> Case:
+def check(case: Case, asked: Asked, run: Run[Case]) -> Case:
     """The check in its worker: what is finished is kept when it is stopped."""
     run.stage = "loading the models"
     bench = workbench()
+    settings = asked.settings
     tools = load_tools(asked.verifier, asked.decomposer, asked.judge, settings.prompting.demonstrations)
     try:
         found = facts_of(case, tools, settings, bench.embedder, collection_of(case), run.watch)
@@ -74,12 +74,11 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
     if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
         return None
-    asked = fact_controls(workbench().settings.verification)
-    settings = msgspec.structs.replace(workbench().settings, verification=asked.settings)
+    asked = fact_controls()
     if st.button("Check the answer", key="start_facts", type="primary"):
-        state.keep_run(name, start(workers(), lambda run: check(case, asked, settings, run), label="facts"))
+        state.keep_run(name, start(workers(), lambda run: check(case, asked, run), label="facts"))
         st.rerun()
-    chosen = asked.settings
+    chosen = asked.settings.verification
     found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
     count = sum(len(clause.facts) for clause in found.clauses)
     most = (

@@ -1,0 +1,207 @@
+"""One panel for settings on every page: label, unit, default, and the value that the paper gives.
+
+What is chosen holds for the session, on all pages; a run takes it along when it starts.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from components import state
+from components.cache import workbench
+from components.html import plain
+from engine.core.errors import FileError, InputError
+from engine.core.settings import BEST_SENTENCE, PAPERS, Setting, Settings, all_settings
+from engine.models.catalogue import EMBEDDER, catalogue
+from engine.models.embedder import DEFAULT
+from engine.workbench import Workbench
+
+TITLES = {
+    "chunking": "Passages",
+    "retrieval": "Retrieval",
+    "reader": "Quoting reader",
+    "decoding": "Writing",
+    "prompting": "Prompt",
+    "occlusion": "Occlusion",
+    "selection": "Selection of Attr-RAG",
+    "gradient": "Gradients and flags",
+    "faithfulness": "Faithfulness",
+    "refinement": "Refinement",
+    "reasoning": "Steps",
+    "verification": "Facts",
+}
+OF_A_CORPUS = ("retrieval.embedder",)  # chosen when a corpus is made, on the Corpora page
+COLUMNS = 3
+
+
+def chosen_settings() -> Settings:
+    """The settings as this session has them."""
+    return Settings().with_values(state.changed_settings())
+
+
+def chosen_workbench() -> Workbench:
+    """The workbench with this session's settings; take it before a run starts, a worker has no session."""
+    bench = copy.copy(workbench())
+    bench.settings = chosen_settings()
+    return bench
+
+
+def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ()) -> Settings:
+    """Draw the settings of those stages, folded; return the session's settings. `paper` names one of `PAPERS`.
+
+    `elsewhere` are those that the page draws by `one_setting`.
+    """
+    shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
+    with st.expander("Settings"):
+        _buttons(shown, paper)
+        own, drawn = chosen_settings(), dict[str, Any]()
+        for stage in stages:
+            st.markdown(f"**{TITLES[stage]}**")
+            fields = [setting for setting in shown if setting.stage == stage and setting.path not in elsewhere]
+            for first in range(0, len(fields), COLUMNS):
+                for column, setting in zip(st.columns(COLUMNS), fields[first : first + COLUMNS], strict=False):
+                    with column:
+                        drawn[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
+        _keep(drawn)
+    own = chosen_settings()
+    changed = [f"{s.label.lower()} {said(own.value(s.path))}" for s in shown if own.value(s.path) != s.default]
+    if changed:
+        st.caption(plain(f"Changed settings: {'; '.join(changed)}."))
+    return own
+
+
+def one_setting(path: str, *, paper: str = "") -> None:
+    """Draw one setting outside the panel."""
+    setting = next(s for s in all_settings() if s.path == path)
+    _keep({path: draw_setting(setting, chosen_settings().value(path), paper=paper)})
+
+
+def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = "") -> Any:
+    """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
+    key = key or _key(setting.path)
+    typed = setting.kind in ("list", "text") or setting.optional
+    if key not in st.session_state:
+        state.set_value(key, said(value) if typed and not _options(setting) else value)
+    label = f"{setting.label} ({setting.unit})" if setting.unit else setting.label
+    about: dict[str, Any] = {"key": key, "help": f"--set {setting.path}"}
+    found = _input(setting, label, typed, about)
+    st.caption(plain(_note(setting, paper)))
+    return found
+
+
+def _input(setting: Setting, label: str, typed: bool, about: dict[str, Any]) -> Any:
+    """The field itself, by its kind."""
+    options = _options(setting)
+    if options:
+        free = setting.kind == "text"
+        known = list(dict.fromkeys([*options, st.session_state[about["key"]]]))
+        return st.selectbox(label, known, accept_new_options=free, format_func=_titled(setting), **about)
+    if typed:
+        return st.text_input(label, placeholder="auto" if setting.optional else "", **about)
+    if setting.kind == "switch":
+        return st.toggle(label, **about)
+    if setting.kind == "whole":
+        most = None if setting.most is None else int(setting.most)
+        return st.number_input(label, min_value=int(setting.least or 0), max_value=most, step=1, **about)
+    return st.number_input(
+        label, min_value=float(setting.least or 0), max_value=setting.most, step=0.05, format="%g", **about
+    )
+
+
+def said(value: Any) -> str:
+    """A value in words.
+
+    >>> said((1, 2)), said(None), said(True), said(0.5), said("")
+    ('1, 2', '', 'on', '0.5', '')
+    """
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value))
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _note(setting: Setting, paper: str) -> str:
+    """The default, and what the paper gives ("paper: 30"); without a paper of the page, what each of them gives."""
+    default = f"default: {said(setting.default) or 'auto'}"
+    given = {name: f"{said(g.value) or 'auto'} ({g.section})" for name, g in setting.papers.items()}
+    if paper:
+        return f"{default} · paper: {given[paper]}" if paper in given else default
+    return " · ".join([default, *(f"{PAPERS[name].title}: {text}" for name, text in given.items())])
+
+
+def _options(setting: Setting) -> tuple[str, ...]:
+    """What a select box offers; empty for another field."""
+    papers = tuple(given.value for given in setting.papers.values())
+    if setting.path == "retrieval.reranker":
+        return (BEST_SENTENCE, *papers)
+    if setting.path == "retrieval.embedder":
+        return tuple(dict.fromkeys([DEFAULT, *_installable(), *papers]))
+    return setting.choices
+
+
+def _installable() -> list[str]:
+    """The embedders of the catalogue; none where it is damaged, which Settings says."""
+    try:
+        return [entry.name for entry in catalogue() if entry.kind == EMBEDDER]
+    except FileError:
+        return []
+
+
+def _titled(setting: Setting) -> Any:
+    """How an option is written."""
+    return lambda option: "best-sentence similarity" if option == BEST_SENTENCE else option.replace("_", " ")
+
+
+def _buttons(shown: list[Setting], paper: str) -> None:
+    """The switch to the paper's values, and back to the defaults."""
+    left, right, _ = st.columns([2, 2, 3])
+    if paper:
+        given = PAPERS[paper].gives
+        values = {s.path: given[s.path].value for s in shown if s.path in given}
+        left.button(f"Use the values of {PAPERS[paper].title}", on_click=_use, args=(values,), key=f"paper_{paper}")
+    defaults = {s.path: s.default for s in shown}
+    right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
+
+
+def _stages(shown: list[Setting]) -> list[str]:
+    return list(dict.fromkeys(setting.stage for setting in shown))
+
+
+def _use(values: Mapping[str, Any]) -> None:
+    """Keep values and let their fields begin anew (a callback's job)."""
+    state.change_settings(values)
+    for path in values:
+        state.take_value(_key(path))
+
+
+def _keep(drawn: Mapping[str, Any]) -> None:
+    """Keep what stands in the fields; a value of the wrong kind is told and not kept."""
+    kept = {path: value for path, value in drawn.items() if not isinstance(value, str)}
+    for path, text in drawn.items():
+        if not isinstance(text, str):
+            continue
+        try:
+            kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
+        except InputError:
+            st.error(plain(f"{path} cannot be {text!r}. The earlier value is used."))
+    try:
+        Settings().with_values(kept)
+    except InputError as error:
+        st.error(plain(str(error)))
+    else:
+        state.change_settings(kept)
+
+
+def _empty(path: str) -> str:
+    """What an empty field stands for."""
+    setting = next(s for s in all_settings() if s.path == path)
+    return "null" if setting.optional else said(setting.default)
+
+
+def _key(path: str) -> str:
+    return f"set_{path}"
