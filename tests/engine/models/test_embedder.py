@@ -18,6 +18,7 @@ from engine.models.embedder import TOWERS, ScriptedEmbedder, embed_passages, ful
 from engine.models.protocols import Embedder, Reranker
 from engine.models.reranker import BestSentence, load_reranker, title_of
 from engine.workbench import Workbench
+from tests.tiny import save_cross_encoder
 
 TEXTS = ["Iron rusts in damp air.", "A short one.", "Iron rusts in damp air when salt is near. " * 30, ""]
 
@@ -85,19 +86,8 @@ def test_best_sentence_reads_a_title_before_each_sentence() -> None:
 
 @pytest.fixture
 def cross_encoder(tmp_path: Path) -> Path:
-    """A tiny sentence-transformers CrossEncoder with random weights, saved to a folder."""
-    import torch
-    from sentence_transformers import CrossEncoder
-    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
-
-    torch.manual_seed(0)
-    tokenizer = AutoTokenizer.from_pretrained(str(embedders.packaged_weights()))
-    folder = tmp_path / "plain"
-    BertForSequenceClassification(small(BertConfig, tokenizer, num_labels=1)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    saved = tmp_path / "cross-encoder"
-    CrossEncoder(str(folder)).save_pretrained(str(saved))
-    return saved
+    """A tiny sentence-transformers CrossEncoder with random weights, in a folder."""
+    return save_cross_encoder(tmp_path)
 
 
 def small(config: type, tokenizer: object, **more: int) -> object:
