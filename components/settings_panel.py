@@ -83,24 +83,22 @@ def one_setting(path: str, *, paper: str = "") -> None:
 def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = "") -> Any:
     """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
     key = key or _key(setting.path)
-    typed = setting.kind in ("list", "text") or setting.optional
-    if key not in st.session_state:
-        state.set_value(key, said(value) if typed and not _options(setting) else value)
+    current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
     label = f"{setting.label} ({setting.unit})" if setting.unit else setting.label
     about: dict[str, Any] = {"key": key, "help": f"--set {setting.path}"}
-    found = _input(setting, label, typed, about)
+    found = _input(setting, label, current, about)
     st.caption(plain(_note(setting, paper)))
     return found
 
 
-def _input(setting: Setting, label: str, typed: bool, about: dict[str, Any]) -> Any:
+def _input(setting: Setting, label: str, current: Any, about: dict[str, Any]) -> Any:
     """The field itself, by its kind."""
     options = _options(setting)
     if options:
         free = setting.kind == "text"
-        known = list(dict.fromkeys([*options, st.session_state[about["key"]]]))
+        known = list(dict.fromkeys([*options, current]))
         return st.selectbox(label, known, accept_new_options=free, format_func=_titled(setting), **about)
-    if typed:
+    if _is_typed(setting):
         return st.text_input(label, placeholder="auto" if setting.optional else "", **about)
     if setting.kind == "switch":
         return st.toggle(label, **about)
@@ -132,6 +130,11 @@ def _note(setting: Setting, paper: str) -> str:
     if paper:
         return f"{default} · paper: {given[paper]}" if paper in given else default
     return " · ".join([default, *(f"{PAPERS[name].title}: {text}" for name, text in given.items())])
+
+
+def _is_typed(setting: Setting) -> bool:
+    """Whether the field is a line of text."""
+    return setting.kind in ("list", "text") or setting.optional
 
 
 def _options(setting: Setting) -> tuple[str, ...]:

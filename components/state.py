@@ -71,6 +71,11 @@ def change_settings(values: Mapping[str, Any]) -> None:
     st.session_state[_SETTINGS] = {**changed_settings(), **values}
 
 
+def begin_with(key: str, value: Any) -> Any:
+    """Set a widget's value unless it has one; return what it has."""
+    return st.session_state.setdefault(key, value)
+
+
 def take_value(key: str) -> Any:
     """Drop a value and return it, None where there is none; a widget of that key begins from its default again."""
     return st.session_state.pop(key, None)

@@ -110,7 +110,8 @@ def with_assignments(config: Config, assignments: Sequence[str]) -> Config:
     settings, data = {stage: dict(fields) for stage, fields in config.settings.items()}, Settings().apply(own).to_dict()
     for assignment in own:
         stage, _, field = assignment.partition("=")[0].strip().partition(".")
-        settings.setdefault(stage, {})[field] = data[stage][field]
+        value = data[stage][field]
+        settings.setdefault(stage, {})[field] = list(value) if isinstance(value, tuple) else value
     changed = msgspec.structs.replace(config, settings=settings, paper=papers[-1] if papers else config.paper)
     changed.stages(changed.seeds[0])
     return changed
@@ -159,12 +160,18 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
     >>> departures(Config(study="s", data="x", n=6), Config(study="s", data="x", n=300))
     ('n: 6, not 300',)
     """
-    ours, theirs = flat(config.to_dict()), flat(paper.to_dict())
+    ours, theirs = flat(_in_effect(config)), flat(_in_effect(paper))
     return tuple(
         f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
         for name in {**ours, **theirs}
         if ours.get(name) != theirs.get(name) and name.partition(".")[0] not in NO_RESULT_HANGS_ON
     )
+
+
+def _in_effect(config: Config) -> dict[str, Any]:
+    """The config's fields, with every setting as it is used in place of the paper and its changes."""
+    stages = config.stages(Settings().decoding.seed).to_dict()
+    return {**config.to_dict(), "paper": "", "settings": stages}
 
 
 def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -78,9 +78,7 @@ def run(*arguments: str, settings: dict[str, Any], stdin: str = "") -> str:
 
 def text_of(value: Any) -> str:
     """A value as it is written on the command line."""
-    return (
-        ",".join(map(str, value)) if isinstance(value, tuple) else str(value).lower() if value is True else str(value)
-    )
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def ingest(folder: Path, settings: dict[str, Any] | None = None) -> None:
@@ -151,9 +149,8 @@ FACTS = {
     "verification.event_order": False,
     "verification.anchored": False,
     "verification.edit": False,
-    "verification.re_retrieval": False,
 }
-PARTS = {"verification.atomic": False, "verification.molecular": False}
+PARTS = {"verification.atomic": False, "verification.molecular": False, "verification.re_retrieval": False}
 
 
 def test_the_walk_misses_no_setting() -> None:
