@@ -6,14 +6,14 @@ What is chosen holds for the session, on all pages; a run takes it along when it
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from components import state
 from components.cache import workbench
-from components.html import plain
+from components.html import plain, visible
 from engine.core.errors import FileError, InputError
 from engine.core.settings import BEST_SENTENCE, PAPERS, Setting, Settings, all_settings
 from engine.models.catalogue import EMBEDDER, catalogue
@@ -36,6 +36,7 @@ TITLES = {
 }
 OF_A_CORPUS = ("retrieval.embedder",)  # chosen when a corpus is made, on the Corpora page
 COLUMNS = 3
+LONGEST = 40  # characters of a value in a caption
 
 
 def chosen_settings() -> Settings:
@@ -123,10 +124,15 @@ def said(value: Any) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def short(text: str) -> str:
+    """A text that is too long for a caption cut at its end; the field's list has it whole."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 def _note(setting: Setting, paper: str) -> str:
     """The default, and what the paper gives ("paper: 30"); without a paper of the page, what each of them gives."""
-    default = f"default: {said(setting.default) or 'auto'}"
-    given = {name: f"{said(g.value) or 'auto'} ({g.section})" for name, g in setting.papers.items()}
+    default = f"default: {said(setting.default) or (DEFAULT if setting.path in OF_A_CORPUS else 'auto')}"
+    given = {name: f"{short(said(g.value)) or 'auto'} ({g.section})" for name, g in setting.papers.items()}
     if paper:
         return f"{default} · paper: {given[paper]}" if paper in given else default
     return " · ".join([default, *(f"{PAPERS[name].title}: {text}" for name, text in given.items())])
@@ -155,9 +161,11 @@ def _installable() -> list[str]:
         return []
 
 
-def _titled(setting: Setting) -> Any:
+def _titled(setting: Setting) -> Callable[[str], str]:
     """How an option is written."""
-    return lambda option: "best-sentence similarity" if option == BEST_SENTENCE else option.replace("_", " ")
+    if setting.kind == "choice":
+        return lambda option: option.replace("_", " ")
+    return lambda option: visible("best-sentence similarity" if option == BEST_SENTENCE else option)
 
 
 def _buttons(shown: list[Setting], paper: str) -> None:

@@ -18,9 +18,9 @@ from engine.core.files import EMBEDDED
 from engine.core.values import Value, converted
 
 
-def about(label: str, unit: str = "", **bounds: float) -> msgspec.Meta:
+def about(label: str, unit: str = "", *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
     """What a page says of a field, and its bounds (`ge`, `le`), which are checked wherever settings are read."""
-    return msgspec.Meta(title=label, extra={"unit": unit}, **bounds)
+    return msgspec.Meta(ge=ge, le=le, title=label, extra={"unit": unit})
 
 
 BEST_SENTENCE = "best-sentence"  # the name of best-sentence similarity among the re-rankers
@@ -31,8 +31,8 @@ class Chunking(Value, frozen=True):
     """How documents become passages."""
 
     method: Annotated[Literal["sentences", "words", "headings"], about("Cut by")] = "sentences"
-    words: Annotated[int, about("Passage length, at most", "words", ge=1)] = 100
-    overlap: Annotated[int, about("Overlap of neighbouring passages", "words", ge=0)] = 0
+    words: Annotated[int, about("Passage length", "words", ge=1)] = 100
+    overlap: Annotated[int, about("Overlap", "words", ge=0)] = 0
 
 
 class Retrieval(Value, frozen=True):
@@ -42,7 +42,7 @@ class Retrieval(Value, frozen=True):
     mode: Annotated[Literal["dense", "bm25", "hybrid"], about("Search mode")] = "hybrid"
     # Of a new corpus; a corpus that exists keeps the one in its manifest, and is not searched with another.
     # Empty: the default embedder, or whatever the corpus has.
-    embedder: Annotated[str, about("Embedder of a new corpus")] = ""
+    embedder: Annotated[str, about("Embedder")] = ""
     reranker: Annotated[str, about("Re-ranker")] = BEST_SENTENCE
     align_gap: Annotated[int, about("Gap that still joins a chunk set", "passages", ge=1)] = 1
     rerank_pool: Annotated[int, about("Pool of the re-ranked baselines", "passages", ge=1)] = 50
@@ -390,7 +390,7 @@ def _described(stage: str, field: msgspec.inspect.Field) -> Setting:
         unit=said.extra["unit"],
         default=field.default,
         kind=_KINDS[type(kind)],
-        choices=tuple(kind.values) if isinstance(kind, msgspec.inspect.LiteralType) else (),
+        choices=tuple(map(str, kind.values)) if isinstance(kind, msgspec.inspect.LiteralType) else (),
         least=getattr(kind, "ge", None),
         most=getattr(kind, "le", None),
         optional=optional,

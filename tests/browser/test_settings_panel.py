@@ -33,10 +33,10 @@ def test_the_values_of_the_paper_are_one_click_away_and_stay(app, page, look):
 def test_a_corpus_is_made_with_an_embedder(app, page, look, request):
     page.goto(f"{app.url}/corpora")
     page.get_by_text("Add documents").click()
-    expect(page.get_by_text("Embedder of a new corpus")).to_be_visible()
+    expect(page.get_by_text("For a new corpus")).to_be_visible()
     look(page, f"corpora_add_{request.node.callspec.id}")
     page.get_by_role("button", name="Cut and embed again").first.click()
-    expect(page.get_by_label("Passage length, at most (words)").last).to_have_value("100")
+    expect(page.get_by_label("Passage length (words)").last).to_have_value("100")
     look(page, f"corpora_again_{request.node.callspec.id}")
 
 
