@@ -64,7 +64,8 @@ def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ())
             st.markdown(f"**{TITLES[stage]}**")
             fields = [setting for setting in shown if setting.stage == stage and setting.path not in elsewhere]
             for first in range(0, len(fields), COLUMNS):
-                for column, setting in zip(st.columns(COLUMNS), fields[first : first + COLUMNS], strict=False):
+                row = fields[first : first + COLUMNS]
+                for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
                     with column:
                         drawn[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
         _keep(drawn)
@@ -174,7 +175,8 @@ def _buttons(shown: list[Setting], paper: str) -> None:
     if paper:
         given = PAPERS[paper].gives
         values = {s.path: given[s.path].value for s in shown if s.path in given}
-        left.button(f"Use the values of {PAPERS[paper].title}", on_click=_use, args=(values,), key=f"paper_{paper}")
+        key = f"paper_{paper}"
+        left.button("Use the paper's values", key=key, help=PAPERS[paper].title, on_click=_use, args=(values,))
     defaults = {s.path: s.default for s in shown}
     right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
 

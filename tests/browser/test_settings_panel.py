@@ -22,7 +22,7 @@ def test_the_values_of_the_paper_are_one_click_away_and_stay(app, page, look):
     expect(page.get_by_text("Changed settings: passages retrieved 12.")).to_be_visible()
     page.get_by_text("Settings", exact=True).last.click()
     expect(retrieved).to_have_value("12")
-    page.get_by_role("button", name="Use the values of Attr-RAG").click()
+    page.get_by_role("button", name="Use the paper's values").click()
     expect(page.get_by_text("search mode dense")).to_be_visible()
     expect(retrieved).to_have_value("30")
     page.get_by_role("button", name="Reset to the defaults").click()
