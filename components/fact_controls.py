@@ -28,7 +28,7 @@ class Asked:
 
 def fact_controls() -> Asked:
     """Draw the controls; return what was chosen."""
-    left, right = st.columns(2, vertical_alignment="bottom")
+    left, right = st.columns(2)
     with left:
         one_setting("verification.evidence_from", paper="are")
     verifier = right.text_input(

@@ -86,7 +86,8 @@ def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = ""
     """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
     key = key or _key(setting.path)
     current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
-    label = f"{setting.label} ({setting.unit})" if setting.unit else setting.label
+    named = not setting.unit or setting.unit in setting.label.lower()
+    label = setting.label if named else f"{setting.label} ({setting.unit})"
     about: dict[str, Any] = {"key": key, "help": f"--set {setting.path}"}
     found = _input(setting, label, current, about)
     st.caption(plain(_note(setting, paper)))

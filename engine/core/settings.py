@@ -163,14 +163,14 @@ class Verification(Value, frozen=True):
     keep: Annotated[int, about("Passages checked per fact and source", "passages", ge=1)] = 3
     max_iterations: Annotated[int, about("Rounds, at most", "rounds", ge=1)] = 3
     # Guards of our own beside a verifier: see methods/are/guards.py and anchor.py.
-    names_and_numbers: Annotated[bool, about("Evidence must hold a fact's names and numbers")] = True
-    event_order: Annotated[bool, about('"A before B" is not supported by "A after B"')] = True
-    anchored: Annotated[bool, about("Evidence must speak of the fact; cited passages are checked")] = True
+    names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
+    event_order: Annotated[bool, about("Match the order of events")] = True
+    anchored: Annotated[bool, about("Evidence must name the subject")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True
     molecular: Annotated[bool, about("Split the answer into clauses")] = True
-    re_retrieval: Annotated[bool, about("Search again for facts that nothing settles")] = True
+    re_retrieval: Annotated[bool, about("Search again if unsettled")] = True
 
 
 class Given(NamedTuple):

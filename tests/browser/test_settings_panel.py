@@ -6,10 +6,14 @@ import pytest
 from playwright.sync_api import expect
 
 
+def open_panel(page):
+    page.get_by_test_id("stMain").get_by_text("Settings", exact=True).first.click()
+
+
 def test_the_values_of_the_paper_are_one_click_away_and_stay(app, page, look):
-    page.goto(f"{app.url}/ask")
-    page.get_by_text("Settings", exact=True).last.click()
-    retrieved = page.get_by_label("Passages retrieved (passages)")
+    page.goto(app.url)
+    open_panel(page)
+    retrieved = page.get_by_label("Passages retrieved")
     expect(retrieved).to_have_value("30")
     expect(page.get_by_text("default: 30 · paper: 30 (IV-A; Table I)")).to_be_visible()
     retrieved.fill("12")
@@ -20,7 +24,7 @@ def test_the_values_of_the_paper_are_one_click_away_and_stay(app, page, look):
     expect(page.get_by_text("Add documents")).to_be_visible()
     page.get_by_role("link", name="Ask", exact=True).click()
     expect(page.get_by_text("Changed settings: passages retrieved 12.")).to_be_visible()
-    page.get_by_text("Settings", exact=True).last.click()
+    open_panel(page)
     expect(retrieved).to_have_value("12")
     page.get_by_role("button", name="Use the paper's values").click()
     expect(page.get_by_text("search mode dense")).to_be_visible()
@@ -44,6 +48,6 @@ def test_a_corpus_is_made_with_an_embedder(app, page, look, request):
 @pytest.mark.parametrize("name", ["attribution", "refinement", "facts", "steps"])
 def test_the_panel_is_on_every_page_that_runs_something(app, page, look, request, name):
     page.goto(f"{app.url}/{name}")
-    page.get_by_text("Settings", exact=True).last.click()
+    open_panel(page)
     expect(page.get_by_role("button", name="Reset to the defaults")).to_be_visible()
     look(page, f"settings_{name}_{request.node.callspec.id}")

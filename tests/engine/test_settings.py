@@ -239,7 +239,7 @@ def test_the_check_of_facts_reads_its_own(tmp_path: Path, read: set[tuple[str, s
 
 def test_every_setting_says_what_it_is() -> None:
     for setting in all_settings():
-        assert setting.label and setting.label[0].isupper() | (setting.label[0] == '"'), setting.path
+        assert setting.label and setting.label[0].isupper(), setting.path
         assert setting.default == Settings().value(setting.path)
     known = {setting.path for setting in all_settings()}
     for name, paper in PAPERS.items():
