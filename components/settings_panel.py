@@ -5,7 +5,6 @@ What is chosen holds for the session, on all pages; a run takes it along when it
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -46,9 +45,7 @@ def chosen_settings() -> Settings:
 
 def chosen_workbench() -> Workbench:
     """The workbench with this session's settings; take it before a run starts, a worker has no session."""
-    bench = copy.copy(workbench())
-    bench.settings = chosen_settings()
-    return bench
+    return workbench().using(chosen_settings())
 
 
 def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ()) -> Settings:

@@ -97,7 +97,7 @@ class Occlusion(Value, frozen=True):
 
 
 class Selection(Value, frozen=True):
-    """Adaptive selection of Attr-RAG, IV-B-d."""
+    """Adaptive selection of Attr-RAG, section IV-B-d; docs/methods/attr-rag.md."""
 
     # neighbour is the literal reading; chain walks down from the best set while the steps are small.
     expansion: Annotated[Literal["chain", "neighbour"], about("Expansion")] = "chain"
@@ -108,7 +108,7 @@ class Selection(Value, frozen=True):
 
 
 class Gradient(Value, frozen=True):
-    """Input x gradient and its flags."""
+    """Input x gradient and its flags; grounded refinement, section 4.3."""
 
     target: Annotated[Literal["logit", "log_probability"], about("Target of the gradient")] = "logit"
     first_tokens: Annotated[int, about("Content tokens that a flag looks at", "tokens", ge=1)] = 10
@@ -129,7 +129,7 @@ class Faithfulness(Value, frozen=True):
 
 
 class Refinement(Value, frozen=True):
-    """The second pass: what the conditions share, when they fire, how long they may take."""
+    """The second pass: what the conditions share and when they fire; grounded refinement, section 3."""
 
     demonstrations: Annotated[int, about("Worked examples before A's passages", "examples", ge=0)] = 2
     max_new_tokens: Annotated[
@@ -147,7 +147,7 @@ class Refinement(Value, frozen=True):
 
 
 class Reasoning(Value, frozen=True):
-    """Step by step: RAISE and its baselines."""
+    """Step by step: RAISE and its baselines; RAISE, section 3 and appendix B."""
 
     k: Annotated[int, about("Passages per search", "passages", ge=1)] = 10
     # None: the embedder's own, see methods/raise_/threshold.py.
@@ -156,7 +156,7 @@ class Reasoning(Value, frozen=True):
 
 
 class Verification(Value, frozen=True):
-    """ARE: evidence, verdicts, edits."""
+    """ARE: evidence, verdicts, edits; ARE, section 4."""
 
     evidence_from: Annotated[Literal["case", "corpus", "both"], about("Evidence from")] = "both"
     passages: Annotated[int, about("Passages searched per fact", "passages", ge=1)] = 10

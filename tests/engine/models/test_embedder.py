@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cases.replay.run import replay_here
 from engine.core.errors import InputError, ModelNotFound
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Settings
@@ -17,6 +16,7 @@ from engine.models import embedder as embedders
 from engine.models.embedder import TOWERS, ScriptedEmbedder, embed_passages, full_name, load_embedder
 from engine.models.protocols import Embedder, Reranker
 from engine.models.reranker import BestSentence, load_reranker, title_of
+from engine.replay import replay_here
 from engine.workbench import Workbench
 from tests.tiny import save_cross_encoder
 
