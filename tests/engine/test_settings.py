@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from engine.analyses.kind import OCCLUSION, TOKEN_MAP, ByModel
 from engine.commands import main
 from engine.core.errors import InputError
 from engine.core.settings import PAPERS, Settings, all_settings
@@ -205,8 +206,8 @@ def test_a_token_map_reads_its_size(tmp_path: Path, folders: tuple[str, str], re
     ingest(tmp_path)
     bench = Workbench(Settings().with_values({**MAP, EMBEDDER: SCRIPTED}))
     case = bench.ask("Who built the bridge?", "bridges", model="reader")
-    bench.attribute(case.id, "token map", folders[0])
-    bench.attribute(case.id, "occlusion", folders[0])
+    bench.analyse(case.id, TOKEN_MAP, ByModel(model=folders[0]))
+    bench.analyse(case.id, OCCLUSION, ByModel(model=folders[0]))
     assert_read(read, MAP)
 
 
