@@ -51,7 +51,7 @@ from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
 from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
-from engine.core.settings import Refinement as Rules
+from engine.core.settings import SecondPass as Rules
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,

@@ -63,9 +63,9 @@ from engine.methods.raise_.solve import (
 from engine.methods.raise_.threshold import PRIMER, threshold_for
 from engine.methods.raise_.values import (
     METHODS,
-    Asked,
-    Method,
+    Call,
     Problem,
+    ReasoningMethod,
     ReasonStep,
     Solution,
     letter,
@@ -88,7 +88,11 @@ def finder(collection: Collection, k: int) -> Find:
 
 
 def means_for(
-    collection: Collection, model: Writer, settings: Settings, method: Method, known: dict[str, Asked] | None = None
+    collection: Collection,
+    model: Writer,
+    settings: Settings,
+    method: ReasoningMethod,
+    known: dict[str, Call] | None = None,
 ) -> Means:
     """Model, search and T as every page and command gives them to a run."""
     embedder = collection.manifest.embedder
@@ -313,7 +317,7 @@ def _final_title(run: Solution) -> str:
     return f"Final answer, {source}: {named}"
 
 
-def _prompts(calls: Sequence[Asked]) -> list[Block]:
+def _prompts(calls: Sequence[Call]) -> list[Block]:
     blocks: list[Block] = []
     for number, asked in enumerate(calls, start=1):
         cut = "" if asked.finished else ", cut at the length limit"

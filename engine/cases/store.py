@@ -23,8 +23,8 @@ from engine.cases.query import (
     where,
 )
 from engine.cases.review import (
-    Draft,
     Mark,
+    MarkDraft,
     append,
     review_of,
     signing_key,
@@ -365,7 +365,7 @@ class CaseStore:
             check_known(connection, case_id)
             return marks_of(connection, case_id)
 
-    def add_mark(self, case_id: str, draft: Draft, seen: str | None = None) -> Mark:
+    def add_mark(self, case_id: str, draft: MarkDraft, seen: str | None = None) -> Mark:
         """Append to the history; signed where `GROUNDWORK_SIGNING_KEY` names a key.
 
         `seen` is the head hash that the reviewer looked at: where another entry came since, `CaseError` says so and
@@ -395,7 +395,7 @@ class CaseStore:
             write(connection, case, now())
             review = review_of(marks)
             history: list[Mark] = []
-            origin = Draft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
+            origin = MarkDraft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
             standing = (*review.notes, *review.labels.values(), *review.overrides.values())
             for draft in (origin, *(_copied(mark) for mark in sorted(standing, key=lambda mark: mark.number))):
                 history.append(append(case, history, draft, now(), key))
@@ -408,8 +408,8 @@ def _line(row: dict[str, Any]) -> CaseRow:
     return CaseRow(**row)
 
 
-def _copied(mark: Mark) -> Draft:
-    return Draft(
+def _copied(mark: Mark) -> MarkDraft:
+    return MarkDraft(
         kind=mark.kind,
         author=mark.author,
         value=mark.value,

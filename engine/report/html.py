@@ -20,7 +20,7 @@ STEPS = 5  # steps of colour on either side of zero
 LONG = 44  # characters of a value that still fits a column
 
 
-def to_html(document: b.Document) -> str:
+def to_html(document: b.ReportDocument) -> str:
     """The whole file."""
     style = stylesheet()
     policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.cases.case_file import json_schema, read_case_file, write_case_file
 from engine.cases.places import places
-from engine.cases.review import Draft, append
+from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
 from engine.core.canonical import content_hash
 from engine.core.errors import CaseError, CaseFileError
@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def history_of(case):
-    first = append(case, (), Draft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")
-    label = Draft(kind="relevance", author="Bo", value="relevant", target="passage:1")
+    first = append(case, (), MarkDraft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")
+    label = MarkDraft(kind="relevance", author="Bo", value="relevant", target="passage:1")
     return (first, append(case, (first,), label, "2026-11-20T10:01:00+00:00"))
 
 
@@ -67,7 +67,7 @@ def test_export_import_export_gives_the_same_bytes_with_records_of_every_kind(re
         record_case, analyses=tuple(noted), tags=tuple(data.draw(st.lists(TEXT, max_size=2)))
     )
     found = data.draw(st.sampled_from(places(case)))
-    mark = Draft(kind="override", author="Ada", value="mine", reason=data.draw(TEXT) or "why", target=found.target,
+    mark = MarkDraft(kind="override", author="Ada", value="mine", reason=data.draw(TEXT) or "why", target=found.target,
                  machine=found.machine)  # fmt: skip
     history = (append(case, (), mark, "2026-11-20T10:00:00+00:00"),) if mark.reason.strip() else ()
     first = write_case_file(case, history)

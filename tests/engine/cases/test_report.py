@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
 from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
-from engine.cases.review import Draft, append
+from engine.cases.review import MarkDraft, append
 from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Stamp
 from engine.report import html_report, markdown_report
@@ -66,8 +66,8 @@ def hostile_case():
 def hostile_marks(case):
     return reviewed(
         case,
-        Draft(kind="note", author=HOSTILE, value=HOSTILE, target=HOSTILE),
-        Draft(kind="override", author=HOSTILE, value=HOSTILE, target=HOSTILE, reason=HOSTILE, machine=HOSTILE),
+        MarkDraft(kind="note", author=HOSTILE, value=HOSTILE, target=HOSTILE),
+        MarkDraft(kind="override", author=HOSTILE, value=HOSTILE, target=HOSTILE, reason=HOSTILE, machine=HOSTILE),
     )
 
 
@@ -124,7 +124,7 @@ def test_the_policy_allows_the_one_style_sheet_and_nothing_else():
 
 
 def test_headings_go_down_one_level_at_a_time_and_every_table_has_headers():
-    tree = parsed(html_report(full_case(), reviewed(full_case(), Draft(kind="note", author="Ada", value="x"))))
+    tree = parsed(html_report(full_case(), reviewed(full_case(), MarkDraft(kind="note", author="Ada", value="x"))))
     levels = [int(e.tag[1]) for e in tree.iter() if isinstance(e.tag, str) and re.fullmatch("h[1-6]", e.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -147,12 +147,12 @@ def test_the_report_says_what_the_case_holds():
     case = full_case()
     marks = reviewed(
         case,
-        Draft(kind="note", author="Ada", value="Checked twice.", target="passage:1"),
-        Draft(kind="relevance", author="Bo", value="not relevant", target="passage:2"),
-        Draft(
+        MarkDraft(kind="note", author="Ada", value="Checked twice.", target="passage:1"),
+        MarkDraft(kind="relevance", author="Bo", value="not relevant", target="passage:2"),
+        MarkDraft(
             kind="override", author="Bo", value="supportive", target="fact:1", reason="Read it.", machine="irrelevant"
         ),
-        Draft(kind="status", author="Ada", value="signed off"),
+        MarkDraft(kind="status", author="Ada", value="signed off"),
     )
     for text in (html_report(case, marks), markdown_report(case, marks).replace("\\", "")):
         for said in (
