@@ -6,21 +6,25 @@ import base64
 import hashlib
 import itertools
 import re
+from typing import get_args
 
 import html5lib
 import msgspec
 import pytest
 from html5lib import HTMLParser
 from html5lib.html5parser import ParseError
+from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
 from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
+from engine.cases import blocks
 from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
 from engine.cases.review import MarkDraft, append
 from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Stamp
 from engine.report import html_report, markdown_report
+from engine.report.html import fragment
 from tests.engine.cases.samples import attribution, full_case
 
 HOSTILE = (
@@ -263,3 +267,21 @@ def test_visible_and_tags():
     assert visible("a\x1bb\u202ec\x7f\x85\ud800\ufffe") == "a␛b[Right-To-Left Override]c␡[U+0085]\ufffd\ufffd"
     assert escape("<&\"'>") == "&lt;&amp;&quot;&#x27;&gt;"
     assert tag("td", "x", class_="", scope="row", hidden=True, open=False) == '<td scope="row" hidden>x</td>'
+
+
+def test_every_kind_of_block_has_a_template():
+    drawn = {
+        blocks.Text: (blocks.plain("it"), "<p>it</p>"),
+        blocks.Table: (blocks.Table("c", ("n",), (blocks.cells("it"),)), '<th scope="row">it</th>'),
+        blocks.Facts: (blocks.Facts((("n", "it"),)), "<div><dt>n</dt><dd>it</dd></div>"),
+        blocks.Heat: (blocks.Heat("c", (("it", -1.0),), 1.0, "nats"), '<span class="n5" title="-1.000 nats">it</span>'),
+        blocks.Code: (blocks.Code("it", "l"), 'aria-label="l">it</pre>'),
+        blocks.Notice: (blocks.Notice("it"), "</strong>it</p>"),
+        blocks.Fold: (blocks.Fold("f", (blocks.plain("it"),)), "<summary>f</summary><p>it</p></details>"),
+        blocks.Section: (blocks.Section("s", (blocks.plain("it"),), "i", 3), '<section id="i"><h3>s</h3><p>it</p>'),
+    }
+    assert set(drawn) == set(get_args(blocks.Block))
+    for block, html in drawn.values():
+        assert html in fragment((block,))
+    with pytest.raises(UndefinedError):
+        fragment(("no block",))
