@@ -14,7 +14,7 @@ import msgspec
 
 from engine.cases.blocks import Block
 from engine.cases.review import Review
-from engine.cases.store import CaseStore
+from engine.cases.store import CaseStore, added
 from engine.core.canonical import canonical
 from engine.core.errors import CorpusNotFound, InputError
 from engine.core.progress import Watch
@@ -147,12 +147,6 @@ class Again:
 
 
 # The kind itself
-
-
-def added(case: Case, analysis: Analysis) -> Case:
-    """The case with the analysis, in place of an earlier one of the same id."""
-    others = tuple(known for known in case.analyses if known.id != analysis.id)
-    return msgspec.structs.replace(case, analyses=(*others, analysis))
 
 
 def no_cost(case: Case, options: Any, settings: Settings) -> str:

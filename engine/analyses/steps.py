@@ -21,7 +21,6 @@ from engine.analyses.kind import (
     Outcome,
     RunContext,
     Tools,
-    added,
     less,
 )
 from engine.answer.citations import annotate
@@ -41,6 +40,7 @@ from engine.cases.blocks import (
     short,
 )
 from engine.cases.review import Review
+from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Reasoning, Retrieval, Settings
