@@ -56,7 +56,7 @@ Floor = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Tools:
+class Loaders:
     """Where models and collections come from, by their names."""
 
     embedder: Callable[[str], Embedder] = load_embedder
@@ -85,7 +85,7 @@ class RunContext:
     """What a run is given beside the case and its options: settings, models and collections, the library, progress."""
 
     settings: Settings = Settings()
-    tools: Tools = Tools()
+    tools: Loaders = Loaders()
     watch: Watch = field(default_factory=Watch)
     cases: CaseStore | None = None
 
@@ -141,7 +141,7 @@ class Again:
     that and nothing else. `compared` is what of it is held against the outcome of `run`, in the same shape.
     """
 
-    run: Callable[[Case, Analysis, Tools], Outcome]
+    run: Callable[[Case, Analysis, Loaders], Outcome]
     given: Callable[[Json], Json] = nothing
     compared: Callable[[Json], Any] = less
 

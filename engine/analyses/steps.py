@@ -18,9 +18,9 @@ from engine.analyses.kind import (
     Again,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.answer.citations import annotate
@@ -347,7 +347,7 @@ def _compared(result: Json) -> Any:
     return less(result, LEFT_OUT)
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
     asked, stamp = analysis.result, analysis.stamp
     if not asked.get("finished"):
