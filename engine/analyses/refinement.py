@@ -24,9 +24,9 @@ from engine.analyses.kind import (
     Floor,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.cases.blocks import (
@@ -483,7 +483,7 @@ def _compared(result: Json) -> Any:
     return values
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every condition again with the writer's kept replies."""
     asked = analysis.result
     if not asked.get("finished"):
@@ -534,7 +534,7 @@ def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: Language
     )
 
 
-def _assessed(case: Case, value: Refinement, asked: Json, tools: Tools) -> tuple[Report, float]:
+def _assessed(case: Case, value: Refinement, asked: Json, tools: Loaders) -> tuple[Report, float]:
     facts = tuple((str(fact), str(verdict)) for fact, verdict in asked["facts"])
     bare = Report(refinement=value, facts=facts)
     if not asked["verifier"]:

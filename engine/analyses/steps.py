@@ -18,10 +18,9 @@ from engine.analyses.kind import (
     Again,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
-    added,
     less,
 )
 from engine.answer.citations import annotate
@@ -41,6 +40,7 @@ from engine.cases.blocks import (
     short,
 )
 from engine.cases.review import Review
+from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Reasoning, Retrieval, Settings
@@ -351,7 +351,7 @@ def _compared(result: Json) -> Any:
     return less(result, LEFT_OUT)
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
     asked, stamp = analysis.result, analysis.stamp
     if not asked.get("finished"):

@@ -17,9 +17,9 @@ from engine.analyses.kind import (
     TOKEN_MAP,
     ByModel,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
     words_of,
 )
@@ -289,7 +289,7 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """The map again."""
     values = less(last(token_map_of(case, model, settings)).result)
     prompt, answer, _ = subject(case, model, settings)

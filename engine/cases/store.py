@@ -241,6 +241,12 @@ def new_case_id() -> str:
     return secrets.token_hex(6)
 
 
+def added(case: Case, analysis: Analysis) -> Case:
+    """The case with the analysis, in place of an earlier one of the same id."""
+    others = tuple(known for known in case.analyses if known.id != analysis.id)
+    return msgspec.structs.replace(case, analyses=(*others, analysis))
+
+
 class CaseStore:
     """The library of cases at `path`; `patience`: seconds to wait for another writer."""
 
@@ -279,12 +285,7 @@ class CaseStore:
 
     def add_analysis(self, case_id: str, analysis: Analysis) -> Case:
         """Add an analysis, in place of an earlier one of the same id."""
-
-        def change(case: Case) -> Case:
-            others = tuple(a for a in case.analyses if a.id != analysis.id)
-            return msgspec.structs.replace(case, analyses=(*others, analysis))
-
-        return self.update(case_id, change)
+        return self.update(case_id, lambda case: added(case, analysis))
 
     def set_tags(self, case_id: str, tags: Sequence[str]) -> Case:
         """Replace the tags of a case, each once."""

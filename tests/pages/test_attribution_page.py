@@ -65,7 +65,7 @@ def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
     attribution = Attribution.from_dict(stored(case, "occlusion"))
     data = source_map_data(attribution, case)
     rows = np.array([[passage[0] for passage in row] for row in data["rows"]])
-    content = stored(case, "occlusion")["details"]["content"]
+    content = list(stored(case, "occlusion")["details"]["content"])
     assert rows[:3] == pytest.approx(np.array(attribution.scores), abs=1e-5)
     assert rows[3:] == pytest.approx(np.array(attribution.per_token)[content], abs=1e-5)
     assert [passage["tokens"] for passage in data["passages"]] == [[text] for text in PASSAGES]

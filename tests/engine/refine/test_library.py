@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.kind import RunContext, Tools
+from engine.analyses.kind import Loaders, RunContext
 from engine.analyses.refinement import facts_of, history_of, reports_of
 from engine.analyses.run import analyse
 from engine.analyses.said import PAIR, JudgeOptions
@@ -118,7 +118,7 @@ def test_a_judgement_is_kept_with_its_raw_replies(cases):
     save(cases)
     run(cases)
     judge = ScriptedWriter(["Verdict: Y", "Verdict: X"], name="judge")
-    context = RunContext(tools=Tools(writer=lambda name: judge))
+    context = RunContext(tools=Loaders(writer=lambda name: judge))
     (found,) = PAIR.of(analyse(cases, "c", PAIR, JudgeOptions(judge="judge", x="A", y="D"), context))
     assert found.judgement.winner == "y"
     kept = next(a for a in cases.load("c").analyses if a.kind == "judgement")
