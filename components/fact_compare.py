@@ -10,11 +10,11 @@ import streamlit as st
 from components import state
 from components.baselines import LABELS, baseline_text, baselines_table, entropy_table
 from components.cache import workbench, workers
+from components.checking import collection_of
 from components.fact_controls import Asked
 from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
 from engine.core.values import Case
-from engine.corpus.collection import Collection, list_corpora
 from engine.methods.are.baselines import NAMES, Baseline, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.entropy import Entropy, entropies
@@ -23,12 +23,6 @@ from engine.methods.are.tools import load_tools
 from engine.methods.are.values import AreRecord
 from engine.models.defaults import default_for
 from engine.models.registry import load_writer
-
-
-def collection_of(case: Case) -> Collection | None:
-    """The case's corpus, if it is still there."""
-    known = {corpus.name for corpus in list_corpora()}
-    return workbench().collection(case.corpus) if case.corpus in known and case.corpus is not None else None
 
 
 def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:

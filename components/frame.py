@@ -94,11 +94,12 @@ def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:
     return {row.id: row.question if asked[row.question] == 1 else f"{row.question} ({row.id})" for row in rows}
 
 
-def open_case() -> Case | None:
-    """The open case, or None with a sentence that says what to do."""
+def open_case(*, say: bool = True) -> Case | None:
+    """The open case, or None with a sentence that says what to do (`say`)."""
     case_id = state.open_case_id()
     if case_id is None:
-        st.info("No case is open. Ask a question on the Ask page, or pick a case in the sidebar.")
+        if say:
+            st.info("No case is open. Ask a question on the Ask page, or pick a case in the sidebar.")
         return None
     try:
         return workbench().cases.load(case_id)

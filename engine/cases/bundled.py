@@ -13,10 +13,12 @@ from pathlib import Path
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.core.files import ASSETS
+from engine.core.values import AuditRecord, decoded
 
 EXAMPLE = "worked-example"
 FOLDER = ASSETS / "cases"
 ENDING = ".json.gz"
+AUDIT = ASSETS / "audits" / "cash_lodgements.jsonl"
 
 
 def bundled() -> dict[str, Path]:
@@ -27,6 +29,11 @@ def bundled() -> dict[str, Path]:
 def file_of(case_id: str, folder: Path = FOLDER) -> Path:
     """Where a case of that id is kept."""
     return folder / (case_id.replace("-", "_") + ENDING)
+
+
+def audit_example() -> AuditRecord:
+    """A question, three sources and an answer with planted errors, to try an audit with."""
+    return decoded(AUDIT.read_bytes(), AuditRecord)
 
 
 def take_in(cases: CaseStore) -> str:

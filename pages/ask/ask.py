@@ -4,9 +4,11 @@ import streamlit as st
 
 from components import state
 from components.cache import document_lengths, workbench, workers
+from components.case_head import case_head
+from components.doors import doors
 from components.evidence import evidence
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import escape, plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button
@@ -109,10 +111,10 @@ def ask_form(case: Case | None) -> None:
                 st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
 
 
+doors("ask")
 heading(
-    "Ask",
-    "Ask a question of your documents. The answer cites the passages that it rests on, and all that led to it is kept"
-    " as a case, which the pages under Inspect take apart.",
+    "Ask your documents",
+    "The answer cites the passages it rests on. Everything that led to it is saved as a case, to inspect and review.",
     "quoting-reader",
     "retrieval",
     "attr-rag",
@@ -126,7 +128,7 @@ if run is not None and not run.ended:
     watch_run()
 elif case is not None:
     st.divider()
-    question_line(case)
+    case_head(case)
     draw_steps((), case.steps)
     evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
     provenance(case)
