@@ -40,7 +40,7 @@ def verdict_line(verdict: CaseVerdict | None, review: Review, case: Case) -> str
     )
     stopped = "" if verdict.finished else " The check was stopped before its end."
     words = tag("b", escape(verdict.headline + stopped))
-    bar = tag("span", parts, class_="gw-bar", aria_hidden="true") if parts else ""
+    bar = tag("span", parts, class_="gw-verdicts", aria_hidden="true") if parts else ""
     return tag("div", bar + words + chips(_chips(verdict, review)), class_="gw-stand")
 
 

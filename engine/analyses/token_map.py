@@ -81,9 +81,18 @@ class TokenMap(Value, frozen=True):
         )
 
 
+TOKENS_PER_WORD = 1.3  # English text by the tokenizers of today's models, for estimates
+
+
 def token_rows(settings: Gradient, content: int, length: int) -> int:
     """Answer tokens that get a row of their own: as the budget allows, at least those that flags look at."""
     return min(content, max(settings.first_tokens, settings.token_budget // length))
+
+
+def rows_expected(words: int, answer_words: int, sentences: int, settings: Gradient) -> int:
+    """About how many backward passes a map takes, before the model has cut anything into tokens."""
+    tokens = token_rows(settings, round(TOKENS_PER_WORD * answer_words), round(TOKENS_PER_WORD * words))
+    return 1 + sentences + tokens
 
 
 def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None) -> Analysis:

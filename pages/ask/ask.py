@@ -3,13 +3,14 @@
 import streamlit as st
 
 from components import state
+from components.answer import with_pills
 from components.cache import document_lengths, workbench, workers
 from components.case_head import case_head
 from components.doors import doors
 from components.evidence import evidence
 from components.frame import open_case
 from components.heading import heading
-from components.html import escape, plain, show, tag
+from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button
 from components.provenance import provenance
@@ -58,7 +59,7 @@ def watch_run() -> None:
     expected = EXPECTED[run.label]
     draw_steps(expected, steps, current=run.stage or expected[0])
     if run.text:
-        show(tag("div", escape(run.text), class_="gw-answer"))
+        show(tag("div", with_pills(run.text), class_="gw-answer"))
     cancel_button(run, key="cancel_ask")
 
 
@@ -81,12 +82,13 @@ def ask_form(case: Case | None) -> None:
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
+    # Outside the form, so that the questions to try follow it at once.
+    corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
     with st.form("ask", border=False):
         question = st.text_area(
             "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
         )
-        left, middle, writer, right = st.columns([3, 3, 3, 2], vertical_alignment="bottom")
-        corpus = left.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session")
+        middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
         method = middle.selectbox(
             "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
         )

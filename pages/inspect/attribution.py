@@ -22,7 +22,7 @@ from components.used_supports import used_supports_view
 from engine.analyses.attribution import FaithfulnessReport, TokenMap
 from engine.analyses.faithfulness import rows_needed
 from engine.analyses.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
-from engine.analyses.token_map import methods_run
+from engine.analyses.token_map import methods_run, rows_expected
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
 from engine.core.values import Case
@@ -52,9 +52,10 @@ def occlusion_tab(case: Case, model: str) -> None:
 def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
     settings = workbench().settings.gradient
-    backwards = 1 + len(case.answer.sentences) + settings.first_tokens
-    cost = f"one forward over {words_of(case):,} words, from {backwards} backward passes on: the answer, each sentence,"
-    cost += f" and at least {settings.first_tokens} of its tokens" + seconds_said(case, model, 1 + 2 * backwards)
+    words = words_of(case)
+    backwards = rows_expected(words, len(case.answer.text.split()), len(case.answer.sentences), settings)
+    cost = f"1 forward pass over {words:,} words and about {backwards} backward passes: the answer, its sentences and"
+    cost += " its tokens" + seconds_said(case, model, 1 + 2 * backwards)
     ask_for(case, TOKEN_MAP, "Map the tokens", cost, model)
     found = latest(case, TOKEN_MAP, model)
     if found is None:

@@ -10,14 +10,17 @@ from components.checking import run_name, start_check
 from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
-from components.facts import facts_tree, measures_view
+from components.fact_override import override_form
+from components.facts import facts_tree, measures_view, own_marks
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, chips, note, plain, show
 from components.pages import page_link
 from components.polling import say_problem, wait_for
+from components.reviewer import reviewer
 from components.used_supports import used_supports_view
 from engine.analyses.facts import record_of
+from engine.cases.review import review_of
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.are.decompose import decompose
@@ -68,11 +71,15 @@ def result(case: Case, record: AreRecord) -> None:
         note(line)
     found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
     show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
+    review = review_of(workbench().cases.history(case.id))
     if record.facts:
-        facts_tree(record, key=f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}")
+        facts_tree(record, own_marks(record, review), key=f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}")
     else:
         st.info("The answer says nothing that could be checked.")
-    edits_view(case, record)
+    author = reviewer() if record.facts else ""
+    if record.facts:
+        override_form(case, record, review, author)
+    edits_view(case, record, author)
     st.header("Attribution report")
     measures_view(record)
     with st.expander("Used x supports: what the writer used of each passage beside what the passage bears out"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -18,9 +20,11 @@ from engine.analyses.attribution import (
     top_passages,
 )
 from engine.analyses.faithfulness import rows_needed
-from engine.analyses.token_map import concentration_of, flags_of
+from engine.analyses.token_map import concentration_of, flags_of, rows_expected
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
+from engine.cases.bundled import EXAMPLE, file_of
+from engine.cases.case_file import read_case_file
 from engine.core.errors import AttributionError, Cancelled
 from engine.core.settings import Settings
 from engine.core.values import (
@@ -98,6 +102,14 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
         assert analysis.result["unit"] == analysis.stamp.settings["gradient"]["target"] == "log_probability"
     spans = len(analysis.result["spans"])
     assert analysis.result["backwards"] == 3 * spans
+
+
+def test_the_cost_said_before_a_token_map_is_what_the_worked_example_took():
+    case = read_case_file(gzip.decompress(file_of(EXAMPLE).read_bytes())).case
+    took = next(a for a in case.analyses if a.kind == "token map").result["backwards"]
+    words = sum(len(p.text.split()) for p in case.passages) + len(case.answer.text.split())
+    said = rows_expected(words, len(case.answer.text.split()), len(case.answer.sentences), Settings().gradient)
+    assert 0.6 * took <= said <= 1.6 * took
 
 
 def test_token_rows_stop_at_the_budget_and_say_so(model):
