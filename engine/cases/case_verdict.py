@@ -13,6 +13,7 @@ from typing import Literal
 from engine.analyses.facts import record_of
 from engine.cases.places import decisions, numbered
 from engine.cases.review import Mark, Review
+from engine.core.errors import RecordError
 from engine.core.text import counted
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
@@ -122,8 +123,14 @@ class CaseVerdict(Value, frozen=True):
 
 
 def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
-    """The verdicts of the case's last check, with the reviewer's own in place of the verifier's; None before one."""
-    record = record_of(case)
+    """The verdicts of the case's last check, with the reviewer's own in place of the verifier's.
+
+    None before a check, and for one that another version stored in another shape.
+    """
+    try:
+        record = record_of(case)
+    except RecordError:
+        return None
     if record is None:
         return None
     sentences = sentence_verdicts(case, record, review)
@@ -145,12 +152,17 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
 
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:
     """A verdict per sentence of the answer, in order; a fact belongs to each sentence that its clause touches."""
-    found = [(record.decomposition.clauses[fact.clause], name, fact) for name, fact in numbered(record).items()]
+    decided = decisions(record, review)
+    wrong = {edit.fact for edit in record.edits if edit.new and decided.get(edit.id) == "accepted"}
+    found = [
+        (record.decomposition.clauses[fact.clause], name, fact, place in wrong)
+        for place, (name, fact) in enumerate(numbered(record).items())
+    ]
     result = []
     for start, end in case.answer.sentences:
         own = [
-            fact_verdict(name, fact, review.overrides.get(f"fact:{name}"))
-            for clause, name, fact in found
+            fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), mended=mended)
+            for clause, name, fact, mended in found
             if clause.start < end and start < clause.end
         ]
         own.sort(key=lambda fact: STANDS.index(fact.stand))
@@ -160,11 +172,16 @@ def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[Se
     return tuple(result)
 
 
-def fact_verdict(name: str, fact: FactRecord, mark: Mark | None = None) -> FactVerdict:
-    """Where a fact stands: by the reviewer's mark where there is one, else by what the check came to."""
+def fact_verdict(name: str, fact: FactRecord, mark: Mark | None = None, *, mended: bool = False) -> FactVerdict:
+    """Where a fact stands: by the reviewer's mark where there is one, else by what the check came to.
+
+    `mended`: a reviewer accepted an edit that changes it, so it was wrong.
+    """
     ruling = fact.ruling
     stand = OF_OUTCOME[fact.outcome]
-    if ruling is not None and ruling.unsure and stand in ("borne out", "contradicted"):
+    if mended:
+        stand = "contradicted"
+    elif ruling is not None and ruling.unsure and stand in ("borne out", "contradicted"):
         stand = "unsure"
     return FactVerdict(
         number=name,

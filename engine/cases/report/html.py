@@ -103,8 +103,14 @@ def _cell(table: b.Table, column: int, cell: b.Cell) -> str:
         text = tag("a", text, href=f"#{cell.link}")
     if cell.note:
         text += tag("small", escape(cell.note))
-    classes = " ".join(name for name, holds in (("number", column in table.numeric), ("faint", cell.faint)) if holds)
+    classes = " ".join(name for name, holds in _kinds(table, column, cell) if holds)
     return tag("td", text, class_=classes) if column else tag("th", text, scope="row", class_=classes)
+
+
+def _kinds(table: b.Table, column: int, cell: b.Cell) -> tuple[tuple[str, bool], ...]:
+    """The classes of a cell, each with whether it has it."""
+    verdict = f"v-{cell.kind.replace(' ', '-')}"
+    return ("number", column in table.numeric), ("faint", cell.faint), (verdict, bool(cell.kind))
 
 
 def _facts(block: b.Facts) -> str:

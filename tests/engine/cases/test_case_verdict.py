@@ -101,6 +101,22 @@ def test_accepted_edits_are_in_the_text_and_counted():
     assert "1934" in verdict.text
 
 
+def test_an_edit_that_a_reviewer_accepted_says_that_its_fact_was_wrong():
+    record = run()
+    fact = record.facts[0]
+    (done,) = fact.iterations
+    doubted = tuple(replace(check, ruling=replace(check.ruling, unsure=True)) for check in done.checks)
+    unsure = replace(fact, iterations=(replace(done, checks=doubted),))
+    case = checked(record=replace(record, facts=(unsure, *record.facts[1:])))
+    (edit, _deletion) = record.edits
+    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+    accept = Draft(
+        kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="x", machine=machine
+    )
+    assert stands(case)[0] == "unsure"
+    assert stands(case, accept)[0] == "contradicted"
+
+
 def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sentence():
     case = checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [3].")
     verdict = case_verdict(case, review_of(()))
