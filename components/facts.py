@@ -216,9 +216,10 @@ def measures_view(record: AreRecord) -> None:
 
 
 def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> None:
-    """The answer with every placed edit drawn in it: taken out, put in, accepted or rejected."""
+    """The answer with every placed or accepted edit drawn in it: taken out, put in, accepted or rejected."""
     pieces, at = [], 0
-    for edit in sorted((e for e in record.edits if e.status == "placed"), key=lambda e: e.start):
+    shown = (e for e in record.edits if e.status == "placed" or decisions.get(e.id) == "accepted")
+    for edit in sorted(shown, key=lambda e: e.start):
         pieces.append(with_pills(record.answer[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
@@ -230,6 +231,6 @@ def _change(edit: Placed, decision: Decision | None) -> str:
     if decision == "rejected":
         return with_pills(edit.old) + label
     new = tag("ins", tag("u", escape(edit.new)), class_="gw-ins") if edit.new else ""
-    if decision == "accepted":
+    if decision == "accepted" and new:
         return new + label
     return (tag("del", escape(edit.old), class_="gw-del") if edit.old else "") + new + label

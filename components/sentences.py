@@ -72,8 +72,16 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
         "kind": KINDS[sentence.stand],
         "word": sentence.stand,
         "by": _by(worst) if worst else "",
-        "facts": [_fact(fact) for fact in sentence.facts],
+        "facts": _quoted_once([_fact(fact) for fact in sentence.facts]),
     }
+
+
+def _quoted_once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The facts of a sentence; one that rests on the same quote as the fact before does not repeat it."""
+    before = [None, *(fact["quote"] for fact in facts)]
+    return [
+        {**fact, "quote": None} if fact["quote"] == last else fact for fact, last in zip(facts, before, strict=False)
+    ]
 
 
 def _pieces(case: Case, start: int, end: int) -> list[dict[str, Any]]:

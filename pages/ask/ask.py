@@ -15,6 +15,7 @@ from components.model_choice import draw_models_line, model_title, writer_option
 from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
+from components.sentences import sentences_view
 from components.steps import draw_steps
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
@@ -130,7 +131,13 @@ if run is not None and not run.ended:
     watch_run()
 elif case is not None:
     st.divider()
-    case_head(case)
+    verdict = case_head(case)
     draw_steps((), case.steps)
-    evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
+    given = st.container()
+    if verdict is not None:
+        checked, given = st.tabs(["Sentences and evidence", "Passages given to the writer"])
+        with checked:
+            sentences_view(case, verdict, key=f"sentences_{case.id}")
+    with given:
+        evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
     provenance(case)

@@ -22,32 +22,27 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     verdict = case_verdict(case, review)
     said = verdict.headline if verdict else "The answer was not checked against its sources."
     blocks: list[Block] = [Text((Run(said, "strong"),), "answer")]
+    signed = _signed(case, review, content, head)
     if verdict is None:
-        return (*blocks, Text(answer_runs(case.answer, case.passages), "answer"), _signed(case, review, content, head))
-    blocks += [Notice(line) for line in _open(case, verdict, review)]
-    record = record_of(case)
-    decided = decisions(record, review) if record else {}
-    if record and record.edits:
-        edits = [edit for edit in record.edits if decided.get(edit.id) != "rejected"]
-        blocks.append(
-            Section(
-                "The answer with its edits",
-                (
-                    plain(
-                        "Struck through: taken out. Underlined: put in. An edit that is not decided is a proposal.",
-                        "note",
-                    ),
-                    Text(tracked_runs(record.answer, edits, decided), "answer"),
-                ),
-                level=3,
-            )
-        )
+        return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
+    blocks += [signed, *(Notice(line) for line in _open(case, verdict, review))]
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
     blocks.append(Section(title, (plain(verdict.text, "answer"),), level=3))
+    blocks += _tracked(case, review)
     rows = tuple(_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
-    columns = ("Sentence", "What it says", "Verdict", "Evidence, quoted")
-    blocks.append(Table("Every sentence with its best evidence", columns, rows))
-    return (*blocks, _signed(case, review, content, head))
+    columns = ("No.", "Sentence as it was given", "Verdict", "Evidence, quoted")
+    return (*blocks, Table("Every sentence with its best evidence", columns, rows))
+
+
+def _tracked(case: Case, review: Review) -> list[Block]:
+    """The answer with its edits drawn in, except those that were rejected; nothing where there are none."""
+    record = record_of(case)
+    decided = decisions(record, review) if record else {}
+    edits = [edit for edit in record.edits if decided.get(edit.id) != "rejected"] if record else []
+    if not record or not edits:
+        return []
+    text = Text(tracked_runs(record.answer, edits, decided), "answer")
+    return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
 
 
 def _open(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
