@@ -13,14 +13,14 @@ import sys
 
 from msgspec.structs import replace
 
-from engine.analyses.facts import facts_of, record_of
+from engine.analyses.facts import record_of
+from engine.analyses.kind import FACTS
 from engine.cases.bundled import AUDITED, audit_example, file_of
 from engine.cases.case_file import write_case_file
 from engine.cases.places import numbered, verdict_of
 from engine.cases.review import Draft
 from engine.core.values import Case
 from engine.methods.are.export import proposed
-from engine.methods.are.tools import load_tools
 from engine.workbench import Workbench
 
 REVIEWER = "Example reviewer"
@@ -41,8 +41,7 @@ def make(bench: Workbench) -> Case:
     bench.cases.delete(found.id)
     case = replace(found, id=AUDITED, tags=("worked example",))
     bench.cases.save(case)
-    bench.cases.add_analysis(AUDITED, facts_of(case, load_tools("embedded"), bench.settings, bench.embedder))
-    record = record_of(bench.cases.load(AUDITED))
+    record = record_of(bench.analyse(AUDITED, FACTS))
     assert record is not None
     for edit in record.edits:
         accepted = any(wrong in edit.old and right in edit.new for wrong, right in PLANTED.items())

@@ -9,7 +9,7 @@ from components.checking import check_button
 from components.html import chips, escape, show, tag
 from components.pages import page_link
 from components.sentences import KINDS
-from engine.cases.case_verdict import CaseVerdict, case_verdict
+from engine.analyses.case_verdict import CaseVerdict, case_verdict
 from engine.cases.review import Review, review_of
 from engine.core.text import counted
 from engine.core.values import Case

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.answer import with_pills
 from components.html import cell, note, show, tag
-from engine.cases.compare import (
+from engine.report.compare import (
     ALONE,
     Aligned,
     Comparison,

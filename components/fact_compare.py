@@ -10,7 +10,6 @@ import streamlit as st
 from components import state
 from components.baselines import LABELS, baseline_text, baselines_table, entropy_table
 from components.cache import workbench, workers
-from components.checking import collection_of
 from components.fact_controls import Asked
 from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
@@ -67,7 +66,7 @@ def _button(name: str, label: str, work: Callable[[Run[Any]], object]) -> None:
 
 def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
     tools = load_tools(asked.verifier, judge=asked.judge)
-    sources = Sources(workbench().embedder, case.passages, collection_of(case))
+    sources = Sources(workbench().embedder, case.passages, workbench().tools.collection_of(case))
     text = case.answer.text
     given = (sources, tools.verifier, asked.settings, tools.judge, run.watch)
     return tuple(run_baseline(name, case.question, text, *given) for name in names)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.cache import workbench
 from components.html import plain, visible
-from engine.cases.case_verdict import OWN_VERDICTS
+from engine.analyses.case_verdict import OWN_VERDICTS
 from engine.cases.places import numbered, verdict_of
 from engine.cases.review import Draft, Review
 from engine.core.errors import GroundworkError

@@ -14,9 +14,9 @@ from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
 from components.style import stylesheet
-from engine.cases.case_verdict import own_stand
+from engine.analyses.case_verdict import own_stand
+from engine.analyses.facts import MEASURES
 from engine.cases.places import numbered
-from engine.cases.report.facts import MEASURES
 from engine.cases.review import Mark, Review
 from engine.core.text import ANY_CITATION, counted
 from engine.methods.are.export import Decision

@@ -11,7 +11,7 @@ from components import state
 from components.evidence import answer_pieces
 from components.html import visible
 from components.style import stylesheet
-from engine.cases.case_verdict import CaseVerdict, FactVerdict, Quote, SentenceVerdict, Stand
+from engine.analyses.case_verdict import CaseVerdict, FactVerdict, Quote, SentenceVerdict, Stand
 from engine.core.values import Answer, Case
 
 KINDS: dict[Stand, str] = {

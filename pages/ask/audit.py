@@ -6,7 +6,7 @@ from components import state
 from components.cache import workbench
 from components.case_head import case_head
 from components.case_import import import_cases
-from components.checking import run_name, start_check
+from components.checking import check_name, start_check
 from components.doors import doors
 from components.frame import open_case
 from components.heading import heading
@@ -32,13 +32,14 @@ heading(
     "facts",
 )
 case = open_case(say=False)
-audited = case is not None and (case.origin == "imported" or state.run_of(run_name(case.id)) is not None)
+audited = case is not None and (case.origin == "imported" or state.run_of(check_name(case.id)) is not None)
 with st.expander("Audit another answer" if audited else "Question, sources and answer", expanded=not audited):
     made = import_cases()
 if made:
     state.open_case(made[0])
-    if record_of(workbench().cases.load(made[0])) is None:  # a case file may bring its check along
-        start_check(made[0])
+    new = workbench().cases.load(made[0])
+    if record_of(new) is None:  # a case file may bring its check along
+        start_check(new)
     st.rerun()
 if audited and case is not None:
     result(case)

@@ -1,12 +1,14 @@
 """Facts: does the answer stand, fact by fact; edits as tracked changes; what each clause rests on."""
 
+import msgspec
 import streamlit as st
 
 from components import state
+from components.analysis_run import begin
 from components.answer import answer_view
 from components.cache import workbench
 from components.case_head import case_head
-from components.checking import run_name, start_check
+from components.checking import check_name
 from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
@@ -19,11 +21,11 @@ from components.pages import page_link
 from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
 from components.used_supports import used_supports_view
-from engine.analyses.facts import record_of
+from engine.analyses.facts import FactsOptions, record_of
+from engine.analyses.kind import FACTS
 from engine.cases.review import review_of
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.methods.are.decompose import decompose
 from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.methods.used_supports import UsedSupports
@@ -31,24 +33,19 @@ from engine.methods.used_supports import UsedSupports
 
 def controls(case: Case, record: AreRecord | None) -> Asked | None:
     """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
-    name = run_name(case.id)
+    name = check_name(case.id)
     running = state.run_of(name)
     if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
         return None
     asked = fact_controls(workbench().settings.verification)
+    settings = msgspec.structs.replace(workbench().settings, verification=asked.settings)
+    options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
     if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
-        start_check(case.id, asked)
+        begin(case, FACTS, options, name, settings=settings)
         st.rerun()
-    chosen = asked.settings
-    found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
-    count = sum(len(clause.facts) for clause in found.clauses)
-    most = (
-        count * (chosen.keep + chosen.anchored) * (2 if chosen.evidence_from == "both" else 1) * chosen.max_iterations
-    )
     st.caption(
-        f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits"
-        f"{'' if record is None else last_took(record)}."
+        workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
         f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
     )
     if running is not None:
@@ -96,6 +93,7 @@ heading(
     "Does the answer stand, fact by fact? Each fact with a verdict and its evidence, each edit as a tracked change.",
     "facts",
     "verifier",
+    "are-baselines",
     "used-x-supports",
 )
 case = open_case()

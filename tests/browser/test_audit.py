@@ -12,7 +12,7 @@ from pypdf import PdfReader
 
 from engine.cases.bundled import AUDITED, EXAMPLE, file_of
 from engine.cases.case_file import read_case_file
-from engine.cases.report import html_report
+from engine.report import html_report
 
 SLOW = 300_000
 PAGES = 10  # of A4 that a report may take

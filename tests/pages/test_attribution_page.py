@@ -11,14 +11,11 @@ from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import token_map_data
-from engine.analyses.attribution import (
-    method_of,
-    occlusion_of,
-    sentence_occlusion_of,
-    token_map_of,
-)
-from engine.analyses.token_map import ALONE, TokenMap, methods_run
+from engine.analyses.attribution import method_of
+from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
+from engine.analyses.token_map import ALONE, TokenMap, methods_run, token_map_of
 from engine.answer.citations import annotate
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import (
     Answer,
@@ -52,10 +49,10 @@ def case():
     )
     placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
     analyses = (
-        occlusion_of(bare, model, Settings(), placebos=placebos),
-        token_map_of(bare, model, Settings()),
+        last(occlusion_of(bare, model, Settings(), placebos=placebos)),
+        last(token_map_of(bare, model, Settings())),
         method_of(bare, "value-weighted attention", model, Settings()),
-        sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3)),
+        last(sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3))),
     )
     return Case.from_dict({**bare.to_dict(), "analyses": [a.to_dict() for a in analyses]})
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.sentences import sentences_data
-from engine.cases.case_verdict import case_verdict
+from engine.analyses.case_verdict import case_verdict
 from engine.cases.review import review_of
 
 SOURCES = "The tank holds 40 litres of brine.\n---\nThe pump was replaced in March 2021."

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from engine.analyses.case_verdict import case_verdict, own_stand
 from engine.analyses.facts import analysis_of
 from engine.answer.citations import annotate
-from engine.cases.case_verdict import case_verdict, own_stand
 from engine.cases.review import Draft, append, review_of
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
