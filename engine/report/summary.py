@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.analyses.case_verdict import CaseVerdict, SentenceVerdict, case_verdict, own_stand
 from engine.analyses.facts import record_of, tracked_runs
-from engine.answer.citations import without_markers
+from engine.answer.citations import annotate, without_markers
 from engine.cases.blocks import Block, Cell, Facts, Notice, Run, Section, Table, Text, answer_runs, plain, when
+from engine.cases.importers.layouts import style_of
 from engine.cases.places import decisions, numbered
 from engine.cases.review import Review
 from engine.core.text import counted
-from engine.core.values import Case
+from engine.core.values import Answer, Case
 
 TRACKED = "Struck through: taken out. Underlined: put in. An edit that is not decided is a proposal."
 
@@ -24,7 +27,7 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
         return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
     blocks += [signed, *(Notice(line) for line in _open(case, verdict, review))]
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
-    blocks.append(Section(title, (plain(verdict.text, "answer"),), level=3))
+    blocks.append(Section(title, (Text(_cited((Run(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
     rows = tuple(_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
     columns = ("No.", "Sentence as it was given", "Verdict", "Evidence, quoted")
@@ -38,8 +41,18 @@ def _tracked(case: Case, review: Review) -> list[Block]:
     edits = [edit for edit in record.edits if decided.get(edit.id) != "rejected"] if record else []
     if not record or not edits:
         return []
-    text = Text(tracked_runs(record.answer, edits, decided), "answer")
+    text = Text(_cited(tracked_runs(record.answer, edits, decided), case), "answer")
     return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
+
+
+def _cited(runs: Sequence[Run], case: Case) -> tuple[Run, ...]:
+    """The runs, each citation marker in their plain text as a link to its passage."""
+    style = style_of(case.answer.text)
+    found: list[Run] = []
+    for run in runs:
+        whole = annotate(Answer(text=run.text), len(case.passages), style)
+        found += [run] if run.kind != "text" else answer_runs(whole, case.passages)
+    return tuple(found)
 
 
 def _open(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
