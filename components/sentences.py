@@ -11,7 +11,7 @@ from components import state
 from components.evidence import answer_pieces
 from components.html import visible
 from components.style import stylesheet
-from engine.analyses.case_verdict import CaseVerdict, FactVerdict, Quote, SentenceVerdict, Stand
+from engine.analyses.case_verdict import COPIED, CaseVerdict, FactVerdict, Quote, SentenceVerdict, Stand
 from engine.core.values import Answer, Case
 
 KINDS: dict[Stand, str] = {
@@ -94,6 +94,8 @@ def _pieces(case: Case, start: int, end: int) -> list[dict[str, Any]]:
 def _by(fact: FactVerdict) -> str:
     if fact.mark is not None:
         return visible(f"by {fact.by}")
+    if fact.by == COPIED:
+        return COPIED
     return "" if fact.probability is None else f"p {fact.probability:.2f}"
 
 

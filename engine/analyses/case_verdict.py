@@ -1,7 +1,8 @@
 """Does an answer stand: a verdict on each sentence from its facts, the best evidence, and the counts of a whole case.
 
-A sentence is as good as its worst fact. Facts are those of the last check of the answer (ARE, 4); a reviewer's own
-verdict on a fact replaces the verifier's. Nothing is computed by a model here.
+A sentence is as good as its worst fact; one that a passage has word for word is not left unsure. Facts are those of
+the last check of the answer (ARE, 4); a reviewer's own verdict on a fact replaces the verifier's, and so does an
+accepted edit. Nothing is computed by a model here.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from engine.analyses.facts import record_of
+from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered
 from engine.cases.review import Mark, Review
 from engine.core.errors import RecordError
-from engine.core.text import counted
+from engine.core.text import counted, sentences
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.export import accepted_text
@@ -38,6 +42,9 @@ OWN_VERDICTS: dict[str, Stand] = {
     "irrelevant": "not found",
 }
 """What a reviewer's verdict on a fact means for its sentence; any other word of theirs leaves it "unsure"."""
+
+
+COPIED = "word for word in the source"
 
 
 class Quote(Value, frozen=True):
@@ -133,12 +140,11 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         return None
     if record is None:
         return None
-    sentences = sentence_verdicts(case, record, review)
     decided = decisions(record, review)
     taken = Counter(decided.get(edit.id, "undecided") for edit in record.edits)
     cited = _cited(case, record)
     return CaseVerdict(
-        sentences=sentences,
+        sentences=sentence_verdicts(case, record, review),
         finished=record.finished,
         verifier=record.verifier,
         text=accepted_text(record, decided),
@@ -160,8 +166,9 @@ def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[Se
     ]
     result = []
     for start, end in case.answer.sentences:
+        words = without_markers(case.answer.text[start:end])
         own = [
-            fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), mended=mended)
+            word_for_word(fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), mended=mended), fact, words)
             for clause, name, fact, mended in found
             if clause.start < end and start < clause.end
         ]
@@ -195,6 +202,19 @@ def fact_verdict(name: str, fact: FactRecord, mark: Mark | None = None, *, mende
     )
 
 
+def word_for_word(verdict: FactVerdict, fact: FactRecord, words: str) -> FactVerdict:
+    """The verdict; "borne out" where the verifier is unsure and `words` are a whole sentence of a passage it read."""
+    if verdict.stand != "unsure" or verdict.mark is not None:
+        return verdict
+    wanted = " ".join(words.split())
+    for one in (one for done in fact.iterations for one in done.considered):
+        for start, end in sentences(one.text):
+            if " ".join(one.text[start:end].split()) == wanted:
+                quote = _quoted(one, start, end)
+                return replace(verdict, stand="borne out", by=COPIED, probability=None, quote=quote)
+    return verdict
+
+
 def own_stand(value: str) -> Stand:
     """What a reviewer's words mean for a sentence.
 
@@ -209,14 +229,12 @@ def own_stand(value: str) -> Stand:
 def _quote(fact: str, one: Evidence) -> Quote:
     """The sentence of the evidence that holds most of the fact's words."""
     best = anchors(fact, [one])[0]
-    return Quote(
-        text=one.text,
-        start=best.start,
-        end=best.end,
-        title=one.title or one.document,
-        number=one.number,
-        passage=one.passage,
-    )
+    return _quoted(one, best.start, best.end)
+
+
+def _quoted(one: Evidence, start: int, end: int) -> Quote:
+    title = one.title or one.document
+    return Quote(text=one.text, start=start, end=end, title=title, number=one.number, passage=one.passage)
 
 
 def _cited(case: Case, record: AreRecord) -> Mapping[tuple[int, int], bool]:

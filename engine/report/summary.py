@@ -93,7 +93,7 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
     worst = sentence.facts[0]
     if worst.mark is not None:
         return Cell(sentence.stand, note=f"by {worst.mark.author}: {worst.mark.reason}", kind=sentence.stand)
-    note = "" if worst.probability is None else f"by {worst.by}, p {worst.probability:.2f}"
+    note = worst.by if worst.probability is None else f"by {worst.by}, p {worst.probability:.2f}"
     return Cell(sentence.stand, note=note, kind=sentence.stand)
 
 

@@ -9,7 +9,6 @@ from engine.answer.citations import annotate
 from engine.cases.review import Draft, append, review_of
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
-from engine.methods.are.values import Ruling
 from tests.engine.verify.test_are import ANSWER, GIVEN, passage, run
 
 
@@ -58,17 +57,24 @@ def test_every_sentence_has_one_verdict_and_the_counts_add_up():
     assert verdict.headline == "2 of 3 sentences are borne out, 1 not found."
 
 
-def test_a_verdict_that_the_verifier_is_unsure_of_is_neither_borne_out_nor_contradicted():
-    record = run("The bridge opened in 1934.")
+def doubted_record(answer):
+    """The check of a one-fact answer with a verifier that is unsure of it."""
+    record = run(answer)
     (fact,) = record.facts
     (done,) = fact.iterations
-    unsure = tuple(
-        replace(check, ruling=replace(check.ruling, unsure=True)) if place == done.decided else check
-        for place, check in enumerate(done.checks)
-    )
-    doubted = replace(record, facts=(replace(fact, iterations=(replace(done, checks=unsure),)),))
-    assert isinstance(doubted.facts[0].ruling, Ruling)
-    assert stands(checked("The bridge opened in 1934.", doubted)) == ["unsure"]
+    unsure = tuple(replace(check, ruling=replace(check.ruling, unsure=True)) for check in done.checks)
+    return replace(record, facts=(replace(fact, iterations=(replace(done, checks=unsure),)),))
+
+
+def test_a_verdict_that_the_verifier_is_unsure_of_is_neither_borne_out_nor_contradicted():
+    answer = "In 1934 the bridge opened."
+    assert stands(checked(answer, doubted_record(answer))) == ["unsure"]
+
+
+def test_a_sentence_that_a_passage_has_word_for_word_is_not_left_unsure():
+    answer = "The bridge opened in 1934. [1]"
+    (sentence,) = case_verdict(checked(answer, doubted_record(answer)), review_of(())).sentences
+    assert (sentence.stand, sentence.facts[0].quote.words) == ("borne out", GIVEN[0])
 
 
 def test_a_reviewers_own_verdict_replaces_the_verifiers():
