@@ -9,6 +9,7 @@ from components.cache import workbench, workers
 from components.html import banner, plain, show
 from components.polling import cancel_button, say_problem
 from components.runs import Run, start
+from components.settings_panel import chosen_settings
 from engine.analyses.kind import ByModel
 from engine.cases.review import review_of
 from engine.core.settings import Settings
@@ -28,14 +29,14 @@ def ask_for(case: Case, kind: str, label: str, model: str, more: str = "") -> No
     if left.button(label, key=f"start_{name}", type="primary", width="stretch"):
         begin(case, kind, options, name, label)
         st.rerun()
-    right.caption(plain(workbench().cost(case, kind, options) + more))
+    right.caption(plain(workbench().using(chosen_settings()).cost(case, kind, options) + more))
     if run is not None:
         say_problem(run)
 
 
 def begin(case: Case, kind: str, options: Value, name: str, label: str = "", settings: Settings | None = None) -> None:
     """Start an analysis of the case in the background, under the session's `name`."""
-    bench = workbench().using(settings) if settings else workbench()
+    bench = workbench().using(settings or chosen_settings())
 
     def work(run: Run[Case]) -> Case:
         run.stage = "loading the model"

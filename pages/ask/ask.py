@@ -4,7 +4,7 @@ import streamlit as st
 
 from components import state
 from components.answer import with_pills
-from components.cache import document_lengths, workbench, workers
+from components.cache import document_lengths, workers
 from components.case_head import case_head
 from components.doors import doors
 from components.evidence import evidence
@@ -16,6 +16,7 @@ from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
 from components.sentences import sentences_view
+from components.settings_panel import chosen_workbench, settings_panel
 from components.steps import draw_steps
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
@@ -36,8 +37,10 @@ EXPECTED = {
 def begin(question: str, corpus: str, method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
 
+    bench = chosen_workbench()
+
     def work(run: Run[Case]) -> Case:
-        return workbench().ask(question, corpus, method=method, model=model, watch=run.watch)
+        return bench.ask(question, corpus, method=method, model=model, watch=run.watch)
 
     state.keep_run("ask", start(workers(), work, label=method))
 
@@ -99,6 +102,7 @@ def ask_form(case: Case | None) -> None:
             begin(question, corpus, method, model or "auto")
             st.rerun()
     draw_models_line()
+    settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
     questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
     if questions:
         with st.popover("Questions to try"):

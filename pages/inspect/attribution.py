@@ -17,6 +17,7 @@ from components.heading import heading
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
+from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import token_map
 from components.used_supports import used_supports_view
 from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
@@ -36,7 +37,7 @@ TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, AT
 
 def occlusion_tab(case: Case, model: str) -> None:
     """Each source left out: how much less likely is this answer; and what the writer would say instead."""
-    occlusion_view(case, model, workbench().settings)
+    occlusion_view(case, model, chosen_settings())
     selection = latest(case, "attr-rag")
     if selection is None:
         st.caption("Ask with the method Attr-RAG to see what the writer would say without each chunk set.")
@@ -50,8 +51,8 @@ def occlusion_tab(case: Case, model: str) -> None:
 
 def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
-    settings = workbench().settings.gradient
-    passes = 1 + 2 * backwards_of(case, workbench().settings)
+    settings = chosen_settings().gradient
+    passes = 1 + 2 * backwards_of(case, chosen_settings())
     ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, passes))
     found = latest(case, TOKEN_MAP, model)
     if found is None:
@@ -75,7 +76,7 @@ def tokens_tab(case: Case, model: str) -> None:
 
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
-    rows = rows_needed(len(case.passages), workbench().settings.faithfulness)
+    rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
     ask_for(case, FAITHFULNESS, "Delete and measure", model, seconds_said(case, model, rows / 2))
     found = latest(case, FAITHFULNESS, model)
     if found is not None:
@@ -139,6 +140,7 @@ elif stored is not None:
         help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
     )
     draw_models_line(scorer.strip())
+    settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
     for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

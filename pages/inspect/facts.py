@@ -1,6 +1,5 @@
 """Facts: does the answer stand, fact by fact; edits as tracked changes; what each clause rests on."""
 
-import msgspec
 import streamlit as st
 
 from components import state
@@ -38,8 +37,8 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
     if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
         return None
-    asked = fact_controls(workbench().settings.verification)
-    settings = msgspec.structs.replace(workbench().settings, verification=asked.settings)
+    asked = fact_controls()
+    settings = asked.settings
     options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
     if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
         begin(case, FACTS, options, name, settings=settings)
