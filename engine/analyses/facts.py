@@ -310,9 +310,10 @@ def tracked_changes(record: AreRecord, decided: dict[str, Decision], review: Rev
 
 
 def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[Run, ...]:
-    """The answer with the edits that have a certain place, struck through and underlined."""
+    """The answer with the edits that have a certain place or were accepted, struck through and underlined."""
     runs, position = [], 0
-    for edit in sorted((e for e in edits if e.status == "placed"), key=lambda e: (e.start, e.end)):
+    shown = (e for e in edits if e.status == "placed" or decided.get(e.id) == "accepted")
+    for edit in sorted(shown, key=lambda e: (e.start, e.end)):
         if edit.start < position:
             continue
         runs.append(Run(answer[position : edit.start]))

@@ -109,6 +109,9 @@ class TokenMap(Value, frozen=True):
         )
 
 
+TOKENS_PER_WORD = 1.3  # English text by the tokenizers of today's models, for estimates
+
+
 def token_rows(settings: Gradient, content: int, length: int) -> int:
     """Answer tokens that get a row of their own: as the budget allows, at least those that flags look at."""
     return min(content, max(settings.first_tokens, settings.token_budget // length))
@@ -314,8 +317,11 @@ def _cost(case: Case, options: ByModel, settings: Settings) -> str:
 
 
 def backwards_of(case: Case, settings: Settings) -> int:
-    """Backward passes of a map, at least."""
-    return 1 + len(case.answer.sentences) + settings.gradient.first_tokens
+    """About how many backward passes a map takes, before the model has cut anything into tokens."""
+    answer = len(case.answer.text.split())
+    words = answer + sum(len(passage.text.split()) for passage in case.passages)
+    tokens = token_rows(settings.gradient, round(TOKENS_PER_WORD * answer), round(TOKENS_PER_WORD * words))
+    return 1 + len(case.answer.sentences) + tokens
 
 
 KIND = Kind(

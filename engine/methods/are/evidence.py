@@ -7,7 +7,7 @@ closer than the whole. Left out: web search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,11 +73,21 @@ def find_evidence(
     if sources.collection is None:
         return from_case
     found = _searched(facts, queries, sources.collection, settings, watch)
-    held = {" ".join(passage.text.split()) for passage in sources.case}
+    held = {_words(passage.text) for passage in sources.case}
     return [
-        (*mine, *(e for e in theirs if " ".join(e.text.split()) not in held))
+        (*_marked(mine, theirs), *(e for e in theirs if _words(e.text) not in held))
         for mine, theirs in zip(from_case, found, strict=True)
     ]
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _marked(mine: Sequence[Evidence], theirs: Sequence[Evidence]) -> Iterator[Evidence]:
+    """The case's passages, marked where the corpus has them too."""
+    there = {_words(one.text) for one in theirs}
+    return (replace(one, in_corpus=_words(one.text) in there) for one in mine)
 
 
 def _case_evidence(

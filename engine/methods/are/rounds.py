@@ -7,7 +7,7 @@ that one of them bears out is not edited by another.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -202,7 +202,8 @@ def _settled(
         outcome = record.outcome  # nothing new was found: what stood before stands
     if outcome == "unsettled" and record.outcome == "contradicted":
         outcome = "contradicted"
-    by_case, by_corpus = (_supported(iteration, source) for source in ("case", "corpus"))
+    by_case = _supported(iteration, lambda one: one.source == "case")
+    by_corpus = _supported(iteration, lambda one: one.source == "corpus" or one.in_corpus)
     return replace(
         record,
         iterations=(*record.iterations, iteration),
@@ -212,12 +213,10 @@ def _settled(
     )
 
 
-def _supported(iteration: Iteration, source: str) -> bool | None:
-    """Did a passage of the source bear the fact out; None where none was checked."""
-    marks = [
-        c.ruling.verdict == "supportive" for c in iteration.checks if iteration.considered[c.evidence].source == source
-    ]
-    return any(marks) if marks else None
+def _supported(iteration: Iteration, wanted: Callable[[Evidence], bool]) -> bool | None:
+    """Did a wanted passage bear the fact out; None where none was checked."""
+    checks = [check for check in iteration.checks if wanted(iteration.considered[check.evidence])]
+    return any(check.ruling.verdict == "supportive" for check in checks) if checks else None
 
 
 def _either(first: bool | None, second: bool | None) -> bool | None:

@@ -18,7 +18,10 @@ EvidenceFrom = Literal["case", "corpus", "both"]
 
 
 class Evidence(Value, frozen=True):
-    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine."""
+    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
+
+    `in_corpus`: a passage of the case that the search found in the corpus as well.
+    """
 
     text: str
     source: Literal["case", "corpus"]
@@ -27,6 +30,7 @@ class Evidence(Value, frozen=True):
     title: str = ""
     number: int | None = None
     score: float = 0.0
+    in_corpus: bool = False
 
 
 class Ruling(Value, frozen=True):

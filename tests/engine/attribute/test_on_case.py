@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
 from engine.analyses.attribution import method_of, placebos_for, subject
 from engine.analyses.faithfulness import faithfulness_of, rows_needed
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
-from engine.analyses.token_map import TokenMap, concentration_of, flags_of, token_map_of
+from engine.analyses.token_map import TokenMap, backwards_of, concentration_of, flags_of, token_map_of
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
+from engine.cases.bundled import EXAMPLE, file_of
+from engine.cases.case_file import read_case_file
 from engine.core.errors import AttributionError
 from engine.core.progress import last
 from engine.core.settings import Settings
@@ -89,6 +93,12 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
         assert analysis.result["unit"] == analysis.stamp.settings["gradient"]["target"] == "log_probability"
     spans = len(analysis.result["spans"])
     assert analysis.result["backwards"] == 3 * spans
+
+
+def test_the_cost_said_before_a_token_map_is_what_the_worked_example_took():
+    case = read_case_file(gzip.decompress(file_of(EXAMPLE).read_bytes())).case
+    took = next(a for a in case.analyses if a.kind == "token map").result["backwards"]
+    assert 0.6 * took <= backwards_of(case, Settings()) <= 1.6 * took
 
 
 def test_token_rows_stop_at_the_budget_and_say_so(model):

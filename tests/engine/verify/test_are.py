@@ -14,6 +14,7 @@ from engine.core.values import (
     Passage,
     Stamp,
 )
+from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
@@ -201,3 +202,15 @@ def test_a_case_gets_an_analysis_that_reads_back():
     assert record.revised.startswith("The bridge opened in 1934")
     assert analysis.kind == "facts"
     assert analysis.stamp.inputs
+
+
+def test_a_case_passage_that_the_corpus_holds_too_speaks_for_the_corpus(tmp_path):
+    (tmp_path / "bridge.txt").write_text("The bridge opened in 1934.")
+    corpus = Collection.create("bridges", ScriptedEmbedder(256))
+    corpus.ingest([tmp_path / "bridge.txt"])
+    given = corpus.snapshot().passages
+    both = Sources(embedder=ScriptedEmbedder(256), case=given, collection=corpus)
+    record = check_answer("When?", "The bridge opened in 1934.", both, Tools(WordVerifier()))
+    (fact,) = record.facts
+    assert [one.source for done in fact.iterations for one in done.considered] == ["case"]
+    assert (fact.supported_by_case, fact.supported_by_corpus) == (True, True)
