@@ -71,6 +71,21 @@ def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_d
     assert all(edit.new for edit in half.edits)
 
 
+class AlwaysContradicting(WordVerifier):
+    """Calls every claim contradicted."""
+
+    def _verdict(self, claim, evidence):
+        return "editing_required"
+
+
+def test_a_contradiction_by_a_passage_with_few_of_the_words_is_shown_unsure_and_edits_nothing():
+    record = run("Alcohol is paid up to 20 pounds a day.", ("Alcohol is not paid.",), tools=Tools(AlwaysContradicting()))
+    (fact,) = record.facts
+    assert (fact.outcome, fact.ruling.unsure, fact.edit) == ("contradicted", True, None)
+    (deletion,) = record.edits
+    assert (deletion.status, deletion.new) == ("suggestion", "")
+
+
 @pytest.mark.parametrize(
     ("answer", "left"),
     [
