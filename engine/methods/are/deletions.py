@@ -52,9 +52,9 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
 
 
 def _open(record: FactRecord) -> bool:
-    """Did nothing settle the fact, or only an unsure contradiction."""
-    doubted = record.outcome == "contradicted" and record.ruling is not None and record.ruling.unsure
-    return record.outcome == "unsettled" or doubted
+    """Did nothing settle the fact, or only a contradiction that a guard lowered."""
+    lowered = record.outcome == "contradicted" and record.ruling is not None and record.ruling.lowered
+    return record.outcome == "unsettled" or lowered
 
 
 def _aside(answer: str, records: Sequence[FactRecord]) -> tuple[int, int] | None:

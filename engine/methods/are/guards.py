@@ -44,7 +44,8 @@ def guarded(
             why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
-        return replace(ruling, unsure=True, note=f"{ruling.note}; unsure, no sentence of the passage holds enough of it")
+        note = f"{ruling.note}; unsure, no sentence of the passage holds enough of the fact"
+        return replace(ruling, unsure=True, lowered=True, note=note)
     return ruling
 
 

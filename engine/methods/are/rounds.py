@@ -166,8 +166,9 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
     """The check that decides: a supportive one before one that asks for an edit before the rest.
 
     Of several supportive ones the surest decides, of several that ask for an edit the one whose passage is most like
-    the fact: a passage about something else contradicts it surely, too; an unsure one comes last. A supportive passage whose sentences say far
-    less of the fact (`near`) than one that asks for an edit and lacks a number or name of it does not come first.
+    the fact: a passage about something else contradicts it surely, too; one that a guard lowered comes last. A
+    supportive passage whose sentences say far less of the fact (`near`) than one that asks for an edit and lacks a
+    number or name of it does not come first.
     """
     rank = {"supportive": 3, "editing_required": 2, "irrelevant": 1, "unparsed": 0}
     worths = {anchor.evidence: anchor.worth for anchor in near}
@@ -181,8 +182,7 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
         sure = ruling.scores.get(ruling.verdict, 0.0) if ruling.verdict != "irrelevant" else 0.0
         alike = considered[check.evidence].score if considered and ruling.verdict == "editing_required" else sure
         far = ruling.verdict == "supportive" and worths.get(check.evidence, closest) < closest - FAR
-        doubted = ruling.verdict == "editing_required" and ruling.unsure
-        return rank[ruling.verdict] - 2 * far - 0.5 * doubted, alike
+        return rank[ruling.verdict] - 2 * far - 0.5 * ruling.lowered, alike
 
     return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
 

@@ -34,7 +34,8 @@ class Ruling(Value, frozen=True):
 
     `scores` are its class probabilities (an entailment model), `reasoning` its words (a language model); `window` is
     the span of the evidence that decided. `unsure` is True where the highest probability is under 0.6. `lacking` are
-    numbers and names of the fact that the evidence does not hold, where they turned the verdict.
+    numbers and names of the fact that the evidence does not hold, where they turned the verdict. `lowered` is True
+    where a guard, not the probability, made it unsure.
     """
 
     verdict: VerdictName
@@ -45,6 +46,7 @@ class Ruling(Value, frozen=True):
     window: tuple[int, int] = (0, 0)
     unsure: bool = False
     lacking: tuple[str, ...] = ()
+    lowered: bool = False
 
     @classmethod
     def of(cls, judged: Judged, verifier: Entailment) -> Ruling:

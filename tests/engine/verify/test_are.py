@@ -79,7 +79,9 @@ class AlwaysContradicting(WordVerifier):
 
 
 def test_a_contradiction_by_a_passage_with_few_of_the_words_is_shown_unsure_and_edits_nothing():
-    record = run("Alcohol is paid up to 20 pounds a day.", ("Alcohol is not paid.",), tools=Tools(AlwaysContradicting()))
+    record = run(
+        "Alcohol is paid up to 20 pounds a day.", ("Alcohol is not paid.",), tools=Tools(AlwaysContradicting())
+    )
     (fact,) = record.facts
     assert (fact.outcome, fact.ruling.unsure, fact.edit) == ("contradicted", True, None)
     (deletion,) = record.edits
