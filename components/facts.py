@@ -188,10 +188,10 @@ def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> Non
     """The answer with every placed edit drawn in it: taken out, put in, accepted or rejected."""
     pieces, at = [], 0
     for edit in sorted((e for e in record.edits if e.status == "placed"), key=lambda e: e.start):
-        pieces.append(escape(record.answer[at : edit.start]))
+        pieces.append(escape(record.checked[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
-    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer"))
+    show(tag("div", "".join(pieces) + escape(record.checked[at:]), class_="gw-answer"))
 
 
 def _change(edit: Placed, decision: Decision | None) -> str:

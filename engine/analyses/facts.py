@@ -303,7 +303,7 @@ def tracked_changes(record: AreRecord, decided: dict[str, Decision], review: Rev
         "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it; a rejected"
         " one leaves the words as they are."
     )
-    text = Text(tracked_runs(record.answer, record.edits, decided), "answer")
+    text = Text(tracked_runs(record.checked, record.edits, decided), "answer")
     if not record.edits:
         return [text, plain("No edit was found.")]
     return [plain(said, "note"), text, _edits_table(record, decided, review)]

@@ -244,3 +244,8 @@ class AreRecord(Value, frozen=True):
     seconds: float = 0.0
     measured: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def checked(self) -> str:
+        """The text that clauses and edits have their offsets in: the answer, or its facts joined (no clauses)."""
+        return self.decomposition.text or self.answer

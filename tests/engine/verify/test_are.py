@@ -140,9 +140,22 @@ def test_ablations_are_switches(switch, rounds, text):
     assert max(len(r.iterations) for r in record.facts) == rounds
 
 
-def test_without_atomic_or_molecular_facts_are_clauses_or_the_answer():
+def test_without_molecular_clauses_the_edited_facts_joined_are_the_revised_answer():
+    record = run("The bridge, which cost 5 million, opened in 1932.", settings=Verification(molecular=False))
+    assert [clause.text for clause in record.decomposition.clauses] == [f"{fact.fact.text}" for fact in record.facts]
+    assert record.checked == "The bridge cost 5 million. The bridge opened in 1932."
+    assert record.revised == "The bridge cost 5 million. The bridge opened in 1934."
+    assert all(record.checked[c.start : c.end] == c.text for c in record.decomposition.clauses)
+    assert record.report.after.pres == pytest.approx(
+        1 - Levenshtein.distance(record.answer, record.revised) / len(record.answer)
+    )
+    assert record.report.after.pres < run("The bridge, which cost 5 million, opened in 1932.").report.after.pres
+    assert revised(record.checked, record.edits) == record.revised
+    assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_without_atomic_facts_each_clause_is_one():
     assert [r.fact.text for r in run(settings=Verification(atomic=False)).facts][1] == "Whales sing loudly."
-    assert len(run(settings=Verification(molecular=False)).decomposition.clauses) == 1
 
 
 def test_nothing_to_check_against_is_said_and_counted():

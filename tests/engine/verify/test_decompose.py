@@ -128,7 +128,7 @@ def test_a_pronoun_without_a_known_subject_stays():
 
 
 def test_the_ablations_leave_a_stage_out():
-    assert len(decompose(TEXT, molecular=False).clauses) == 1
+    assert len(decompose(TEXT, molecular=False, atomic=False).clauses) == 1
     assert [len(c.facts) for c in decompose(TEXT, atomic=False).clauses] == [1, 1]
 
 
