@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
-from engine.analyses.facts import MEASURES
+from engine.analyses.facts import MEASURES, source_of
 from engine.core.text import counted
 from engine.methods.are.export import Decision
 from engine.methods.are.shared_words import shared_words
@@ -95,12 +95,11 @@ def _lines(record: FactRecord) -> list[str]:
 def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> dict[str, Any]:
     checked = {check.evidence for check in done.checks}
     rest = [one for number, one in enumerate(done.considered) if number not in checked]
-    expanded = "searched with" if place == 1 else "searched again, with the expansions"
     edit = done.edit
     return {
         "title": f"Round {place}: {_came_to(done)}",
         "last": last,
-        "searched": visible(f"{expanded}: {' | '.join(done.queries)}"),
+        "searched": [visible(_searched(place, query, done.found_with(n))) for n, query in enumerate(done.queries)],
         "checked": [_checked(done.checks[n], done, record.fact.text, n == done.decided) for n in _decided_first(done)],
         "edit": visible(f"Edited: {edit.before} → {edit.after} ({edit.why}; {edit.made_by})") if edit else "",
         "considered_title": f"Considered and not checked: {len(rest)}",
@@ -113,6 +112,12 @@ def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> di
             for e in done.exchanges
         ],
     }
+
+
+def _searched(place: int, query: str, found: Sequence[Evidence]) -> str:
+    """A query and what it found; from the second round on it is an expansion of the fact, which is never judged."""
+    named = "Searched with" if place == 1 else "Search phrase"
+    return f"{named} “{query}”: {', '.join(source_of(one) for one in found) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:

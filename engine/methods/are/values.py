@@ -18,7 +18,10 @@ EvidenceFrom = Literal["case", "corpus", "both"]
 
 
 class Evidence(Value, frozen=True):
-    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine."""
+    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
+
+    `found_by` are the places of the round's queries that found it.
+    """
 
     text: str
     source: Literal["case", "corpus"]
@@ -27,6 +30,7 @@ class Evidence(Value, frozen=True):
     title: str = ""
     number: int | None = None
     score: float = 0.0
+    found_by: tuple[int, ...] = ()
 
 
 class Ruling(Value, frozen=True):
@@ -108,6 +112,10 @@ class Iteration(Value, frozen=True):
     decided: int | None = None
     edit: Edit | None = None
     exchanges: tuple[Exchange, ...] = ()
+
+    def found_with(self, query: int) -> tuple[Evidence, ...]:
+        """What the query at that place found, in the order of similarity to the fact."""
+        return tuple(one for one in self.considered if query in one.found_by)
 
     @property
     def check(self) -> Check | None:

@@ -129,6 +129,20 @@ def test_an_expansion_only_searches_the_fact_itself_is_judged():
     assert judged_claims == {"Whales sing loudly", "Whales sing loudly."}
 
 
+def test_both_phrases_of_an_expansion_and_what_each_found_are_kept():
+    texts = ("Iron rusts in rain.", "The choir sang songs of praise.", "Loud noise harms the ear.")
+    writer = ScriptedWriter(["choir songs\nloud noise"] * 2)
+    settings = Verification(keep=1, passages=1, anchored=False)
+    first, again, *_ = (
+        run("Iron rusts quickly abroad.", texts, settings, Tools(WordVerifier(), expander=writer)).facts[0].iterations
+    )
+    assert [one.number for one in first.found_with(0)] == [1]
+    assert again.queries == ("choir songs", "loud noise")
+    found = {n for query in (0, 1) for n in (one.number for one in again.found_with(query))}
+    assert found and found <= {2, 3}
+    assert again.considered[0].number in {2, 3}
+
+
 @pytest.mark.parametrize(("switch", "rounds", "text"), [
     ({"edit": False}, 3, ANSWER),
     ({"re_retrieval": False}, 1, ANSWER.replace("1932", "1934")),
