@@ -155,15 +155,15 @@ def test_ablations_are_switches(switch, rounds, text):
 
 
 def test_without_molecular_clauses_the_edited_facts_joined_are_the_revised_answer():
-    record = run("The bridge, which cost 5 million, opened in 1932.", settings=Verification(molecular=False))
+    record = run("The bridge opened in 1932 and it cost 5 million.", settings=Verification(molecular=False))
     assert [clause.text for clause in record.decomposition.clauses] == [f"{fact.fact.text}" for fact in record.facts]
-    assert record.checked == "The bridge cost 5 million. The bridge opened in 1932."
-    assert record.revised == "The bridge cost 5 million. The bridge opened in 1934."
+    assert record.checked == "The bridge opened in 1932. It cost 5 million."
+    assert record.revised == "The bridge opened in 1934. It cost 5 million."
     assert all(record.checked[c.start : c.end] == c.text for c in record.decomposition.clauses)
     assert record.report.after.pres == pytest.approx(
         1 - Levenshtein.distance(record.answer, record.revised) / len(record.answer)
     )
-    assert record.report.after.pres < run("The bridge, which cost 5 million, opened in 1932.").report.after.pres
+    assert record.report.after.pres < run("The bridge opened in 1932 and it cost 5 million.").report.after.pres
     assert revised(record.checked, record.edits) == record.revised
     assert AreRecord.from_dict(record.to_dict()) == record
 
