@@ -1,8 +1,8 @@
 """Is it in the documents: the probability that some passages answer a question, before anything is written.
 
 The closest sentence decides: its cosine to the question plus half its share of the question's content words
-(`closeness` of sentence_scores.py), turned into a probability by a logistic curve. The curve was fitted on half of 160
-XQuAD questions, every other one without its paragraph, and half of 260 CLAP NQ questions whose page answers or does not.
+(`closeness` of sentence_scores.py), turned into a probability by a logistic curve. The curve was fitted on half of 160 XQuAD
+questions, every other one without its paragraph, and half of 260 CLAP NQ questions whose page answers or does not.
 Held-out halves: AUROC 0.97 (n = 80) and 0.84 (n = 130), expected calibration error 0.12 and 0.09 (bench/RESULTS.md).
 It says whether something close is there, not whether an answer is right.
 """

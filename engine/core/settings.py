@@ -169,7 +169,7 @@ class Verification(Value, frozen=True):
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True
-    molecular: Annotated[bool, about("Split the answer into clauses")] = True
+    molecular: Annotated[bool, about("Keep clauses, so edits go back in place")] = True
     re_retrieval: Annotated[bool, about("Search again if unsettled")] = True
 
 
