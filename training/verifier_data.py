@@ -53,7 +53,8 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _label(record: dict[str, Any]) -> int:
+def label_of(record: dict[str, Any]) -> int:
+    """The label of a record that names its class."""
     return CLASSES.index(record["label"])
 
 
@@ -64,7 +65,7 @@ def held_out_page(page: str) -> bool:
 
 def vitaminc(folder: Path, part: str) -> list[Pair]:
     """VitaminC pairs of train or dev."""
-    return [(clean(r["claim"]), clean(r["evidence"]), _label(r)) for r in read(folder, f"vitaminc/{part}.jsonl")]
+    return [(clean(r["claim"]), clean(r["evidence"]), label_of(r)) for r in read(folder, f"vitaminc/{part}.jsonl")]
 
 
 def fever_symmetric(folder: Path, *, held_out: bool) -> list[Pair]:
@@ -73,7 +74,7 @@ def fever_symmetric(folder: Path, *, held_out: bool) -> list[Pair]:
     dev = [r for r in rows if r["split"] == "dev"]
     known = {r["claim"] for r in dev} | {r["evidence"] for r in dev}
     test = [r for r in rows if r["split"] != "dev" and r["claim"] not in known and r["evidence"] not in known]
-    return [(clean(r["claim"]), clean(r["evidence"]), _label(r)) for r in (test if held_out else dev)]
+    return [(clean(r["claim"]), clean(r["evidence"]), label_of(r)) for r in (test if held_out else dev)]
 
 
 def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
@@ -82,11 +83,32 @@ def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
     rows = [r for r in read(folder, "fool_me_twice/verify.jsonl") if held_out_page(r["page"]) == held_out]
     for number, row in enumerate(rows):
         claim = clean(row["claim"])
-        pairs.append((claim, clean(" ".join(row["evidence"])), _label(row)))
+        pairs.append((claim, clean(" ".join(row["evidence"])), label_of(row)))
         others = [clean(s) for s in row["retrieved"] if s not in row["evidence"] and 6 <= len(s.split()) <= 40]
         others = [s for s in others if overlap(claim, s) < 0.5]
         if number % 2 == 0 and others:
             pairs.append((claim, min(others, key=lambda s: zlib.crc32(s.encode())), IRRELEVANT))
+    return pairs
+
+
+def fool_me_twice_in_context(folder: Path) -> list[Pair]:
+    """FoolMeTwice training pages: the evidence among other sentences of its page, and sentences much like the claim.
+
+    A sentence that is not evidence and shares at most seven in ten of the claim's words is taken to be irrelevant.
+    """
+    rng, pairs = Random(13), []
+    for row in read(folder, "fool_me_twice/verify.jsonl"):
+        if held_out_page(row["page"]):
+            continue
+        claim, evidence = clean(row["claim"]), [clean(s) for s in row["evidence"]]
+        others = [clean(s) for s in row["retrieved"] if s not in row["evidence"] and 6 <= len(s.split()) <= 40]
+        near = sorted((s for s in others if overlap(claim, s) <= 0.7), key=lambda s: -overlap(claim, s))
+        for count in (1, 3):
+            place = rng.randrange(count + 1)
+            around = rng.sample(others, min(count, len(others)))
+            pairs.append((claim, " ".join([*around[:place], *evidence, *around[place:]]), label_of(row)))
+        pairs += [(claim, sentence, IRRELEVANT) for sentence in near[:1]]
+        pairs += [(claim, " ".join(near[1:3]), IRRELEVANT)] if len(near) > 2 else []
     return pairs
 
 
@@ -143,7 +165,8 @@ def load_pools(folder: Path) -> Pools:
     cases: dict[str, list[Pair]] = {}
     for row, pair in zip(read(folder, "vitaminc/train.jsonl"), real, strict=True):
         cases.setdefault(row["page"], []).append(pair)
-    small = fever_symmetric(folder, held_out=False) + fool_me_twice(folder, held_out=False) + propositions(folder)
+    small = fever_symmetric(folder, held_out=False) + fool_me_twice(folder, held_out=False)
+    small += fool_me_twice_in_context(folder) + propositions(folder)
     return Pools(
         real=tuple([p for p in real if p[2] == label] for label in range(3)),
         small=tuple([p for p in small if p[2] == label] for label in range(3)),
