@@ -132,11 +132,12 @@ def train(
     optimizer = torch.optim.AdamW(parameter_groups(network, recipe.rate), weight_decay=0.01, betas=(0.9, 0.98))
     stream = batches(tokenizer, draw(load_pools(folder), Random(recipe.seed)), recipe)
     criterion = nn.CrossEntropyLoss(label_smoothing=recipe.smoothing)
-    start, step, seen, loss_mean, kept = time.monotonic(), 0, 0, 1.1, 0.0
-    while (progress := (time.monotonic() - start) / (60 * recipe.minutes)) < 1.0:
+    begun, step, seen, loss_mean, kept = time.monotonic(), 0, 0, 1.1, 0.0
+    warm_up = 20 if start else 100  # steps
+    while (progress := (time.monotonic() - begun) / (60 * recipe.minutes)) < 1.0:
         inputs, labels = next(stream)
         for group in optimizer.param_groups:
-            group["lr"] = group["peak"] * min(1.0, (step + 1) / 100) * (1.0 - progress)
+            group["lr"] = group["peak"] * min(1.0, (step + 1) / warm_up) * min(1.0, 1.5 * (1.0 - progress))
         network.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
             loss = criterion(network(**inputs), labels)
@@ -146,14 +147,14 @@ def train(
         optimizer.zero_grad(set_to_none=True)
         step, seen, loss_mean = step + 1, seen + len(labels), 0.98 * loss_mean + 0.02 * float(loss.detach())
         average(averaged, network, min(recipe.average, step / (step + 10)))
-        if step % 25 == 0:
-            elapsed = time.monotonic() - start
+        if step % 10 == 0:
+            elapsed = time.monotonic() - begun
             print(
                 f"step {step} pairs {seen} {seen / elapsed:.0f}/s loss {loss_mean:.3f} {elapsed / 60:.1f} min",
                 flush=True,
             )
-        if time.monotonic() - start - kept > 300:
-            kept = time.monotonic() - start
+        if time.monotonic() - begun - kept > 300:
+            kept = time.monotonic() - begun
             save(trained(averaged), out)
     save(trained(averaged), out)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from training.verifier_data import Pair, label_of, read
 from training.verifier_held_out import HeldOut, held_out_sets
 
 SIZE = 800  # pairs of each part of a set, at most
+TWO_CLASSES = "COVID-Fact"
 Record = dict[str, Any]
 
 _DOMAINS: dict[str, tuple[str, str, Callable[[Record], bool]]] = {
@@ -37,7 +39,7 @@ def _domain(name: str, folder: Path, size: int) -> HeldOut:
     fitted = [zlib.crc32(r[key].encode()) % 2 == 0 for r in rows]
     taken = [i for part in (True, False) for i in _sample([i for i, f in enumerate(fitted) if f == part], size)]
     pairs: list[Pair] = [(clean(rows[i]["claim"]), clean(rows[i]["evidence"]), label_of(rows[i])) for i in taken]
-    return HeldOut(name, pairs, [fitted[i] for i in taken])
+    return HeldOut(name, pairs, [fitted[i] for i in taken], two=name == TWO_CLASSES)
 
 
 def _sample(places: list[int], size: int) -> list[int]:
@@ -51,4 +53,4 @@ def every_set(folder: Path, size: int = SIZE) -> list[HeldOut]:
 
 def _cut(data: HeldOut, size: int) -> HeldOut:
     taken = [i for part in (True, False) for i in _sample(data.half(fitted=part), size)]
-    return HeldOut(data.name, [data.pairs[i] for i in taken], [data.fitted[i] for i in taken])
+    return replace(data, pairs=[data.pairs[i] for i in taken], fitted=[data.fitted[i] for i in taken])

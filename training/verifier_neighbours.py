@@ -12,8 +12,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.english.word_pairs import SYNONYMS
 from engine.models.alignment import stem
-from engine.word_pairs import SYNONYMS
 
 NEIGHBOURS = range(1, 16)  # the nearest is a synonym or an inflection too often
 _ENDINGS = ("ing", "ed", "ly", "s")
