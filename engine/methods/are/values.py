@@ -18,7 +18,10 @@ EvidenceFrom = Literal["case", "corpus", "both"]
 
 
 class Evidence(Value, frozen=True):
-    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine."""
+    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
+
+    `relevance` in [0, 1] is what it was ranked by: of its closest sentence or itself (`engine.retrieve.relevance`).
+    """
 
     text: str
     source: Literal["case", "corpus"]
@@ -27,6 +30,7 @@ class Evidence(Value, frozen=True):
     title: str = ""
     number: int | None = None
     score: float = 0.0
+    relevance: float = 0.0
 
 
 class Ruling(Value, frozen=True):
