@@ -1,15 +1,14 @@
-"""Is each sentence of an answer borne out by its passages: one score per sentence, made from named parts.
+"""Is each sentence of an answer borne out by its passages: one score per sentence, the mean of named parts.
 
 No paper's method. A verifier alone misses what is worded otherwise, words alone miss what is made up from the passages'
-own words; the score is a logistic function of both. Parts: `verdict` and `contradiction`, the verifier's largest
-probability of supportive and of editing required over the windows that hold most of the sentence's words; `similarity`,
-the cosine to the closest passage sentence; `words`, the share of the sentence's content words that the passages have
-(rare ones weigh more). The weights were fitted on summaries with votes (bench/support.py has the figures).
+own words. Parts, each in [0, 1]: `verdict`, the verifier's largest probability of supportive over the windows that hold
+most of the sentence's words; `closest`, the same for the passage sentence nearest in meaning alone; `similarity`, the
+cosine to that sentence; `words`, the share of the sentence's content words that the passages have (rare ones weigh
+more). Weights fitted on one kind of text did worse on another than the plain mean (bench/support.py has the figures).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +16,10 @@ from engine.core.metrics import statements
 from engine.core.progress import Watch
 from engine.core.text import covered, sentences, stems, titled, word_weights
 from engine.core.values import Answer, Passage, Value
-from engine.models.protocols import Embedder, Entailment, Floats
+from engine.models.protocols import Embedder, Entailment
 from engine.models.verdicts import windows
 
 READ = 3  # windows that the verifier reads for a sentence
-WEIGHTS = {"verdict": 1.0, "contradiction": -1.0, "similarity": 1.0, "words": 1.0, "constant": 0.0}
 
 
 class SentenceSupport(Value, frozen=True):
@@ -62,23 +60,35 @@ def answer_support(
     if not found or not said:
         return ()
     texts = [sentence.text for sentence in said]
-    close = closeness(texts, passages, embedder)
+    close = closest_sentences(texts, passages, embedder)
     chosen = [best_windows(text, found) for text in texts]
-    pairs = [(text, found[i].text) for text, places in zip(texts, chosen, strict=True) for i in places]
-    judged = iter([one.scores for one in verifier.judge(pairs, watch)])
+    pairs = [
+        (text, evidence)
+        for text, places, (near, _) in zip(texts, chosen, close, strict=True)
+        for evidence in (*(found[i].text for i in places), near)
+    ]
+    speaking = iter(verifier.entailment(pairs, watch).tolist())
     result = []
-    for sentence, similarity, places in zip(said, close, chosen, strict=True):
-        scores = [next(judged) for _ in places]
-        best = max(range(len(places)), key=lambda i: scores[i]["supportive"])
-        window = found[places[best]]
+    for sentence, (_, similarity), places in zip(said, close, chosen, strict=True):
+        read = [next(speaking) for _ in places]
+        best = max(range(len(places)), key=lambda i: read[i])
         parts = {
-            "verdict": scores[best]["supportive"],
-            "contradiction": max(one["editing_required"] for one in scores),
-            "similarity": float(similarity),
+            "verdict": read[best],
+            "closest": next(speaking),
+            "similarity": max(0.0, similarity),
             "words": words_held(sentence.text, found),
         }
-        place = (window.number, (window.start, window.end))
-        result.append(SentenceSupport(sentence.start, sentence.end, combined(parts), _rounded(parts), *place))
+        window = found[places[best]]
+        result.append(
+            SentenceSupport(
+                start=sentence.start,
+                end=sentence.end,
+                support=round(sum(parts.values()) / len(parts), 4),
+                parts={name: round(value, 4) for name, value in parts.items()},
+                passage=window.number,
+                window=(window.start, window.end),
+            )
+        )
     return tuple(result)
 
 
@@ -103,18 +113,9 @@ def words_held(text: str, found: Sequence[Window]) -> float:
     return covered(weights, frozenset[str]().union(*(window.stems for window in found)))
 
 
-def closeness(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> Floats:
-    """The largest cosine of each text to a sentence of the passages, shape (texts,)."""
+def closest_sentences(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> list[tuple[str, float]]:
+    """For each text the sentence of the passages with the largest cosine to it, and that cosine."""
     parts = [p.text[a:b] for p in passages for a, b in sentences(p.text) or ((0, len(p.text)),)]
     vectors = embedder.embed([*texts, *parts])
-    largest: Floats = (vectors[: len(texts)] @ vectors[len(texts) :].T).max(axis=1)
-    return largest
-
-
-def combined(parts: dict[str, float]) -> float:
-    """The support of some parts: the logistic function of their weighted sum."""
-    return round(1 / (1 + math.exp(-WEIGHTS["constant"] - sum(WEIGHTS[name] * parts[name] for name in parts))), 4)
-
-
-def _rounded(parts: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in parts.items()}
+    cosines = vectors[: len(texts)] @ vectors[len(texts) :].T
+    return [(parts[int(row.argmax())], float(row.max())) for row in cosines]

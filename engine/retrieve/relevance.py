@@ -1,29 +1,26 @@
-"""Which texts bear on a claim, for or against it: a probability made from named parts, for ranking evidence.
+"""Which texts bear on a claim, for or against it: a weighted mean of named parts, for ranking evidence.
 
 No paper's method (ARE ranks by similarity alone). The parts are the cosine of claim and text, the share of the claim's
 content words that the text has (rare ones weigh more), and, where a verifier read the pair, what it leaves to
-supportive and editing required together: a text that contradicts a claim bears on it too. A logistic function of their
-weighted sum; the weights were fitted on claims with known evidence sentences (bench/evidence.py has the sets, the
-figures and what each part reaches alone).
+supportive and editing required together: a text that contradicts a claim bears on it too. The weights were chosen on
+claims with known evidence sentences (bench/evidence.py has the sets, the figures and what each part reaches alone).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from engine.core.text import covered, sentences, stems, word_weights
 from engine.core.values import Value
 from engine.models.protocols import Embedder
 
-WITH_VERDICT = {"cosine": 1.0, "words": 1.0, "verdict": 1.0, "constant": 0.0}
-WITHOUT = {"cosine": 1.0, "words": 1.0, "constant": 0.0}
+WEIGHTS = {"cosine": 1.0, "words": 1.0, "verdict": 0.5}
 
 
 class Relevance(Value, frozen=True):
-    """A probability in [0, 1] that a text bears on a claim, and the parts that it is made from.
+    """How far a text bears on a claim, 0 to 1, and the parts that it is the weighted mean of.
 
-    `cosine` in [-1, 1], `words` in [0, 1], `verdict` in [0, 1] where a verifier read the text.
+    Each part is in [0, 1] (a cosine under 0 counts as 0); `verdict` is there where a verifier read the text.
     """
 
     score: float
@@ -71,7 +68,8 @@ def evidence_relevance(claim: str, evidence: str, embedder: Embedder, scores: Ma
 
 
 def combined(parts: dict[str, float]) -> Relevance:
-    """The probability of some parts: the logistic function of their weighted sum."""
-    weights = WITH_VERDICT if "verdict" in parts else WITHOUT
-    total = weights["constant"] + sum(weights[name] * value for name, value in parts.items())
-    return Relevance(1 / (1 + math.exp(-total)), {name: round(value, 4) for name, value in parts.items()})
+    """The weighted mean of some parts."""
+    held = {name: max(0.0, float(value)) for name, value in parts.items()}
+    total = sum(WEIGHTS[name] * value for name, value in held.items())
+    score = total / sum(WEIGHTS[name] for name in held)
+    return Relevance(score, {name: round(value, 4) for name, value in held.items()})

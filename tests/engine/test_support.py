@@ -7,7 +7,7 @@ import pytest
 
 from engine.answer.citations import annotate
 from engine.core.values import Answer, AuditRecord
-from engine.methods.support import WEIGHTS, answer_support, best_windows, combined, passage_windows
+from engine.methods.support import answer_support, best_windows, passage_windows
 from engine.models.protocols import Judged
 from tests.engine.retrieve.test_relevance import OneAxisPerWord
 
@@ -51,11 +51,10 @@ def test_offsets_are_the_answers_and_markers_are_not_read():
     assert {claim for claim, _ in verifier.asked} == {"Iron rusts in rain."}
 
 
-def test_each_part_moves_support_its_way():
-    parts = {"verdict": 0.4, "contradiction": 0.4, "similarity": 0.4, "words": 0.4}
-    for name in parts:
-        moved = combined({**parts, name: 0.8}) - combined(parts)
-        assert moved * WEIGHTS[name] > 0
+def test_support_is_the_mean_of_its_parts():
+    for one in answer_support(answered("Iron rusts in rain. Silver sings."), PASSAGES, Copies(), OneAxisPerWord()):
+        assert set(one.parts) == {"verdict", "closest", "similarity", "words"}
+        assert one.support == pytest.approx(np.mean(list(one.parts.values())), abs=1e-3)
 
 
 def test_the_windows_with_most_of_the_words_are_read():
