@@ -100,10 +100,10 @@ SETS: dict[str, Callable[[Path], list[Page]]] = {
 }
 
 
-def drawn(folder: Path, name: str, most: int) -> list[Page]:
+def drawn(folder: Path, name: str, most: int, rng: Random) -> list[Page]:
     """At most `most` pages of a set with four sentences or more, some of them evidence and some not."""
     pages = [p for p in SETS[name](folder) if len(p.sentences) >= 4 and any(p.evidence) and not all(p.evidence)]
-    return Random(1).sample(pages, min(most, len(pages)))
+    return rng.sample(pages, min(most, len(pages)))
 
 
 def rankings(page: Page, embedder: Embedder, verifier: Entailment) -> dict[str, list[float]]:
@@ -141,11 +141,11 @@ def main() -> None:
     parser.add_argument("--claims", type=int, default=max(CLAIMS.values()), help="of each set, at most")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
-    embedder, verifier = load_embedder(), load_entailment()
+    embedder, verifier, rng = load_embedder(), load_entailment(), Random(1)
     table: dict[str, list[str]] = {}
     heads = []
     for name, count in CLAIMS.items():
-        pages = drawn(asked.data, name, min(count, asked.claims))
+        pages = drawn(asked.data, name, min(count, asked.claims), rng)
         scored = [(rankings(page, embedder, verifier), page.evidence) for page in pages]
         heads.append(f"{name}, n = {len(pages)}")
         for method in scored[0][0]:

@@ -29,7 +29,7 @@ from engine.models.verifier import FOLDER, EmbeddedVerifier, load_embedded
 from training.verifier_calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Pair, overlap
 from training.verifier_domains import every_set
-from training.verifier_held_out import HeldOut, held_out_sets
+from training.verifier_held_out import VITAMINC, HeldOut, held_out_sets
 
 DRAFTS = ASSETS / "corpora" / "bank_investigation"
 WHOLE = "VitaminC dev, whole"
@@ -186,7 +186,7 @@ def reliability_table(sets: Sequence[Measured]) -> list[str]:
 def public_sets(folder: Path) -> list[HeldOut]:
     """The sets of other domains, the held-out ones, and VitaminC dev whole; raise `FileError` where a set is absent."""
     sets = every_set(folder)
-    whole = next(data for data in held_out_sets(folder) if data.name == "VitaminC dev")
+    whole = next(data for data in held_out_sets(folder) if data.name == VITAMINC)
     return [*sets, HeldOut(WHOLE, whole.pairs, [False] * len(whole.pairs))]
 
 

@@ -58,6 +58,7 @@ def domain_shift(folder: Path) -> list[Pair]:
 
 
 MADE = "CLAP NQ, made"
+VITAMINC = "VitaminC dev"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def held_out_sets(folder: Path) -> list[HeldOut]:
     """The four held-out sets, each in two halves that share no page (VitaminC) or no claim (the others)."""
     pages = [r["page"] for r in read(folder, "vitaminc/dev.jsonl")]
     sets = [
-        ("VitaminC dev", vitaminc(folder, "dev"), pages),
+        (VITAMINC, vitaminc(folder, "dev"), pages),
         ("FeverSymmetric test", fever_symmetric(folder, held_out=True), None),
         ("FoolMeTwice held-out pages", fool_me_twice(folder, held_out=True), None),
         (MADE, domain_shift(folder), None),

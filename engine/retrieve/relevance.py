@@ -14,7 +14,7 @@ from engine.core.text import covered, sentences, stems, word_weights
 from engine.core.values import Value
 from engine.models.protocols import Embedder
 
-WEIGHTS = {"cosine": 1.0, "words": 1.0, "verdict": 0.5}
+WEIGHTS = {"cosine": 1.0, "words": 1.0, "verdict": 0.75}
 
 
 class Relevance(Value, frozen=True):
