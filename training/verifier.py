@@ -22,7 +22,6 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from engine.models.alignment import KINDS
 from engine.models.embedder import fast_bfloat16
 from engine.models.verifier import FOLDER
 from engine.models.verifier_network import (
@@ -39,8 +38,7 @@ from training.verifier_pairs import draw
 
 RANK = 64
 SCALE = 2.0
-LIMIT = 128  # tokens of a training pair
-UNALIGNED = 0.35  # share of pairs that are read without the kinds of their words, so that meaning is not passed over
+LIMIT = 112  # tokens of a training pair
 TARGETS = (
     r"encoder\.layer\.\d+\."
     r"(attention\.self\.(query|key|value)|attention\.output\.dense|intermediate\.dense|output\.dense)"
@@ -73,7 +71,7 @@ class LowRank(nn.Module):
         return weight + SCALE * (self.b @ self.a)
 
 
-def add_adapters(network: EvidenceNetwork, start: Path | None = None) -> None:
+def add_adapters(network: EvidenceNetwork) -> None:
     """Freeze the encoder's matrices and embeddings, and adapt every linear layer in place."""
     for parameter in network.encoder.parameters():
         parameter.requires_grad_(parameter.ndim == 1)
@@ -84,8 +82,6 @@ def add_adapters(network: EvidenceNetwork, start: Path | None = None) -> None:
     for name, parameter in network.named_parameters():
         if "original" in name:
             parameter.requires_grad_(False)
-    if start:
-        network.load_state_dict(saved(start), strict=False)
 
 
 def batches(
@@ -104,11 +100,7 @@ def batches(
             groups[-1].append(i)
         rng.shuffle(groups)
         for group in groups:
-            inputs = collate([encoded[i] for i in group])
-            forgotten = torch.tensor([rng.random() < UNALIGNED for _ in group]).unsqueeze(1)
-            types = inputs["token_type_ids"]
-            inputs["token_type_ids"] = torch.where(forgotten, types // KINDS * KINDS, types)
-            yield inputs, torch.tensor([pool[i][2] for i in group])
+            yield collate([encoded[i] for i in group]), torch.tensor([pool[i][2] for i in group])
 
 
 def parameter_groups(network: EvidenceNetwork, rate: float) -> list[dict[str, Any]]:
@@ -120,24 +112,18 @@ def parameter_groups(network: EvidenceNetwork, rate: float) -> list[dict[str, An
     return [{"params": members, "lr": rate * k, "peak": rate * k} for k, members in groups.items()]
 
 
-def train(
-    network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe, out: Path, start: Path | None = None
-) -> None:
-    """Train for `recipe.minutes`, from the weights in `start` where given.
-
-    The averaged weights go to `out` every five minutes and at the end.
-    """
-    add_adapters(network, start)
+def train(network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe, out: Path) -> None:
+    """Train for `recipe.minutes`; save the averaged weights to `out` every eight minutes and at the end."""
+    add_adapters(network)
     averaged = copy.deepcopy(network)
     optimizer = torch.optim.AdamW(parameter_groups(network, recipe.rate), weight_decay=0.01, betas=(0.9, 0.98))
     stream = batches(tokenizer, draw(load_pools(folder), Random(recipe.seed)), recipe)
     criterion = nn.CrossEntropyLoss(label_smoothing=recipe.smoothing)
-    begun, step, seen, loss_mean, kept = time.monotonic(), 0, 0, 1.1, 0.0
-    warm_up = 20 if start else 100  # steps
-    while (progress := (time.monotonic() - begun) / (60 * recipe.minutes)) < 1.0:
+    start, step, seen, loss_mean, saved = time.monotonic(), 0, 0, 1.1, 0.0
+    while (progress := (time.monotonic() - start) / (60 * recipe.minutes)) < 1.0:
         inputs, labels = next(stream)
         for group in optimizer.param_groups:
-            group["lr"] = group["peak"] * min(1.0, (step + 1) / warm_up) * min(1.0, 1.5 * (1.0 - progress))
+            group["lr"] = group["peak"] * min(1.0, (step + 1) / 100) * (1.0 - progress)
         network.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
             loss = criterion(network(**inputs), labels)
@@ -147,14 +133,14 @@ def train(
         optimizer.zero_grad(set_to_none=True)
         step, seen, loss_mean = step + 1, seen + len(labels), 0.98 * loss_mean + 0.02 * float(loss.detach())
         average(averaged, network, min(recipe.average, step / (step + 10)))
-        if step % 10 == 0:
-            elapsed = time.monotonic() - begun
+        if step % 50 == 0:
+            elapsed = time.monotonic() - start
             print(
                 f"step {step} pairs {seen} {seen / elapsed:.0f}/s loss {loss_mean:.3f} {elapsed / 60:.1f} min",
                 flush=True,
             )
-        if time.monotonic() - begun - kept > 300:
-            kept = time.monotonic() - begun
+        if time.monotonic() - start - saved > 480:
+            saved = time.monotonic() - start
             save(trained(averaged), out)
     save(trained(averaged), out)
 
@@ -191,17 +177,6 @@ def save(tensors: dict[str, torch.Tensor], folder: Path) -> None:
     (folder / "adapter_config.json").write_text(json.dumps(adapter_config(), indent=1) + "\n", encoding="utf-8")
 
 
-def saved(folder: Path) -> dict[str, torch.Tensor]:
-    """What `save` wrote, under the names that `trained` gives."""
-    from safetensors.torch import load_file
-
-    tensors = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
-    for key, factor in load_file(folder / ADAPTER).items():
-        module, side = key.removeprefix("base_model.model.").removesuffix(".weight").rsplit(".lora_", 1)
-        tensors[f"encoder.{module}.parametrizations.weight.0.{side.lower()}"] = factor.float()
-    return tensors
-
-
 def adapter_config() -> dict[str, Any]:
     """The configuration by which peft loads the adapter on the base."""
     return {
@@ -222,15 +197,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
     parser.add_argument("--minutes", type=float, default=Recipe.minutes)
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder that gets adapter, head and thresholds")
-    parser.add_argument("--start", type=Path, default=None, help="folder of earlier weights to go on from")
-    parser.add_argument("--rate", type=float, default=Recipe.rate, help="peak learning rate")
     parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(Recipe.seed)
     network, tokenizer = base_network()
-    recipe = Recipe(minutes=arguments.minutes, rate=arguments.rate)
-    train(network, tokenizer, arguments.data, recipe, arguments.out, arguments.start)
+    recipe = Recipe(minutes=arguments.minutes)
+    train(network, tokenizer, arguments.data, recipe, arguments.out)
     calibrate_folder(arguments.data, arguments.out)
 
 

@@ -91,27 +91,6 @@ def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
     return pairs
 
 
-def fool_me_twice_in_context(folder: Path) -> list[Pair]:
-    """FoolMeTwice training pages: the evidence among other sentences of its page, and sentences much like the claim.
-
-    A sentence that is not evidence and shares at most seven in ten of the claim's words is taken to be irrelevant.
-    """
-    rng, pairs = Random(13), []
-    for row in read(folder, "fool_me_twice/verify.jsonl"):
-        if held_out_page(row["page"]):
-            continue
-        claim, evidence = clean(row["claim"]), [clean(s) for s in row["evidence"]]
-        others = [clean(s) for s in row["retrieved"] if s not in row["evidence"] and 6 <= len(s.split()) <= 40]
-        near = sorted((s for s in others if overlap(claim, s) <= 0.7), key=lambda s: -overlap(claim, s))
-        for count in (1, 3):
-            place = rng.randrange(count + 1)
-            around = rng.sample(others, min(count, len(others)))
-            pairs.append((claim, " ".join([*around[:place], *evidence, *around[place:]]), label_of(row)))
-        pairs += [(claim, sentence, IRRELEVANT) for sentence in near[:1]]
-        pairs += [(claim, " ".join(near[1:3]), IRRELEVANT)] if len(near) > 2 else []
-    return pairs
-
-
 def overlap(claim: str, evidence: str) -> float:
     """Share of the claim's longer words that the evidence has, by stem."""
     mine = {stem(w.lower()) for w in claim.split() if len(w) > 3}
@@ -165,8 +144,7 @@ def load_pools(folder: Path) -> Pools:
     cases: dict[str, list[Pair]] = {}
     for row, pair in zip(read(folder, "vitaminc/train.jsonl"), real, strict=True):
         cases.setdefault(row["page"], []).append(pair)
-    small = fever_symmetric(folder, held_out=False) + fool_me_twice(folder, held_out=False)
-    small += fool_me_twice_in_context(folder) + propositions(folder)
+    small = fever_symmetric(folder, held_out=False) + fool_me_twice(folder, held_out=False) + propositions(folder)
     return Pools(
         real=tuple([p for p in real if p[2] == label] for label in range(3)),
         small=tuple([p for p in small if p[2] == label] for label in range(3)),

@@ -7,10 +7,6 @@ from random import Random
 
 from training import verifier_edits as edits
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Page, Pair, Pools, overlap
-from training.verifier_neighbours import change_neighbour
-
-NEIGHBOUR = 0.35  # share of made contradictions that change a plain word for a neighbour
-WINDOW_WORDS = (25, 40, 60, 80)
 
 
 def made_from_text(pages: list[Page], rng: Random) -> Pair | None:
@@ -20,31 +16,21 @@ def made_from_text(pages: list[Page], rng: Random) -> Pair | None:
     sentence = page.sentences[place]
     names = [*page.names, *rng.choice(pages).names, *rng.choice(pages).names]
     claim = sentence
-    if rng.random() < 0.5:
+    if rng.random() < 0.35:
         claim = edits.first_clause(sentence) or claim
-    for _ in range(rng.choice((0, 1, 2))):
+    if rng.random() < 0.25:
         claim = edits.drop_detail(claim, rng) or claim
     claim = edits.reword(claim, rng, page.title if rng.random() < 0.5 else "")
     recipe = rng.choices(tuple(_RECIPES), weights=[w for _, w in _RECIPES.values()])[0]
     return _RECIPES[recipe][0](page, place, claim, names, rng)
 
 
-def _contradict(text: str, rng: Random, names: list[str]) -> str | None:
-    """`text` with one thing changed: a plain word, or what `edits.contradict` changes."""
-    changed = change_neighbour(text, rng, names) if rng.random() < NEIGHBOUR else None
-    return changed or edits.contradict(text, rng, names)
-
-
 def _window(page: Page, place: int, rng: Random, sentence: str | None = None) -> str:
-    """The sentence at `place` (or a stand-in) with neighbours on either side, up to a drawn number of words."""
-    parts = list(page.sentences)
-    parts[place] = sentence if sentence is not None else parts[place]
-    first, last, limit = place, place + 1, rng.choice(WINDOW_WORDS)
-    for step in rng.choices((-1, 1), k=9):
-        low, high = max(0, first + min(step, 0)), min(len(parts), last + max(step, 0))
-        if len(" ".join(parts[low:high]).split()) <= limit:
-            first, last = low, high
-    return " ".join(parts[first:last])
+    """The sentence at `place` (or a stand-in) with 0 to 2 neighbours, in order."""
+    first, last = max(0, place - rng.choice((0, 0, 1))), place + rng.choice((0, 0, 1))
+    parts = list(page.sentences[first : last + 1])
+    parts[place - first] = sentence if sentence is not None else page.sentences[place]
+    return " ".join(parts)
 
 
 def _kept(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair:
@@ -52,12 +38,12 @@ def _kept(page: Page, place: int, claim: str, names: list[str], rng: Random) -> 
 
 
 def _changed_claim(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
-    changed = _contradict(claim, rng, names)
+    changed = edits.contradict(claim, rng, names)
     return (changed, _window(page, place, rng), EDITING) if changed else None
 
 
 def _changed_evidence(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
-    changed = _contradict(claim, rng, names)
+    changed = edits.contradict(claim, rng, names)
     return (claim, _window(page, place, rng, changed), EDITING) if changed else None
 
 
@@ -72,10 +58,8 @@ def _elsewhere(page: Page, place: int, claim: str, names: list[str], rng: Random
     others = [s for i, s in enumerate(page.sentences) if i != place and overlap(claim, s) < 0.6]
     if not others:
         return None
-    claim = _contradict(claim, rng, names) or claim if rng.random() < 0.4 else claim
-    if rng.random() < 0.5:
-        others = sorted(others, key=lambda s: -overlap(claim, s))[:3]
-    return claim, " ".join(rng.sample(others, min(len(others), rng.choice((1, 1, 2, 3))))), IRRELEVANT
+    claim = edits.contradict(claim, rng, names) or claim if rng.random() < 0.4 else claim
+    return claim, " ".join(rng.sample(others, min(len(others), rng.choice((1, 1, 2))))), IRRELEVANT
 
 
 def _two_facts(page: Page, place: int, claim: str, names: list[str], rng: Random) -> Pair | None:
@@ -86,7 +70,7 @@ def _two_facts(page: Page, place: int, claim: str, names: list[str], rng: Random
         return None
     added, label = other, rng.choices((SUPPORTIVE, EDITING, IRRELEVANT), weights=(3, 1, 4))[0]
     if label == EDITING:
-        added = _contradict(other, rng, names) or ""
+        added = edits.contradict(other, rng, names) or ""
     if not added:
         return None
     parts = [claim, added] if rng.random() < 0.5 else [added, claim]
@@ -133,11 +117,11 @@ def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
     while True:
         kind = rng.random()
         label = rng.randrange(3)
-        if kind < 0.38:
+        if kind < 0.42:
             pair: Pair | None = rng.choice(pools.real[label])
         elif kind < 0.56:
             pair = rng.choice(pools.small[label])
-        elif kind < 0.72:
+        elif kind < 0.64:
             pair = rng.choice(pools.questions)
         elif kind < 0.90:
             pair = made_from_text(pools.pages, rng)
