@@ -6,28 +6,43 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.html import banner, plain
+from components.html import banner, plain, show
 from components.polling import cancel_button, say_problem
-from components.runs import start
-from engine.core.values import Analysis, Case
+from components.runs import Run, start
+from components.settings_panel import chosen_settings
+from engine.analyses.kind import ByModel
+from engine.cases.review import review_of
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case, Value
+from engine.report.analyses import analysis_blocks
+from engine.report.html import fragment
 
 
-def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
-    """A button with its cost that starts the analysis; while it runs, progress and cancel."""
-    name = f"{method}:{case.id}"
+def ask_for(case: Case, kind: str, label: str, model: str, more: str = "") -> None:
+    """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel."""
+    name, options = f"{kind}:{case.id}", ByModel(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
         _watch(name)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
     if left.button(label, key=f"start_{name}", type="primary", width="stretch"):
-        state.keep_run(
-            name, start(workers(), lambda r: workbench().attribute(case.id, method, model, r.watch), label=label)
-        )
+        begin(case, kind, options, name, label)
         st.rerun()
-    right.caption(plain(cost))
+    right.caption(plain(workbench().using(chosen_settings()).cost(case, kind, options) + more))
     if run is not None:
         say_problem(run)
+
+
+def begin(case: Case, kind: str, options: Value, name: str, label: str = "", settings: Settings | None = None) -> None:
+    """Start an analysis of the case in the background, under the session's `name`."""
+    bench = workbench().using(settings or chosen_settings())
+
+    def work(run: Run[Case]) -> Case:
+        run.stage = "loading the model"
+        return bench.analyse(case.id, kind, options, run.watch)
+
+    state.keep_run(name, start(workers(), work, label=label or kind))
 
 
 @st.fragment(run_every=0.8)
@@ -41,6 +56,12 @@ def _watch(name: str) -> None:
     with left:
         cancel_button(run, key=f"cancel_{name}")
     right.caption("What is finished by then is kept and shown.")
+
+
+def as_reported(case: Case, analysis: Analysis) -> None:
+    """An analysis that has no drawing of its own, as the report shows it."""
+    review = review_of(workbench().cases.history(case.id))
+    show(fragment(analysis_blocks(case, analysis, review)))
 
 
 def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
@@ -59,11 +80,6 @@ def banners(notes: tuple[str, ...]) -> None:
 def is_banner(note: str) -> bool:
     """Whether a note belongs above the scores instead of under them."""
     return note.startswith("Written by ")
-
-
-def words_of(case: Case) -> int:
-    """Words of the passages and the answer, which is what a row of the model reads."""
-    return sum(len(passage.text.split()) for passage in case.passages) + len(case.answer.text.split())
 
 
 def seconds_said(case: Case, model: str, passes: float) -> str:

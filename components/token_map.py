@@ -13,7 +13,7 @@ import streamlit as st
 
 from components.html import visible
 from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
-from engine.analyses.attribution import TokenMap
+from engine.analyses.token_map import TokenMap
 from engine.core.values import Case
 from engine.methods.spans import content_mask
 

@@ -23,7 +23,7 @@ from engine.models.protocols import Floats
 from engine.models.verdicts import (
     CLASSES,
     Precision,
-    Threshold,
+    WindowThreshold,
     combine,
     windows,
 )
@@ -103,7 +103,7 @@ def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tup
 
 def fit_thresholds(
     maxima: dict[int, Sequence[tuple[Floats, Ints]]], says: Sequence[float] | None = None
-) -> tuple[Threshold, ...]:
+) -> tuple[WindowThreshold, ...]:
     """For each number of windows the thresholds with the best mean macro-F1 over sets: maxima (pairs, 2) and labels.
 
     `says` are the weights of the sets in the mean.
@@ -119,7 +119,7 @@ def fit_thresholds(
                 score -= 0.01 * (abs(supportive - 0.5) + abs(editing - 0.5))
                 if score > best:
                     best, at = score, limits
-        result.append(Threshold(windows=count, supportive=round(at[0], 2), editing_required=round(at[1], 2)))
+        result.append(WindowThreshold(windows=count, supportive=round(at[0], 2), editing_required=round(at[1], 2)))
     return (*result[:-1], msgspec.structs.replace(result[-1], windows=1_000_000))
 
 

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.kinds import TOKEN_MAP
+from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
+from engine.analyses.floors import (
+    FLOOR_ROWS,
+    relevance_floors,
+)
+from engine.analyses.kind import (
+    TOKEN_MAP,
+    ByModel,
+    Kind,
+    Loaders,
+    Outcome,
+    RunContext,
+    less,
+    words_of,
+)
 from engine.answer.prompt import passage_body
-from engine.core.errors import Cancelled
-from engine.core.progress import Watch
+from engine.cases.blocks import (
+    Block,
+    Facts,
+    Fold,
+    Heat,
+    Notice,
+    Table,
+    cells,
+    name_of,
+    plain,
+    signed,
+)
+from engine.cases.review import Review
+from engine.core.progress import Watch, last
 from engine.core.settings import Gradient, Settings
 from engine.core.values import (
     Analysis,
     Answer,
     Attribution,
     Case,
+    Details,
     Prompt,
     Value,
 )
 from engine.methods import registry
-from engine.methods.aggregate import passage_maps
+from engine.methods.aggregate import PassageMap, passage_maps
 from engine.methods.flags import (
     Concentration,
     Flags,
     concentration,
     distractor_flags,
 )
-from engine.methods.input_x_gradient import Relevance, input_x_gradient
+from engine.methods.input_x_gradient import Relevance, input_x_gradient, input_x_gradient_rows
 from engine.methods.spans import answer_spans, content_mask
-from engine.methods.subject import analysis_of, kept, subject
+from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel, TokenPrompt
 
 
@@ -81,15 +109,20 @@ class TokenMap(Value, frozen=True):
         )
 
 
+TOKENS_PER_WORD = 1.3  # English text by the tokenizers of today's models, for estimates
+
+
 def token_rows(settings: Gradient, content: int, length: int) -> int:
     """Answer tokens that get a row of their own: as the budget allows, at least those that flags look at."""
     return min(content, max(settings.first_tokens, settings.token_budget // length))
 
 
-def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None) -> Analysis:
+def token_map_of(
+    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None
+) -> Iterator[Analysis]:
     """Input x gradient of every passage token: for the answer, each sentence, and tokens as the budget allows.
 
-    `Cancelled` carries the analysis of the rows that were done.
+    An analysis of the rows so far comes after every `TOLD`th of all rows.
     """
     prompt, answer, notes = subject(case, model, settings)
     counted = settings.occlusion.count_citation_markers
@@ -97,8 +130,13 @@ def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Wa
     coded = model.encode(prompt)
     tokens = content[: token_rows(settings.gradient, len(content), len(coded.ids))]
 
+    maps: list[tuple[PassageMap, ...]] = []
+    spans = answer_spans(answer)
+    every = max(1, (len(spans) + len(tokens)) // TOLD)
+
     def keep(found: Relevance) -> Analysis:
-        result = _token_map(model, prompt, coded, answer, found)
+        maps.extend(_maps(model, prompt, coded, found, len(maps)))
+        result = _token_map(model, prompt, answer, found, maps)
         rows = len(result.tokens)
         if rows < len(content):
             said = f"The first {rows} of {len(content)} tokens have rows of their own, the rest by sentence."
@@ -107,25 +145,34 @@ def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Wa
         extra = {"gradient": settings.gradient.to_dict()}
         return analysis_of(case, model, settings, TOKEN_MAP, result.to_dict(), extra)
 
-    try:
-        return keep(
-            input_x_gradient(
-                model,
-                prompt,
-                answer,
-                spans=answer_spans(answer),
-                tokens=tokens,
-                target=settings.gradient.target,
-                count_citation_markers=counted,
-                watch=watch,
-            )
-        )
-    except Cancelled as stopped:
-        raise kept(stopped, keep) from stopped
+    grown = input_x_gradient_rows(
+        model,
+        prompt,
+        answer,
+        spans=spans,
+        tokens=tokens,
+        target=settings.gradient.target,
+        count_citation_markers=counted,
+        watch=watch,
+    )
+    whole = len(spans) + len(tokens)
+    return (keep(found) for found in grown if found.backwards % every == 0 or found.backwards == whole)
 
 
-def _token_map(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance) -> TokenMap:
-    maps = [passage_maps(model, prompt, coded, row) for row in (*found.by_span, *found.by_token)]
+TOLD = 16  # a value of all rows so far is made that often in a run: each costs a pass over them
+
+
+def _maps(
+    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, found: Relevance, done: int
+) -> Iterator[tuple[PassageMap, ...]]:
+    """Each row from the `done`th on, by passage."""
+    for row in (*found.by_span, *found.by_token)[done:]:
+        yield tuple(passage_maps(model, prompt, coded, row))
+
+
+def _token_map(
+    model: LanguageModel, prompt: Prompt, answer: Answer, found: Relevance, maps: Sequence[tuple[PassageMap, ...]]
+) -> TokenMap:
     bodies = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
     return TokenMap(
         model=model.name,
@@ -186,8 +233,104 @@ def _attributions(analysis: Analysis) -> dict[str, Attribution]:
     if analysis.kind not in {method.name for method in registry.methods()}:
         return {}
     found = Attribution.from_dict(analysis.result)
-    alone = found.details.get("alone")
+    alone = found.details.alone
     own = {analysis.kind: found}
     if alone:
-        own[ALONE] = replace(found, method=ALONE, scores=tuple(map(tuple, alone)), per_token=(), details={})
+        own[ALONE] = replace(found, method=ALONE, scores=alone, per_token=(), details=Details())
     return own
+
+
+Row = tuple[tuple[float, ...], ...]
+
+
+def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
+    """Sums a passage as a table, then the passages as heatmaps, the strongest first."""
+    names = ["Whole answer", *(f"Sentence {i}" for i in range(1, len(found.sentences) + 1))]
+    targets = list(zip(names, found.rows[: len(names)], strict=True))
+    blocks: list[Block] = [
+        Facts(
+            (
+                ("Scored by", found.model),
+                ("Target", found.target),
+                ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
+                ("Answer tokens where the model would have chosen another", str(len(found.argmax_differs))),
+            )
+        ),
+        *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
+        _sums(case, found, targets),
+    ]
+    blocks.append(Fold("The passages for the whole answer", _heats(case, found, found.rows[0])))
+    return blocks
+
+
+def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:
+    numbers = [number for number, _ in found.passages]
+    rows = tuple(
+        cells(name_of(case, number), *(signed(sum(row[p])) for _, row in targets)) for p, number in enumerate(numbers)
+    )
+    columns = ("Passage", *(name for name, _ in targets))
+    caption = f"Sum over each passage's tokens, {found.target}; positive pushes the target up"
+    return Table(caption, columns, rows, numeric=frozenset(range(1, len(columns))))
+
+
+def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
+    values = sorted(abs(value) for passage in row for value in passage)
+    # The largest single token would drain all others of colour.
+    largest = (values[int(0.99 * (len(values) - 1))] or values[-1]) if values else 0.0
+    blocks: list[Block] = [plain(legend(largest, found.target), "note")]
+    drawn = 0
+    for p in sorted(range(len(found.passages)), key=lambda p: -abs(sum(row[p]))):
+        number, spans = found.passages[p]
+        drawn += len(spans)
+        if drawn > LARGEST_HEAT and len(blocks) > 1:
+            blocks.append(plain("Weaker passages are left out to keep the report small.", "note"))
+            break
+        text = case.passages[number - 1].text if 1 <= number <= len(case.passages) else ""
+        kept = [(span, value) for span, value in zip(spans, row[p], strict=True) if span[0] >= 0]
+        pieces = pieces_of(text, [span for span, _ in kept], [value for _, value in kept])
+        blocks.append(Heat(f"Passage {name_of(case, number)}", pieces, largest, found.target))
+    return tuple(blocks)
+
+
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
+    """The map again."""
+    values = less(last(token_map_of(case, model, settings)).result)
+    prompt, answer, _ = subject(case, model, settings)
+    counted = settings.occlusion.count_citation_markers
+    explain = partial(input_x_gradient, target=settings.gradient.target, count_citation_markers=counted)
+    tokens = values["tokens"][:FLOOR_ROWS]
+    spans, each = relevance_floors(explain, model, prompt, answer, answer_spans(answer), tokens)
+    return Outcome(values=values, floors={"rows": (*spans, each)})
+
+
+def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
+    return token_map_of(case, context.tools.scorer(options.model), context.settings, context.watch)
+
+
+def _cost(case: Case, options: ByModel, settings: Settings) -> str:
+    """What the forward pass reads, and the backward passes at least."""
+    least = settings.gradient.first_tokens
+    return (
+        f"one forward over {words_of(case):,} words, from {backwards_of(case, settings)} backward passes on: the"
+        f" answer, each sentence, and at least {least} of its tokens"
+    )
+
+
+def backwards_of(case: Case, settings: Settings) -> int:
+    """About how many backward passes a map takes, before the model has cut anything into tokens."""
+    answer = len(case.answer.text.split())
+    words = answer + sum(len(passage.text.split()) for passage in case.passages)
+    tokens = token_rows(settings.gradient, round(TOKENS_PER_WORD * answer), round(TOKENS_PER_WORD * words))
+    return 1 + len(case.answer.sentences) + tokens
+
+
+KIND = Kind(
+    name=TOKEN_MAP,
+    title="Token map: input x gradient of the passages' tokens",
+    result=TokenMap,
+    blocks=_blocks,
+    run=_run,
+    cost=_cost,
+    terms=("gradient",),
+    again=of_the_stamp(_again),
+)

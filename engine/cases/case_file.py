@@ -9,7 +9,7 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -25,10 +25,8 @@ from engine.core.values import (
     sha256,
 )
 
-# Case files of older schemas, brought up to this one as plain JSON, one step a schema.
-#
-# Schema 1 was the bare case, as `ask --json` prints it: no envelope, no history, no hashes. What a later part of
-# Groundwork adds to the file comes in as one more step here, with a kept file of the older schema among the tests.
+# Older schemas, one step each. Schema 1 was the bare case, without envelope, history and hashes. A kept file of each is
+# among the tests.
 
 Json = dict[str, Any]
 
@@ -125,13 +123,23 @@ def read_case_file(data: bytes | str) -> CaseFile:
     return file
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of the case file."""
-    schema = msgspec.json.schema(CaseFile)
+def json_schema(results: Mapping[str, type[Value]]) -> Json:
+    """The JSON Schema of the case file; `results` are the shapes of analyses by their kind, which is their tag."""
+    shapes = (CaseFile, *dict.fromkeys(results.values()))
+    placed, named = msgspec.json.schema_components(shapes, ref_template="#/$defs/{name}")
+    of = dict(zip(shapes, placed, strict=True))
+    named["Analysis"]["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": {"properties": {"result": of[result]}},
+        }
+        for kind, result in results.items()
+    ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Groundwork case file, schema {SCHEMA}",
-        **schema,
+        **of[CaseFile],
+        "$defs": named,
     }
 
 
@@ -224,7 +232,7 @@ def _offset_problems(case: Case) -> list[tuple[str, str]]:
 
 
 def _stamp_problems(case: Case) -> list[tuple[str, str]]:
-    """Stamps that belong to another question, passages or answer (METHODS section 0)."""
+    """Stamps that belong to another question, passages or answer (docs/methods/common-ground.md)."""
     asked = inputs_hash(case.question, case.passages)
     answered = inputs_hash(case.question, case.passages, case.answer.text)
     alone = inputs_hash(case.question, ())  # a run that finds passages of its own

@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 from engine.cases.case_file import read_case_file
-from engine.cases.compare import compare_cases
-from engine.cases.replay import replay as run_replay
 from engine.cases.review import (
     STATUSES,
-    Draft,
+    MarkDraft,
     check_chain,
     review_of,
     signing_key,
 )
-from engine.cases.variants import scored, side
 from engine.commands.library import case_argument, library
-from engine.commands.shared import emit, progress, workbench
+from engine.commands.shared import emit, progress, set_option, workbench
+from engine.replay import replay as run_replay
+from engine.report.compare import compare_cases
+from engine.report.variants import scored, side
 
 
 @click.command()
@@ -64,20 +64,20 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
     )
 
 
-def _drafts(author: str, **said: Any) -> list[Draft]:
+def _drafts(author: str, **said: Any) -> list[MarkDraft]:
     """What the options say, as marks; the status last, because a signed-off case takes no more."""
     target, reason = said["target"], said["reason"]
     found = []
     if said["note"] is not None:
-        found.append(Draft(kind="note", author=author, value=said["note"], target=target))
+        found.append(MarkDraft(kind="note", author=author, value=said["note"], target=target))
     for option, value in (("relevant", "relevant"), ("not_relevant", "not relevant")):
         found += [
-            Draft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
+            MarkDraft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
             for number in said[option]
         ]
     if said["override"] is not None:
         found.append(
-            Draft(
+            MarkDraft(
                 kind="override",
                 author=author,
                 value=said["override"],
@@ -86,9 +86,9 @@ def _drafts(author: str, **said: Any) -> list[Draft]:
                 machine=said["machine"],
             )
         )
-    found += [Draft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
+    found += [MarkDraft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
     if said["status"] is not None:
-        found.append(Draft(kind="status", author=author, value=said["status"], reason=reason))
+        found.append(MarkDraft(kind="status", author=author, value=said["status"], reason=reason))
     return found
 
 
@@ -116,14 +116,15 @@ def replay(case: str) -> None:
 @click.argument("left")
 @click.argument("right")
 @click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, where it is missing.")
-def compare(left: str, right: str, scorer: str | None) -> None:
+@set_option
+def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, ...]) -> None:
     """Compare two sides: settings, aligned passages, words, verdicts, attribution on one scale.
 
     A side is CASE, or CASE:CONDITION for what a condition of its refinement wrote.
 
     Example: python -m engine compare 3f9c0a417b2e:A 3f9c0a417b2e:v2c --scorer embedded
     """
-    bench = workbench()
+    bench = workbench(assignments)
     (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
     if scorer is not None:
         model = bench.scorer(scorer)

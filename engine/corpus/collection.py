@@ -1,9 +1,8 @@
-"""A named collection: documents, passages and vectors under one folder, with the embedder and chunking it was
-made with.
+"""A named collection: documents, passages and vectors in one folder, with its embedder and its chunking.
 
-`ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The
-same file again changes nothing and embeds nothing; a changed file replaces its passages; a bad file is skipped
-with its reason and the batch goes on. Vectors already embedded are kept by text across a cancel or a kill.
+`ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The same
+file again changes nothing and embeds nothing; a changed file replaces its passages; a bad file is skipped with its
+reason and the batch goes on. Vectors that a cancelled or killed ingest has paid for are used by the next one.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from engine.corpus.chunking import passages
 from engine.corpus.formats.records import Fields
 from engine.corpus.sources import read_files
 from engine.corpus.store import Manifest, Snapshot, storage
-from engine.models.embedder import DEFAULT, load_embedder
+from engine.models.embedder import DEFAULT, embed_passages, full_name, load_embedder
 from engine.models.protocols import Embedder, Floats
 
-# Which collections there are, what one may be called, and whether a reader and a collection fit together.
+# Names, and whether a reader and a collection fit together.
 
 _NAME = re.compile(r"[^\W_][\w .\-]{0,63}")
 
@@ -84,7 +83,7 @@ def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | No
     if embedder is not None and (embedder.name, embedder.dimensions) != (manifest.embedder, manifest.dimensions):
         raise CorpusMismatch(
             f"The collection {manifest.name!r} was embedded with {manifest.embedder}, not {embedder.name}. "
-            f"Search it with {manifest.embedder}, or embed it again."
+            f"Search it with {manifest.embedder}, or embed it again: {rebuild_command(manifest.name, embedder.name)}."
         )
     if chunking is not None and chunking != manifest.chunking:
         raise CorpusMismatch(
@@ -93,16 +92,18 @@ def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | No
         )
 
 
+def rebuild_command(name: str, embedder: str) -> str:
+    """The command that embeds a collection again."""
+    return f'python -m engine corpora rebuild "{name}" --embedder "{embedder}"'
+
+
 def _told(how: Chunking) -> str:
     """A chunking in words."""
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
-# Vectors already paid for: an ingest that is cancelled or killed does not embed the same texts again.
-#
-# While an ingest embeds, each finished piece is written to `pending/` as one .npz file (hashes of the texts, vectors),
-# renamed into place when whole. The next ingest into the collection takes what it finds there, whatever it is for:
-# a vector belongs to a text and an embedder, not to a passage. A finished ingest empties the folder.
+# Vectors already paid for. Each finished piece is one .npz file in `pending/` (hashes of the texts, vectors), renamed
+# into place when whole. Any later ingest takes it, since a vector belongs to a text and an embedder, not to a passage.
 
 log = logging.getLogger(__name__)
 PIECE = 1_024  # texts embedded between two files; about 15 seconds of work
@@ -129,7 +130,7 @@ def embed_resumably(
     for first in range(0, len(missing), PIECE):
         rows = missing[first : first + PIECE]
         told = _shifted(watch, len(texts) - len(missing) + first, len(texts))
-        vectors[rows] = embedder.embed([texts[row] for row in rows], told)
+        vectors[rows] = embed_passages(embedder, [texts[row] for row in rows], told)
         if first + PIECE < len(missing):
             _write_piece(folder, [keys[row] for row in rows], vectors[rows])
     watch.step("embed", len(texts), len(texts))
@@ -249,6 +250,16 @@ class Collection:
             )
             store.write_manifest(folder, manifest)
         return cls(name, folder, model, how)
+
+    def embedded_by(self, name: str) -> Collection:
+        """This collection; raise `CorpusMismatch` unless it was embedded by the embedder of that name (empty: any)."""
+        own = self.manifest.embedder
+        if name and full_name(name) != own:
+            raise CorpusMismatch(
+                f"The collection {self.name!r} was embedded with {own}, not {name}. Leave retrieval.embedder empty, or"
+                f" embed it again: {rebuild_command(self.name, name)}."
+            )
+        return self
 
     @property
     def embedder(self) -> Embedder:

@@ -1,7 +1,8 @@
-"""What a user hands over, file by file: single files, folders, zip and tar archives.
+"""What a user hands over, as documents: single files, folders, zip and tar archives.
 
 Nothing is unpacked to the disk. A name that points out of its archive, a member that unpacks to too much, an archive in
-an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over.
+an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over. The
+format is told by the name and checked against the bytes; a document's id is the name it was given by.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import lzma
 import os
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engine.core.errors import FileError, InputError
 from engine.core.progress import Watch
-from engine.core.values import Document, Section
+from engine.core.values import Document, DocumentSection
 from engine.corpus.formats import (
     documents,
     records,
@@ -34,10 +35,7 @@ from engine.corpus.formats.documents import (
 )
 from engine.corpus.formats.records import Fields
 
-# Files to documents: the format is told by the name and checked against the bytes.
-#
-# One file under `formats/` a format. A document's id is the name it was given by (a file's name, its path inside a
-# folder, a JSONL record's _id); its text never changes after this, and every offset points into it.
+# A document's text never changes after this: every offset points into it.
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 LARGEST = 500 * 1024 * 1024  # bytes of one file; above, the text would not fit beside its vectors
@@ -63,17 +61,23 @@ _PACKED = {DOCX: "application/zip"}  # formats whose bytes are a zip archive
 def load(path: str | Path, *, name: str | None = None, fields: Fields | None = None) -> list[Document]:
     """The documents of one file; raise `FileError` with what to do.
 
-    `name` stands for the file in ids and messages (default: its own name). A TSV in wiki_dpr's layout may be larger
+    `name` stands for the file in ids and messages (default: its own name). A file in wiki_dpr's layout may be larger
     than `LARGEST`: it is read line by line.
     """
     shown = name or Path(path).name
-    if fields is None and Path(path).suffix.lower() == ".tsv" and records.is_layout(Path(path)):
-        return list(records.stream(Path(path)))
-    return load_bytes(read_bytes(Path(path), shown), shown, fields=fields)
+    source = Source(shown, lambda: read_bytes(Path(path), shown), Path(path))
+    return list(documents_of(source, fields))
+
+
+def documents_of(source: Source, fields: Fields | None = None, watch: Watch | None = None) -> Iterable[Document]:
+    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size."""
+    if fields is None and source.path is not None and records.is_layout(source.path):
+        return records.stream(source.path, watch)
+    return load_bytes(source.read(), source.name, fields=fields)
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
-    """A file's bytes; raise `FileError` for one that cannot be read or is too large."""
+    """A file's bytes; raise `FileError` for one that cannot be read or is larger than `LARGEST`."""
     try:
         if not path.is_file():
             raise FileError(f"{shown} is not a file that can be read. Check the path.")
@@ -119,7 +123,7 @@ def _from_text(text: str, name: str, kind: str, fields: Fields | None) -> list[D
 
 
 def _document(
-    name: str, title: str, text: str, kind: str, sections: tuple[Section, ...] = (), pages: tuple[int, ...] = ()
+    name: str, title: str, text: str, kind: str, sections: tuple[DocumentSection, ...] = (), pages: tuple[int, ...] = ()
 ) -> Document:
     """One file as a document; without a title of its own it is titled by the file's name less the ending."""
     title = title or Path(name).stem.replace("_", " ")
@@ -149,10 +153,11 @@ _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7":
 
 @dataclass(frozen=True)
 class Source:
-    """One file to be: its name in ids and messages, and how to get its bytes (raises `FileError`)."""
+    """One file to be: its name in ids and messages, how to get its bytes (raises `FileError`), and where it lies."""
 
     name: str
     read: Callable[[], bytes]
+    path: Path | None = None  # None for a member of an archive
 
 
 def read_files(
@@ -165,7 +170,8 @@ def read_files(
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
         try:
-            found = load_bytes(source.read(), source.name, fields=fields)
+            found = list(documents_of(source, fields, watch))
+            records.refuse_repeats(found, source.name)
         except InputError as error:
             skipped.append((source.name, str(error)))
             continue
@@ -188,7 +194,7 @@ def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
         except FileError as error:
             skipped.append((path.name, str(error)))
     else:
-        yield Source(path.name, lambda: read_bytes(path, path.name))
+        yield Source(path.name, lambda: read_bytes(path, path.name), path)
 
 
 def _folder(folder: Path) -> Iterator[Source]:
@@ -200,7 +206,7 @@ def _folder(folder: Path) -> Iterator[Source]:
             if name.startswith(".") or path.is_symlink():
                 continue
             shown = path.relative_to(folder).as_posix()
-            yield Source(shown, lambda path=path, shown=shown: read_bytes(path, shown))  # type: ignore[misc]
+            yield Source(shown, lambda path=path, shown=shown: read_bytes(path, shown), path)  # type: ignore[misc]
 
 
 def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

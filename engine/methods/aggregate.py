@@ -1,6 +1,6 @@
 """Token -> word -> sentence -> passage: every level partitions the one below, so that sums are kept.
 
-Signed sums, never means: a passage's relevance is the sum over its token span (grounded refinement, 4.3.2), and
+Signed sums, never means: a passage's relevance is the sum over its token span (grounded refinement, section 4.3.2), and
 ranks are by its absolute value there.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError
 from engine.core.text import sentences, words
-from engine.core.values import Attribution, Prompt, Value
+from engine.core.values import Attribution, Details, Prompt, Value
 from engine.methods.input_x_gradient import Relevance
 from engine.methods.spans import passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
@@ -135,7 +135,7 @@ def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: S
 def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attribution:
     """Relevance by passage as an `Attribution`: spans as explained, tokens as explained.
 
-    `details["tokens"]` are the answer tokens of `per_token`; `details["elsewhere"]` the sum outside the sources.
+    `details.tokens` are the answer tokens of `per_token`; `details.elsewhere` the sum outside the sources.
     """
     chosen = tuple((number,) for number in passage_numbers(prompt))
     scores = passage_sums(relevance.by_span, prompt, chosen)
@@ -153,11 +153,12 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
         backwards=relevance.backwards,
         seconds=relevance.seconds,
         notes=relevance.notes,
-        details={
-            "tokens": list(relevance.tokens),
-            "elsewhere": (totals - scores.sum(axis=1)).tolist(),
-            **relevance.details,
-        },
+        details=Details(
+            tokens=relevance.tokens,
+            elsewhere=tuple((totals - scores.sum(axis=1)).tolist()),
+            delta=relevance.delta,
+            steps=relevance.steps,
+        ),
     )
 
 

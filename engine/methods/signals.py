@@ -1,10 +1,10 @@
-"""S1, S2, S3: is the answer grounded in the passages (grounded refinement, section 3.2, as METHODS section 2 fixes it).
+"""S1, S2, S3 and the scores of a condition's answer (grounded refinement, sections 3.2 and 3.5).
 
 S1 = ROUGE-L F1 of the answers with and without passages (grounded: low). S2 = mean over A's tokens of
-log p(token | prompt) - log p(token | the same prompt, passage segments dropped) (grounded: high). S3 = share of A's
-content words found in any passage (grounded: high): string matching, no attribution; it cannot see a detail made up
-inside a well-cited sentence. The paper gave S2 up for token counts that did not match; here the answer's ids are the
-same in both rows by construction.
+log p(token | prompt) - log p(token | the same prompt, passage segments dropped) in nats (grounded: high). S3 = share of
+A's content words found in any passage (grounded: high): string matching, not attribution; it cannot see a detail made
+up inside a well-cited sentence. The paper gave S2 up for token counts that did not match; here both rows have the
+answer's own ids. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from engine.core.metrics import (
     statements,
 )
 from engine.core.progress import Watch
-from engine.core.settings import Refinement as Thresholds
+from engine.core.settings import SecondPass as Thresholds
 from engine.core.text import content_words, words
 from engine.core.values import Answer, Passage, Prompt, Value
-from engine.methods.refinement.values import Cost, Refinement, Threshold, Word
+from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
 
 
@@ -82,7 +82,7 @@ def s3(words: Sequence[Word]) -> float | None:
     return sum(word.found for word in words) / len(words) if words else None
 
 
-def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> Threshold:
+def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> OverlapThreshold:
     """S3 under which D fires: the 40th percentile over `history`, or 0.75 until there are 20 cases.
 
     `history` is S3 over the loaded question set, or over the library's cases by the same model.
@@ -90,16 +90,13 @@ def overlap_threshold(history: Sequence[float], settings: Thresholds | None = No
     settings = settings or Thresholds()
     if len(history) < settings.overlap_cases:
         rule = f"fixed until there are {settings.overlap_cases} cases by the same model"
-        return Threshold(value=settings.overlap_threshold, rule=rule, n=len(history))
+        return OverlapThreshold(value=settings.overlap_threshold, rule=rule, n=len(history))
     value = float(np.percentile(np.asarray(history, dtype=np.float64), settings.overlap_percentile))
     rule = f"{settings.overlap_percentile:.0f}th percentile of S3"
-    return Threshold(value=value, rule=rule, n=len(history))
+    return OverlapThreshold(value=value, rule=rule, n=len(history))
 
 
-# Scores of a condition's answer (METHODS section 2, "Scores"): grounding, length, what it took.
-#
-# Citation scores come from a verifier's entailment probability, the others from text and labels alone. None always
-# means "not defined here" and `missing` says why; it is never a zero.
+# Scores. None means "not defined here" and `missing` says why; it is never a zero.
 
 
 class Scores(Value, frozen=True):

@@ -1,4 +1,4 @@
-"""What a unit works with: models, corpora and settings of one config, loaded when first asked for, once a process."""
+"""What a unit works with (models, corpora, settings, loaded on demand, once per process), and what a study is."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from engine.studies.values import (
 )
 
 
-class Tools:
+class StudyTools:
     """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares."""
 
     def __init__(self, config: Config) -> None:
@@ -93,8 +93,8 @@ class Tools:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The re-ranker of chunk sets: the best sentence's similarity."""
-        return load_reranker()
+        """The re-ranker of chunk sets and baselines that the config's settings name."""
+        return load_reranker(self.settings(self.config.seeds[0]).retrieval.reranker)
 
     @cached_property
     def verifier(self) -> Entailment:
@@ -111,14 +111,12 @@ class Tools:
     def collection(self, name: str) -> Collection:
         """An open collection; raise `CorpusNotFound`, `CorpusMismatch`."""
         if name not in self._collections:
-            self._collections[name] = Collection.open(name)
+            wanted = self.settings(self.config.seeds[0]).retrieval.embedder
+            self._collections[name] = Collection.open(name).embedded_by(wanted)
         return self._collections[name]
 
 
-# A study: which tables and figures of a paper it redraws, what one unit of it does, and how the rows become results.
-#
-# A study is a module with one `STUDY`; `studies.STUDIES` lists them by name. It computes no method itself: it calls the
-# engine's own, once a unit, and its results are a pure function of the rows that were written.
+# A study is a module with one `STUDY`. It computes no method itself, and its results are a pure function of the rows.
 
 
 @dataclass(frozen=True)
@@ -137,9 +135,9 @@ class Study:
     title: str
     shows: tuple[str, ...]
     methods: tuple[str, ...]
-    run: Callable[[Tools, Unit, Example, Watch], Found]
+    run: Callable[[StudyTools, Unit, Example, Watch], Found]
     results: Callable[[Config, Sequence[Row]], Results]
-    cost: Callable[[Tools, Unit, Example], Estimate]
+    cost: Callable[[StudyTools, Unit, Example], Estimate]
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
     writes_first: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False

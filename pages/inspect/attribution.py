@@ -5,37 +5,39 @@ from collections.abc import Callable
 import streamlit as st
 
 from components.agreement import agreement_view
-from components.analysis_run import ask_for, banners, is_banner, latest, seconds_said, words_of
+from components.analysis_run import as_reported, ask_for, banners, is_banner, latest, seconds_said
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
+from components.case_head import case_head
 from components.faithfulness import faithfulness_view
 from components.flags import flags_view
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
+from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import token_map
 from components.used_supports import used_supports_view
-from engine.analyses.attribution import FaithfulnessReport, TokenMap
-from engine.analyses.faithfulness import rows_needed
-from engine.analyses.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
-from engine.analyses.token_map import methods_run
+from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
+from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
+from engine.analyses.registry import runnable
+from engine.analyses.token_map import TokenMap, backwards_of, methods_run
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
 from engine.core.values import Case
-from engine.methods import registry
 from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
 from engine.models.defaults import default_for
 
-TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
+# Analyses with a place of their own on this page.
+TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, ATTR_RAG, "input x gradient")
 
 
 def occlusion_tab(case: Case, model: str) -> None:
     """Each source left out: how much less likely is this answer; and what the writer would say instead."""
-    occlusion_view(case, model, workbench().settings)
+    occlusion_view(case, model, chosen_settings())
     selection = latest(case, "attr-rag")
     if selection is None:
         st.caption("Ask with the method Attr-RAG to see what the writer would say without each chunk set.")
@@ -43,18 +45,15 @@ def occlusion_tab(case: Case, model: str) -> None:
     st.subheader("What would the writer say instead: occlusion by regeneration, and the selection")
     found = AttrRag.from_dict(selection.result)
     if found.drops is None:
-        cost = f"{len(found.sets) + 4} rows through the model; the column does not vote"
-        ask_for(case, DROPS, "Score the drop of each set", cost, model)
+        ask_for(case, ATTR_RAG, "Score the drop of each set", model)
     attr_rag_view(found)
 
 
 def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
-    settings = workbench().settings.gradient
-    backwards = 1 + len(case.answer.sentences) + settings.first_tokens
-    cost = f"one forward over {words_of(case):,} words, from {backwards} backward passes on: the answer, each sentence,"
-    cost += f" and at least {settings.first_tokens} of its tokens" + seconds_said(case, model, 1 + 2 * backwards)
-    ask_for(case, TOKEN_MAP, "Map the tokens", cost, model)
+    settings = chosen_settings().gradient
+    passes = 1 + 2 * backwards_of(case, chosen_settings())
+    ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, passes))
     found = latest(case, TOKEN_MAP, model)
     if found is None:
         return
@@ -77,11 +76,9 @@ def tokens_tab(case: Case, model: str) -> None:
 
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
-    rows = rows_needed(len(case.passages), workbench().settings.faithfulness)
-    cost = f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
-    cost += seconds_said(case, model, rows / 2)
-    ask_for(case, "faithfulness", "Delete and measure", cost, model)
-    found = latest(case, "faithfulness", model)
+    rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
+    ask_for(case, FAITHFULNESS, "Delete and measure", model, seconds_said(case, model, rows / 2))
+    found = latest(case, FAITHFULNESS, model)
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
         banners(report.notes)
@@ -89,17 +86,18 @@ def faithfulness_tab(case: Case, model: str) -> None:
     st.subheader("Do the methods agree?")
     run = methods_run(case, model)
     agreement_view(run, case, key=f"agreement_{case.id}")
-    further = [method for method in registry.methods() if method.name not in (*run, *TABBED)]
-    chosen = st.selectbox("Another method", further, format_func=lambda m: m.name, key=f"further_{case.id}")
+    further = [name for name, kind in runnable().items() if kind.options is ByModel and name not in (*run, *TABBED)]
+    chosen = st.selectbox("Another method", further, key=f"further_{case.id}")
     if chosen is not None:
-        ask_for(case, chosen.name, "Run it", chosen.about, model)
+        ask_for(case, chosen, "Run it", model)
+        own = latest(case, chosen, model)
+        if own is not None:
+            as_reported(case, own)
 
 
 def used_tab(case: Case, model: str) -> None:
     """What the model used beside what the passage supports."""
-    pairs = len(case.answer.sentences) * len(case.passages)
-    cost = f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
-    ask_for(case, USED_SUPPORTS, "Compare use and support", cost, model)
+    ask_for(case, USED_SUPPORTS, "Compare use and support", model)
     found = latest(case, USED_SUPPORTS, model)
     if found is not None:
         result = UsedSupports.from_dict(found.result)
@@ -125,13 +123,14 @@ heading(
     "attr-rag",
     "integrated-gradients",
     "attention",
+    "common-ground",
 )
 stored = open_case()
 if stored is not None and not stored.passages:
     st.info("This case has no passages, so there is nothing to attribute its answer to. Open another case.")
 elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
-    question_line(case)
+    case_head(case)
     answer_view(case.answer)
     scorer = st.text_input(
         "Scored by",
@@ -141,6 +140,7 @@ elif stored is not None:
         help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
     )
     draw_models_line(scorer.strip())
+    settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
     for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

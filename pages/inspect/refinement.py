@@ -7,27 +7,30 @@ import streamlit as st
 from components import state
 from components.advice import advice_view, quartile_view, task_table
 from components.cache import workbench, workers
+from components.case_head import case_head
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import banner, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
 from components.polling import result_of, say_problem, wait_for
-from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
+from components.refinement_controls import begin, controls, options_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
+from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import (
     Report,
     analysis_id,
+    history_of,
     report_facts,
     report_scores,
     reports_of,
 )
 from engine.cases.review import (
-    Draft,
+    MarkDraft,
     Review,
     review_of,
     with_labels,
@@ -41,7 +44,6 @@ from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import (
     case_advice,
-    history_of,
     library_quartiles,
     task_advice,
 )
@@ -121,12 +123,12 @@ def passages_tab(case: Case, review: Review) -> None:
     passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
 
 
-def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
+def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft, ...]:
     """The marks that a choice makes: a label, or the withdrawal of every label that stands."""
     target = f"passage:{number}"
     if chosen == MARKED[None]:
         return withdrawals(workbench().cases.history(case.id), "relevance", target, author)
-    return (Draft(kind="relevance", author=author, target=target, value=chosen),)
+    return (MarkDraft(kind="relevance", author=author, target=target, value=chosen),)
 
 
 def scores_tab(case: Case, report: Report) -> None:
@@ -227,7 +229,7 @@ elif stored is not None:
     variant_style()
     review = review_of(workbench().cases.history(stored.id))
     case = with_labels(stored, review)
-    question_line(case)
+    case_head(case)
     names, gate, chosen = controls(case)
     report_id = analysis_id(chosen.model, chosen.use_answer)
     report = reports_of(case).get(report_id)
@@ -240,7 +242,7 @@ elif stored is not None:
         if left.button(label, type="primary", width="stretch", disabled=not chosen.model):
             begin(case, names, gate, chosen)
             st.rerun()
-        right.caption(cost_before(names, report, gate))
+        right.caption(workbench().cost(case, REFINEMENT, options_for(names, gate, chosen)))
         if run is not None:
             say_problem(run)
-        tabs(case, review, report, names, gate, settings_for(chosen.temperature))
+        tabs(case, review, report, names, gate, chosen.settings)

@@ -4,13 +4,17 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench
+from components.case_head import case_head
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
+from components.settings_panel import settings_panel
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
+from engine.analyses.kind import STEPS
 from engine.analyses.steps import (
+    StepsOptions,
     at_threshold,
     changed_steps,
     solutions_of,
@@ -30,13 +34,11 @@ def controls(case: Case, model: str) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Method", list(LABELS), format_func=LABELS.get, key="steps_method") or "raise"
     method = method_of(name)
+    settings_panel("reasoning", "decoding", paper="raise")
     if right.button("Work it out", key="start_steps", type="primary", width="stretch"):
         begin(case, name, model)
         st.rerun()
-    low, high = method.calls(2), method.calls(5)
-    cost = (
-        f"{low} calls of the model" if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
-    )
+    cost = workbench().cost(case, STEPS, StepsOptions(method=name, model=model))
     st.caption(f"{method.label}: {method.said}. {cost}. Calls that this case already holds are not made again.")
 
 
@@ -144,7 +146,7 @@ with st.expander("Another problem"):
     problem_form()
 case = open_case()
 if case is not None:
-    question_line(case)
+    case_head(case)
     if case.options:
         show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
     model = model_choice()

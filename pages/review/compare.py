@@ -1,5 +1,7 @@
 """Compare: two cases, or two answers of one case; settings that differ on top, then words, passages, verdicts."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from components import state
@@ -9,14 +11,16 @@ from components.heading import heading
 from components.html import plain, visible
 from components.polling import result_of, wait_for
 from components.runs import Run, start
+from components.settings_panel import chosen_workbench
 from components.state import open_case_id
-from engine.cases.compare import compare_cases
-from engine.cases.report.refinement import title_of
+from engine.analyses.refinement import title_of
+from engine.cases.query import CaseRow
 from engine.cases.review import review_of
-from engine.cases.variants import conditions, scored, side
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.models.defaults import default_for
+from engine.report.compare import compare_cases
+from engine.report.variants import conditions, scored, side
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"
@@ -33,7 +37,7 @@ def pick() -> tuple[str, str] | None:
         return None
     current = open_case_id()
     first = current if current in names else ids[0]
-    second = next((i for i in ids if i != first), first)
+    second = partner_of(first, rows)
     columns = st.columns(2)
     with columns[0]:
         left = _side("left", names, first)
@@ -42,6 +46,14 @@ def pick() -> tuple[str, str] | None:
     if left == right:
         st.info("Both sides are the same answer. Choose another case, or another condition of a refined one.")
     return left, right
+
+
+def partner_of(first: str, rows: Sequence[CaseRow]) -> str:
+    """The case to open next to `first`: the latest that asks the same, else the latest other one, else itself."""
+    question = next(row.question for row in rows if row.id == first)
+    others = [row for row in rows if row.id != first]
+    same = [row.id for row in others if row.question == question]
+    return next(iter([*same, *(row.id for row in others)]), first)
 
 
 def _side(name: str, names: dict[str, str], default: str) -> str:
@@ -70,7 +82,7 @@ def _written(case_id: str) -> tuple[str, ...]:
 
 def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
     """Both sides with occlusion by one model, where it was asked for."""
-    run_id, bench = f"compare:{left.id}:{right.id}", workbench()
+    run_id, bench = f"compare:{left.id}:{right.id}", chosen_workbench()
     with st.form("compare_scorer", border=False):
         field, button = st.columns([4, 1], vertical_alignment="bottom")
         name = field.text_input("Score both answers with", default_for("scores").model, key="compare_model")

@@ -11,14 +11,11 @@ from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import token_map_data
-from engine.analyses.attribution import (
-    method_of,
-    occlusion_of,
-    sentence_occlusion_of,
-    token_map_of,
-)
-from engine.analyses.token_map import ALONE, TokenMap, methods_run
+from engine.analyses.attribution import method_of
+from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
+from engine.analyses.token_map import ALONE, TokenMap, methods_run, token_map_of
 from engine.answer.citations import annotate
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import (
     Answer,
@@ -52,10 +49,10 @@ def case():
     )
     placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
     analyses = (
-        occlusion_of(bare, model, Settings(), placebos=placebos),
-        token_map_of(bare, model, Settings()),
+        last(occlusion_of(bare, model, Settings(), placebos=placebos)),
+        last(token_map_of(bare, model, Settings())),
         method_of(bare, "value-weighted attention", model, Settings()),
-        sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3)),
+        last(sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3))),
     )
     return Case.from_dict({**bare.to_dict(), "analyses": [a.to_dict() for a in analyses]})
 
@@ -68,7 +65,7 @@ def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
     attribution = Attribution.from_dict(stored(case, "occlusion"))
     data = source_map_data(attribution, case)
     rows = np.array([[passage[0] for passage in row] for row in data["rows"]])
-    content = stored(case, "occlusion")["details"]["content"]
+    content = list(stored(case, "occlusion")["details"]["content"])
     assert rows[:3] == pytest.approx(np.array(attribution.scores), abs=1e-5)
     assert rows[3:] == pytest.approx(np.array(attribution.per_token)[content], abs=1e-5)
     assert [passage["tokens"] for passage in data["passages"]] == [[text] for text in PASSAGES]
@@ -153,9 +150,9 @@ def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text():
 def draw_used_supports(case):
     from components.used_supports import used_supports_view
     from engine.core.values import Case
-    from engine.methods.used_supports import Cell, UsedSupports
+    from engine.methods.used_supports import UseAndSupport, UsedSupports
 
-    tiny = Cell(used=-0.001, supports=0.04, quadrant="neither")
+    tiny = UseAndSupport(used=-0.001, supports=0.04, quadrant="neither")
     opened = Case.from_dict(case)
     spans = opened.answer.sentences[:1]
     used_supports_view(UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened)

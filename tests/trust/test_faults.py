@@ -18,6 +18,7 @@ import pytest
 from engine.cases.review import check_chain
 from engine.cases.store import CaseStore
 from engine.core.errors import ServerError, StorageError
+from engine.core.progress import Watch
 from engine.core.settings import Retrieval
 from engine.core.values import sha256
 from engine.corpus import index, store
@@ -37,7 +38,8 @@ def test_a_model_server_killed_in_mid_stream_leaves_a_case_that_says_so(sample_h
     served = Replies(TEXT, breaks=3)
     bench, seen = Workbench(), []
     with pytest.raises(ServerError, match="middle of its answer"):
-        bench.ask("How is it made?", "bench-chemistry", method="vanilla", model=served.model, on_case=seen.append)
+        watch = Watch(case=seen.append)
+        bench.ask("How is it made?", "bench-chemistry", method="vanilla", model=served.model, watch=watch)
     kept = Workbench().cases.load(seen[-1].id)
     assert kept.answer.text == TEXT[:120]
     assert not kept.answer.finished
@@ -112,7 +114,7 @@ def test_a_locked_library_is_told_and_loses_nothing(tmp_path):
 FULL = """
 import resource, sys
 from pathlib import Path
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.cases.store import CaseStore
 from engine.corpus.collection import Collection
 from engine.core.errors import StorageError
@@ -128,7 +130,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 long = full_case(case_id="ffffffffffff", title="x" * 100_000)
 for work in (
     lambda: store.save(long),
-    lambda: store.add_mark("0123456789ab", Draft(kind="note", author="Ada", value="y" * 15_000)),
+    lambda: store.add_mark("0123456789ab", MarkDraft(kind="note", author="Ada", value="y" * 15_000)),
     lambda: collection.ingest([sys.argv[2]]),
 ):
     try:
@@ -160,16 +162,18 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
 
 ASKS = """
 import json, sys
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
+from engine.core.progress import Watch
 from engine.workbench import Workbench
 bench = Workbench()
 print(json.dumps({"ready": True}), flush=True)
 for turn in range(10_000):
     growing = lambda case: print(json.dumps({"saved": case.id}), flush=True)
-    case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", on_case=growing)
+    watch = Watch(case=growing)
+    case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", watch=watch)
     print(json.dumps({"asked": case.id, "answer": case.answer.text}), flush=True)
     for number in range(3):
-        mark = bench.cases.add_mark(case.id, Draft(kind="note", author="Ada", value=f"Note {number}."))
+        mark = bench.cases.add_mark(case.id, MarkDraft(kind="note", author="Ada", value=f"Note {number}."))
         print(json.dumps({"marked": case.id, "hash": mark.hash}), flush=True)
 """
 

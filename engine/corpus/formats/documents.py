@@ -1,4 +1,8 @@
-"""Plain text: bytes in any common encoding to text with line breaks as \n, and text put together from its parts."""
+"""Documents as plain text with sections: text in any common encoding, Markdown, HTML, DOCX, PDF.
+
+Nothing is executed or fetched: no macro, script, link, linked picture or external template. A packed file that unpacks
+to too much is refused unread.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from engine.core.errors import FileError
-from engine.core.values import Section
+from engine.core.text import unligated
+from engine.core.values import DocumentSection
 
 if TYPE_CHECKING:
     from docx.table import Table
@@ -48,7 +53,7 @@ class Page:
 
     parts: list[str] = field(default_factory=list)
     length: int = 0
-    sections: list[Section] = field(default_factory=list)
+    sections: list[DocumentSection] = field(default_factory=list)
 
     def add(self, text: str) -> None:
         """Put text at the end."""
@@ -115,13 +120,10 @@ def _share_of_control(text: str) -> float:
     return len(_CONTROL.findall(text)) / max(len(text), 1)
 
 
-# Markdown to plain text with its headings as sections; rendered by markdown-it-py, nothing executed.
-#
-# Numbered steps keep their numbers, bullets become "- ", links and images keep their words, tables become lines of
-# cells. HTML inside is left out.
+# Markdown by markdown-it-py: headings become sections, numbered steps keep their numbers, HTML inside is left out.
 
 
-def render(source: str) -> tuple[str, tuple[Section, ...]]:
+def render(source: str) -> tuple[str, tuple[DocumentSection, ...]]:
     """Plain text of Markdown `source` and its sections, offsets into that text."""
     page = Page()
     markers: list[Iterator[str]] = []
@@ -168,7 +170,7 @@ def _bullets() -> Iterator[str]:
 def _line(page: Page, opening: Token, text: str, in_list: bool) -> None:
     """Add one inline's text with the break that its block asks for, and its section if it is a heading."""
     if opening.type == "heading_open" and text.strip():
-        page.sections.append(Section(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
+        page.sections.append(DocumentSection(start=page.length, level=int(opening.tag[1:]), title=text.strip()))
     if opening.type in ("td_open", "th_open"):
         page.add(f" | {text}" if page.parts and not page.parts[-1].endswith("\n") else text)
     elif text:
@@ -190,12 +192,10 @@ def _words(token: Token) -> str:
     return "".join(pieces)
 
 
-# HTML: the main content as trafilatura finds it, without menus, scripts and adverts; nothing is fetched.
-#
-# Where it finds no main content, the visible text of the body stands in.
+# HTML: the main content by trafilatura, else the visible text of the body.
 
 
-def extract_html(source: str, name: str) -> tuple[str, tuple[Section, ...], str]:
+def extract_html(source: str, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a page; raise `FileError` if there is no text in it."""
     import trafilatura
 
@@ -237,14 +237,13 @@ def _tree(source: str):  # type: ignore[no-untyped-def]
         return None
 
 
-# How large a packed file may become: an archive that unpacks to far more than it holds is refused unread.
+# Packed files.
 
 UNPACKED = 500 * 1024 * 1024  # bytes in all
 MEMBERS = 20_000  # files in one archive
 RATIO = 200  # unpacked over packed, for a member of more than `SMALL` bytes
 SMALL = 1024 * 1024
-# What the standard library raises for an archive that is damaged or of a kind that it does not unpack.
-DAMAGED = (
+DAMAGED = (  # raised for an archive that is damaged or of an unknown kind
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
@@ -276,9 +275,7 @@ def too_large(name: str) -> FileError:
     )
 
 
-# DOCX by python-docx: paragraphs, lists and tables in the order of the page; headings become sections.
-#
-# Nothing is run or fetched: macros, linked pictures, embedded objects and external templates are not looked at.
+# DOCX by python-docx: paragraphs, lists and tables in order; headings become sections.
 
 
 @dataclass
@@ -288,7 +285,7 @@ class _Page(Page):
     number: int = 0
 
 
-def extract_docx(data: bytes, name: str) -> tuple[str, tuple[Section, ...], str]:
+def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ...], str]:
     """(text, sections, title) of a DOCX; raise `FileError` for a damaged, macro-bearing or exploding one."""
     from docx.opc.exceptions import OpcError
     from lxml.etree import LxmlError
@@ -315,7 +312,7 @@ def _open_docx(data: bytes, name: str) -> Any:
     return Document(io.BytesIO(data))
 
 
-def _read(document: Any) -> tuple[str, tuple[Section, ...], str]:
+def _read(document: Any) -> tuple[str, tuple[DocumentSection, ...], str]:
     from docx.table import Table
 
     page = _Page()
@@ -336,7 +333,7 @@ def _add_paragraph(page: _Page, paragraph: Paragraph) -> None:
     style = str(paragraph.style.name if paragraph.style is not None else "")
     level = _heading_level(style)
     if level:
-        page.sections.append(Section(start=page.length, level=level, title=text))
+        page.sections.append(DocumentSection(start=page.length, level=level, title=text))
     numbered = style.startswith("List Number")
     page.number = page.number + 1 if numbered else 0
     mark = f"{page.number}. " if numbered else "- " if style.startswith("List Bullet") else ""
@@ -358,7 +355,7 @@ def _heading_level(style: str) -> int:
     return int(number) if name == "Heading" and number.isdigit() else 0
 
 
-# PDF by pypdf: text page by page with the offset at which each page starts. Scripts and links are never followed.
+# PDF by pypdf: text page by page with the offset at which each page starts.
 
 _BREAK = "\n\n"
 
@@ -403,7 +400,7 @@ def _page_texts(reader: PdfReader, name: str) -> list[str]:
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
         try:
-            texts.append(page.extract_text().replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
+            texts.append(unligated(page.extract_text()).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
         except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise FileError(f"{name}, page {number}, is damaged and cannot be read. Get the file again.") from error
     return texts

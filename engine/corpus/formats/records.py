@@ -1,4 +1,7 @@
-"""JSONL: one document a line, {"_id", "title", "text"} or other names by a field mapping."""
+"""Documents from rows: JSONL, CSV and TSV, and passages in wiki_dpr's layout.
+
+JSONL has one document per line, {"_id", "title", "text"} or other names by a field mapping.
+"""
 
 from __future__ import annotations
 
@@ -69,13 +72,11 @@ def refuse_repeats(found: list[Document], name: str) -> None:
         seen.add(document.id)
 
 
-# CSV and TSV: one document a row, its id the cell of the id column, else the file's name and the row's number.
-#
-# With a column named as the text field (default "text") a row's text is that cell; else every filled cell as
-# "column: value", one line each.
+# CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value".
 
 _LONGEST_CELL = 10_000_000  # characters
 _SAMPLE = 20_000
+_LONGEST_TITLE = 60  # characters of a cell that names its row
 
 
 def table_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
@@ -117,16 +118,22 @@ def _table_document(
     if not text:
         return None
     key = cells.get(fields.id) or f"{name}#{line}"
-    return Document(
-        id=key, title=cells.get(fields.title, ""), text=text, source=f"{name}#{line}", media_type="text/csv"
-    )
+    title = cells.get(fields.title) or _row_title(cells, name, line)
+    return Document(id=key, title=title, text=text, source=f"{name}#{line}", media_type="text/csv")
 
 
-# Passages in wiki_dpr's layout (Karpukhin et al. 2020; RAISE, appendix B.3): id, text of 100 words, title of the page.
-#
-# TSV with that header line, quoted as in psgs_w100.tsv, or JSONL with those fields (others, as `embeddings`, are left
-# out). Read line by line, so that a file of any size needs no memory of its own; a passage is a document. Vectors that
-# an ingest has paid for are kept when it is stopped (corpus/pending.py), so that starting it again resumes.
+def _row_title(cells: dict[str, str], name: str, line: int) -> str:
+    """A title for a row without a title column: its first short cell that has a letter, else its place in the file.
+
+    >>> _row_title({"id": "7", "name": "Ada Quill", "text": "..."}, "people.csv", 1)
+    'Ada Quill'
+    """
+    short = (c for c in cells.values() if len(c) <= _LONGEST_TITLE and any(map(str.isalpha, c)))
+    return next(short, f"{name}, row {line}")
+
+
+# wiki_dpr (Karpukhin et al. 2020; RAISE, appendix B.3): id, text of 100 words, title of the page, as TSV like
+# psgs_w100.tsv or JSONL. Read line by line, so the size does not matter; a stopped ingest resumes (collection.py).
 
 COLUMNS = ("id", "text", "title")
 _EVERY = 10_000  # passages between two reports

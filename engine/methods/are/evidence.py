@@ -1,4 +1,4 @@
-"""Evidence for a fact (ARE, 4.2): search, re-rank by relevance to the fact, keep the best; the rest stays visible.
+"""Evidence for a fact (ARE, section 4.2): search, re-rank by relevance to the fact, keep the best; the rest is shown.
 
 Sources are the case's own passages ("faithful to what it was given") and a collection ("supported elsewhere"), kept
 apart. Similarity is the cosine of the embedder's vectors; of a case passage the closest sentence counts where it is
@@ -22,6 +22,7 @@ from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.are.facts import Clause
 from engine.methods.are.values import Evidence
+from engine.models.embedder import embed_passages
 from engine.models.protocols import Embedder, Entailment
 from engine.retrieve.relevance import relevance_of, word_shares
 from engine.retrieve.search import search_many
@@ -76,9 +77,9 @@ def find_evidence(
     if sources.collection is None:
         return by_relevance(facts, from_case, verifier, watch)
     found = _searched(facts, queries, sources.collection, settings, watch)
-    held = {" ".join(passage.text.split()) for passage in sources.case}
+    held = {_words(passage.text) for passage in sources.case}
     both = [
-        (*mine, *(e for e in theirs if " ".join(e.text.split()) not in held))
+        (*_marked(mine, theirs), *(e for e in theirs if _words(e.text) not in held))
         for mine, theirs in zip(from_case, found, strict=True)
     ]
     return by_relevance(facts, both, verifier, watch)
@@ -113,6 +114,16 @@ def _closest(fact: str, text: str) -> str:
     parts = [text[start:end] for start, end in sentences(text)] or [text]
     shares = word_shares(fact, parts)
     return parts[max(range(len(parts)), key=lambda i: shares[i])]
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _marked(mine: Sequence[Evidence], theirs: Sequence[Evidence]) -> Iterator[Evidence]:
+    """The case's passages, marked where the corpus has them too."""
+    there = {_words(one.text) for one in theirs}
+    return (replace(one, in_corpus=_words(one.text) in there) for one in mine)
 
 
 def _case_evidence(
@@ -174,8 +185,9 @@ def _reranked(
     if tuple(asked) == (fact,) and all("dense" in hit.parts for hit in hits):
         scores = [hit.parts["dense"] for hit in hits]
     else:
-        vectors = collection.embedder.embed([fact, *(hit.passage.text for hit in hits)])
-        scores = [float(v) for v in vectors[1:] @ vectors[0]]
+        embedder = collection.embedder
+        vectors = embed_passages(embedder, [hit.passage.text for hit in hits])
+        scores = [float(v) for v in vectors @ embedder.embed([fact])[0]]
     order = sorted(range(len(hits)), key=lambda i: -scores[i])[:most]
     found = [replace(_from_case(hits[i].passage, 0, scores[i]), source="corpus", number=None) for i in order]
     return tuple(found)

@@ -21,6 +21,7 @@ class Evidence(Value, frozen=True):
     """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
 
     `relevance` in [0, 1] is what it was ranked by: of its closest sentence or itself (`engine.retrieve.relevance`).
+    `in_corpus`: a passage of the case that the search found in the corpus as well.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Evidence(Value, frozen=True):
     number: int | None = None
     score: float = 0.0
     relevance: float = 0.0
+    in_corpus: bool = False
 
 
 class Ruling(Value, frozen=True):
@@ -194,7 +196,7 @@ class Placed(Value, frozen=True):
 
 
 class Measures(Value, frozen=True):
-    """Attr_r, Attr_p in [0, 1] by the verifier `by`, and with Pres their harmonic means (METHODS section 3)."""
+    """Attr_r, Attr_p in [0, 1] by the verifier `by`, and with Pres their harmonic means (ARE, section 5.1)."""
 
     attr_r: float
     attr_p: float

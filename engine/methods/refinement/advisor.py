@@ -1,8 +1,8 @@
-"""Should this case be refined: noise proxies, one difficulty, the decision tree's branch (grounded refinement, B).
+"""Should this case be refined (grounded refinement, appendix B)? Also the AML tasks, and the gain by quartile of S3.
 
-The proxies are those of appendix B.2; each is put on a scale of our own from 0 (clean) to 1 (noisy), and the
-difficulty is their plain mean, with every part shown. None of them is calibrated, and the page says so. The branches
-and their evidence are those of figure 1; the cuts between clean, noisy and "cannot tell" are ours.
+The signs of noisy retrieval are those of appendix B.2; each is put on a scale of our own from 0 (clean) to 1 (noisy),
+and the difficulty is their plain mean, with every part shown. None is calibrated, and the page says so. The branches
+and their evidence are those of figure 1; the cuts are ours. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -205,15 +205,14 @@ def _clip(value: float) -> float:
     return float(min(1.0, max(0.0, value)))
 
 
-# The AML task table (grounded refinement, table 17), each task with a question of the sample bank investigation.
-#
-# The table's own strategy stands beside what the advisor says of the passages that are really retrieved: where the two
-# differ, the retrieval shape is another than the table supposes, and the page says so.
+# The AML tasks (table 17), each with a question of the sample bank investigation. Where the table's strategy differs
+# from the advice for what is really retrieved, the retrieval has another shape than the table supposes: the page says
+# so.
 
 CORPUS = "bank-investigation"
 
 
-class Task(Value, frozen=True):
+class AmlTask(Value, frozen=True):
     """A task, the retrieval the table supposes for it, its strategy, and an example with a fitting `k`."""
 
     name: str
@@ -230,7 +229,7 @@ class Task(Value, frozen=True):
 
 
 TASKS = (
-    Task(
+    AmlTask(
         name="Alert rationale",
         shape="Clean: one to three fired rules, the customer's profile",
         noisy=False,
@@ -238,7 +237,7 @@ TASKS = (
         question="Why was alert A-24-0317 closed at level one, and what was wrong with the closure?",
         k=3,
     ),
-    Task(
+    AmlTask(
         name="Regulatory threshold",
         shape="Clean: three to five sections of a rule",
         noisy=False,
@@ -246,7 +245,7 @@ TASKS = (
         question="From what share upwards is a person a beneficial owner today, and what changes in 2027?",
         k=4,
     ),
-    Task(
+    AmlTask(
         name="Suspicious activity narrative",
         shape="Noisy: transactions, customer file, press, notes; 20 documents and more",
         noisy=True,
@@ -254,7 +253,7 @@ TASKS = (
         question="What evidence shows that the engine sale under invoice PM-0412 was fictitious?",
         k=20,
     ),
-    Task(
+    AmlTask(
         name="Customer due diligence summary",
         shape="Noisy: registry, chain of owners, sanctions, press",
         noisy=True,
@@ -262,7 +261,7 @@ TASKS = (
         question="How did the bank's knowledge of who owns Pellworth develop from 2022 to August 2024?",
         k=15,
     ),
-    Task(
+    AmlTask(
         name="Typology classification",
         shape="Noisy: the case's evidence and many typologies, of which one or two apply",
         noisy=True,
@@ -270,7 +269,7 @@ TASKS = (
         question="Which typologies do the cash lodgements and the payments abroad of Pellworth fit?",
         k=15,
     ),
-    Task(
+    AmlTask(
         name="Investigator's case summary",
         shape="Noisy: years of case history, earlier notes, outside data",
         noisy=True,
@@ -287,11 +286,8 @@ CAVEATS = (
 )
 
 
-# Gain of the second pass by S3 of the first (grounded refinement, section 3.8, table 4).
-#
-# Questions are sorted by their mean S3 over seeds and cut into four parts of equal size; the gain of each part is
-# D - A with a question-level bootstrap. Only ungated runs count: a gated D is A wherever S3 is high, so its gain there
-# is 0 by construction.
+# Gain D - A by quartile of S3 (grounded refinement, section 3.8, table 4), with a question-level bootstrap. Ungated
+# runs only: a gated D is A wherever S3 is high, so its gain there is 0 by construction.
 
 NAMES = ("lowest S3", "second", "third", "highest S3")
 READINGS = (

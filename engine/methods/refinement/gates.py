@@ -1,4 +1,6 @@
-"""When a second pass runs: S3, flags from labels, concentration, or always (METHODS section 2, "Conditions").
+"""When a second pass runs: S3, flags from labels, concentration, or always.
+
+Grounded refinement, sections 3.4 (S3), 4.3.2 (labels) and 4.5.5 (concentration).
 
 A rule is a pure function of what is stored with the case, so that a label marked on the page changes a trigger
 without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie.
@@ -21,14 +23,14 @@ from engine.methods.flags import (
     distractor_flags,
 )
 from engine.methods.input_x_gradient import input_x_gradient
-from engine.methods.refinement.values import Gate, Threshold, Trigger
+from engine.methods.refinement.values import Gate, OverlapThreshold, Trigger
 from engine.methods.spans import first_content_tokens
 from engine.models.protocols import LanguageModel
 
 Labels = Mapping[int, bool | None]
 
 
-def overlap_trigger(s3: float | None, threshold: Threshold) -> Trigger:
+def overlap_trigger(s3: float | None, threshold: OverlapThreshold) -> Trigger:
     """D's rule: S3 of A is under the threshold."""
     figures = {"threshold": threshold.value, "cases": float(threshold.n)}
     if s3 is None:
@@ -57,7 +59,7 @@ def flags_of(gradient: Attribution, labels: Labels, settings: Settings) -> Flags
 
 def concentration_of(gradient: Attribution, settings: Settings) -> Concentration:
     """The concentration trigger on the stored gradient rows."""
-    lengths: list[int] = gradient.details["lengths"]
+    lengths = gradient.details.lengths
     return concentration(gradient.per_token, _numbers(gradient), lengths, settings.gradient)
 
 
@@ -146,7 +148,7 @@ def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels
 EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
 
 
-# The gradient rows that flags stand on: passage relevance for A's first content tokens, computed once a case.
+# The gradient rows that flags are read from, computed once per case.
 
 
 def gradient_rows(
@@ -154,7 +156,7 @@ def gradient_rows(
 ) -> Attribution:
     """Input x gradient by passage: the whole answer in `scores`, the first K content tokens in `per_token`.
 
-    `details["lengths"]` are the passages' token counts. One forward, K + 1 backwards. Raises `CannotDo`,
+    `details.lengths` are the passages' token counts. One forward, K + 1 backwards. Raises `CannotDo`,
     `PromptTooLong`, `AttributionError` for an answer without content tokens.
     """
     how, counted = settings.gradient, settings.occlusion.count_citation_markers
@@ -165,4 +167,4 @@ def gradient_rows(
     coded = model.encode(prompt)
     found = passage_attribution(relevance, coded)
     spans = [coded.passage_span(source[0]) for source in found.sources]
-    return replace(found, details={**found.details, "lengths": [end - start for start, end in spans]})
+    return replace(found, details=replace(found.details, lengths=tuple(end - start for start, end in spans)))

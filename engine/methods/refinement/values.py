@@ -105,7 +105,7 @@ class Signals(Value, frozen=True):
     banner: str = ""
 
 
-class Threshold(Value, frozen=True):
+class OverlapThreshold(Value, frozen=True):
     """S3 under which D fires, the rule that gave it in words, and how many cases stand behind it."""
 
     value: float
@@ -116,7 +116,7 @@ class Threshold(Value, frozen=True):
 class Refinement(Value, frozen=True):
     """All conditions of one case. `shared` is the cost of what several stand on: "S2", "gradient".
 
-    `gradient` holds the passages' relevance for A's first content tokens (details["lengths"]: tokens a passage),
+    `gradient` holds the passages' relevance for A's first content tokens (details.lengths: tokens a passage),
     or `gradient_missing` says what to do to get it. `order` lists the conditions asked for.
     """
 
@@ -126,7 +126,7 @@ class Refinement(Value, frozen=True):
     decoding: Decoding
     variants: dict[str, Variant] = {}
     signals: Signals = Signals()
-    threshold: Threshold | None = None
+    threshold: OverlapThreshold | None = None
     gradient: Attribution | None = None
     gradient_missing: str = ""
     scorer: str = ""

@@ -1,6 +1,7 @@
-"""ALCE (Gao et al. 2023): ASQA, QAMPARI and ELI5 with retrieved passages; read as its importer of cases does.
+"""Long answers: ALCE (Gao et al. 2023), ExpertQA (Malaviya et al. 2023), GaRAGe (Sorodoc et al. 2025), RAGTruth.
 
-What STR-EM looks for: `short_answers` of each of ASQA's `qa_pairs`, the spellings of each of QAMPARI's `answers`.
+Read as the importers of cases do. STR-EM looks for `short_answers` of each of ASQA's `qa_pairs` and the spellings of
+each of QAMPARI's `answers`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from engine.cases.importers.layouts import alce_case, garage_case, ragtruth_case
 from engine.core.errors import FileError
 from engine.studies.datasets.files import (
+    DataSource,
     Layout,
     Record,
-    Source,
     has,
     labels_of,
     records,
@@ -49,7 +50,7 @@ def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
     return tuple(spellings for spellings in found if spellings)
 
 
-def read_alce(source: Source) -> Iterator[Example]:
+def read_alce(source: DataSource) -> Iterator[Example]:
     """The examples of a data file or of a result file."""
     return source.each(alce_example)
 
@@ -57,7 +58,7 @@ def read_alce(source: Source) -> Iterator[Example]:
 ALCE = Layout("ALCE", has("question", "docs"), read_alce)
 
 
-# ExpertQA (Malaviya et al. 2023): questions by experts, a system's answer, and the answer as the expert revised it.
+# ExpertQA: questions by experts, a system's answer, and the answer as the expert revised it.
 
 
 def expertqa_example(record: Record) -> Example:
@@ -86,7 +87,7 @@ def _is_expertqa(record: Record) -> bool:
     return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
 
 
-def read_expertqa(source: Source) -> Iterator[Example]:
+def read_expertqa(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(expertqa_example)
 
@@ -94,9 +95,7 @@ def read_expertqa(source: Source) -> Iterator[Example]:
 EXPERTQA = Layout("ExpertQA", _is_expertqa, read_expertqa)
 
 
-# GaRAGe (Sorodoc et al. 2025): passages labelled relevant or not; read as its importer of cases does.
-#
-# The human answer is the reference, and the answer to be checked.
+# GaRAGe: passages labelled relevant or not; the human answer is the reference and the answer to be checked.
 
 
 def garage_example(record: Record) -> Example:
@@ -116,7 +115,7 @@ def garage_example(record: Record) -> Example:
     )
 
 
-def read_garage(source: Source) -> Iterator[Example]:
+def read_garage(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(garage_example)
 
@@ -124,7 +123,7 @@ def read_garage(source: Source) -> Iterator[Example]:
 GARAGE = Layout("GaRAGe", has("question", "grounding"), read_garage)
 
 
-# RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl beside it; read as its importer of cases does.
+# RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl next to it.
 
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
 
@@ -146,7 +145,7 @@ def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
     )
 
 
-def read_ragtruth(source: Source) -> Iterator[Example]:
+def read_ragtruth(source: DataSource) -> Iterator[Example]:
     """The examples of response.jsonl, or of the folder that holds both files."""
     responses = source.path / RESPONSES if source.path.is_dir() else source.path
     beside = responses.with_name(SOURCES)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
-from engine.analyses.attribution import (
-    TokenMap,
-    faithfulness_of,
-    method_of,
-    occlusion_of,
-    placebos_for,
-    sentence_occlusion_of,
-    sources_of,
-    subject,
-    token_map_of,
-    top_passages,
-)
-from engine.analyses.faithfulness import rows_needed
-from engine.analyses.token_map import concentration_of, flags_of
+from engine.analyses.attribution import method_of, placebos_for, subject
+from engine.analyses.faithfulness import faithfulness_of, rows_needed
+from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
+from engine.analyses.token_map import TokenMap, backwards_of, concentration_of, flags_of, token_map_of
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
-from engine.core.errors import AttributionError, Cancelled
+from engine.cases.bundled import EXAMPLE, file_of
+from engine.cases.case_file import read_case_file
+from engine.core.errors import AttributionError
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import (
     Answer,
@@ -35,7 +30,7 @@ from engine.methods.aggregate import passage_attribution
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.spans import span_scores
-from tests.stopping import stop_at
+from tests.stopping import before_the_stop, stop_at
 from tests.tiny import tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green.", "The kiln of Maren holds forty litres.", "Ostrel lies north.")
@@ -73,7 +68,7 @@ def test_a_case_without_passages_says_so(model):
 
 
 def test_occlusion_of_a_case_scores_every_passage_and_stamps_its_inputs(model):
-    analysis = occlusion_of(make_case(), model, Settings())
+    analysis = last(occlusion_of(make_case(), model, Settings()))
     found = Attribution.from_dict(analysis.result)
     assert found.sources == ((1,), (2,), (3,))
     assert len(found.scores) == 1 + 2
@@ -83,7 +78,7 @@ def test_occlusion_of_a_case_scores_every_passage_and_stamps_its_inputs(model):
 
 def test_the_rows_of_the_token_map_sum_to_the_table_of_passages(model):
     case, settings = make_case(), Settings()
-    found = TokenMap.from_dict(token_map_of(case, model, settings).result)
+    found = TokenMap.from_dict(last(token_map_of(case, model, settings)).result)
     prompt, answer, _ = subject(case, model, settings)
     spans = ((0, len(ANSWER)), *answer.sentences)
     table = passage_attribution(input_x_gradient(model, prompt, answer, spans=spans), model.encode(prompt))
@@ -100,16 +95,24 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
     assert analysis.result["backwards"] == 3 * spans
 
 
+def test_the_cost_said_before_a_token_map_is_what_the_worked_example_took():
+    case = read_case_file(gzip.decompress(file_of(EXAMPLE).read_bytes())).case
+    took = next(a for a in case.analyses if a.kind == "token map").result["backwards"]
+    assert 0.6 * took <= backwards_of(case, Settings()) <= 1.6 * took
+
+
 def test_token_rows_stop_at_the_budget_and_say_so(model):
     settings = Settings().apply(["gradient.token_budget=400", "gradient.first_tokens=1"])
-    found = TokenMap.from_dict(token_map_of(make_case(), model, settings).result)
+    found = TokenMap.from_dict(last(token_map_of(make_case(), model, settings)).result)
     length = len(model.encode(build_prompt("What colour is the kiln?", make_case().passages)).ids)
     assert len(found.tokens) == 400 // length
     assert any("have rows of their own" in note for note in found.notes)
 
 
 def test_flags_have_their_rows_whatever_the_budget(model):
-    found = TokenMap.from_dict(token_map_of(make_case(), model, Settings().apply(["gradient.token_budget=1"])).result)
+    found = TokenMap.from_dict(
+        last(token_map_of(make_case(), model, Settings().apply(["gradient.token_budget=1"]))).result
+    )
     assert len(found.tokens) == 10
     flags = flags_of(found, {1: False, 2: True, 3: None}, Settings().gradient)
     rows = np.abs([[sum(passage) for passage in row] for row in found.rows[-10:]])
@@ -122,57 +125,54 @@ def test_flags_have_their_rows_whatever_the_budget(model):
 
 
 def test_the_map_by_passage_is_the_registered_method(model):
-    found = TokenMap.from_dict(token_map_of(make_case(), model, Settings()).result).by_passage()
+    found = TokenMap.from_dict(last(token_map_of(make_case(), model, Settings())).result).by_passage()
     other = Attribution.from_dict(method_of(make_case(), "input x gradient", model, Settings()).result)
     assert (found.spans, found.sources, found.unit) == (other.spans, other.sources, other.unit)
     assert np.array(found.scores) == pytest.approx(np.array(other.scores), rel=1e-4, abs=1e-5)
 
 
 def test_a_stopped_map_keeps_the_rows_that_were_done(model):
-    with pytest.raises(Cancelled) as stopped:
-        token_map_of(make_case(), model, Settings(), stop_at(5, "backward"))
-    found = TokenMap.from_dict(stopped.value.partial.result)
+    told = before_the_stop(token_map_of(make_case(), model, Settings(), stop_at(5, "backward")))
+    found = TokenMap.from_dict(told[-1].result)
     assert (len(found.sentences), found.tokens, len(found.rows)) == (2, (0, 1), 5)
     assert any("first 2 of" in note for note in found.notes)
 
 
 def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=6"])
-    with pytest.raises(Cancelled) as stopped:
-        faithfulness_of(make_case(), model, settings, stop_at(3, "random"))
-    result = stopped.value.partial.result
+    told = before_the_stop(faithfulness_of(make_case(), model, settings, stop_at(3, "random")))
+    result = told[-1].result
     assert result["random"]["n"] == 3
     assert any("3 of 6" in note for note in result["notes"])
     assert len(result["curves"]) == 2
 
 
 def test_a_stop_before_anything_says_something_keeps_nothing(model):
-    with pytest.raises(Cancelled) as stopped:
-        faithfulness_of(make_case(), model, Settings(), stop_at(0, "scoring"))
-    assert stopped.value.partial is None
+    told = before_the_stop(faithfulness_of(make_case(), model, Settings(), stop_at(0, "scoring")))
+    assert told == []
 
 
 def test_sentences_are_those_of_the_passages_that_mattered(model):
     case = make_case()
-    whole = occlusion_of(case, model, Settings())
+    whole = last(occlusion_of(case, model, Settings()))
     numbers = top_passages(Attribution.from_dict(whole.result))
     stored = Case.from_dict({**case.to_dict(), "analyses": [whole.to_dict()]})
-    found = sentence_occlusion_of(stored, model, Settings())
+    found = last(sentence_occlusion_of(stored, model, Settings()))
     assert found.stamp.settings["of"] == list(numbers)
     assert {where[0] for where in found.result["details"]["source_spans"]} == set(numbers)
-    one = sentence_occlusion_of(case, model, Settings(), numbers=(2,))
+    one = last(sentence_occlusion_of(case, model, Settings(), numbers=(2,)))
     assert [where[0] for where in one.result["details"]["source_spans"]] == [2]
 
 
 def test_rows_of_a_report_are_at_most_what_is_said_before(model):
     settings = Settings().apply(["faithfulness.steps=4", "faithfulness.rankings=3"])
-    result = faithfulness_of(make_case(), model, settings).result
+    result = last(faithfulness_of(make_case(), model, settings)).result
     said = rows_needed(3, settings.faithfulness)
     assert 0.7 * said <= result["forwards"] <= said
 
 
 def test_token_spans_of_a_passage_cover_its_words(model):
-    found = TokenMap.from_dict(token_map_of(make_case(), model, Settings()).result)
+    found = TokenMap.from_dict(last(token_map_of(make_case(), model, Settings())).result)
     for (_, spans), text in zip(found.passages, PASSAGES, strict=True):
         covered = {i for start, end in spans for i in range(max(0, start), min(len(text), end))}
         assert covered >= {i for i, character in enumerate(text) if character != " "}
@@ -196,7 +196,7 @@ def test_placebos_come_from_documents_that_the_case_does_not_hold():
 
 def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=4"])
-    result = faithfulness_of(make_case(), model, settings).result
+    result = last(faithfulness_of(make_case(), model, settings)).result
     assert [curve["ranking"] for curve in result["curves"]] == ["input x gradient", "occlusion"]
     assert result["random"]["n"] == 4
     assert all(-1 <= curve["abpc"] <= 1 for curve in result["curves"])
@@ -204,26 +204,26 @@ def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
 
 
 def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(model):
-    """METHODS section 0: maps, method rows, curves and the rows that flags stand on, and the stamp says so."""
+    """One rule for markers: maps, method rows, curves and the rows that flags stand on, and the stamp says so."""
     asked, case = Settings().apply(["occlusion.count_citation_markers=true", "faithfulness.rankings=2"]), make_case()
     prompt, answer, _ = subject(case, model, asked)
     counted = input_x_gradient(model, prompt, answer, count_citation_markers=True)
     table = passage_attribution(counted, model.encode(prompt)).scores[0]
-    drawn = token_map_of(case, model, asked)
+    drawn = last(token_map_of(case, model, asked))
     assert TokenMap.from_dict(drawn.result).passage_rows()[0] == pytest.approx(table)
     assert list(drawn.result["tokens"]) == list(range(len(answer.tokens)))
     assert drawn.stamp.settings["occlusion"] == {"count_citation_markers": True}
-    assert "occlusion" not in token_map_of(case, model, Settings()).stamp.settings
+    assert "occlusion" not in last(token_map_of(case, model, Settings())).stamp.settings
     for name in ("input x gradient", "integrated gradients", "value-weighted attention", "occlusion"):
         scores = method_of(case, name, model, asked).result["scores"][0]
         assert scores != method_of(case, name, model, Settings()).result["scores"][0]
         assert name != "input x gradient" or scores == pytest.approx(table)
     few = Settings().apply(["faithfulness.rankings=2"])
-    curves, plain = (faithfulness_of(case, model, settings).result["curves"] for settings in (asked, few))
+    curves, plain = (last(faithfulness_of(case, model, settings)).result["curves"] for settings in (asked, few))
     assert all(one["morf"][0] != other["morf"][0] for one, other in zip(curves, plain, strict=True))
     rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
-    assert list(rows.details["tokens"]) == list(range(len(answer.tokens)))
+    assert list(rows.details.tokens) == list(range(len(answer.tokens)))
     assert rows.scores[0] == pytest.approx(table)
     stretch = [((0, len(ANSWER)),)]
-    stored = Attribution.from_dict(occlusion_of(case, model, asked).result)
+    stored = Attribution.from_dict(last(occlusion_of(case, model, asked)).result)
     assert span_scores(stored, answer, stretch).scores[0] == pytest.approx(stored.scores[0])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.refinement import reports_of
+from engine.analyses.kind import Loaders, RunContext
+from engine.analyses.refinement import facts_of, history_of, reports_of
+from engine.analyses.run import analyse
+from engine.analyses.said import PAIR, JudgeOptions
 from engine.answer.citations import annotate
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.cases.store import CaseStore
 from engine.core.errors import Cancelled, InputError
 from engine.core.progress import Watch
-from engine.core.settings import Refinement, Settings
+from engine.core.settings import SecondPass, Settings
 from engine.core.values import (
     Analysis,
     Answer,
@@ -21,17 +24,14 @@ from engine.core.values import (
 from engine.models.scripted import ScriptedWriter
 from engine.studies.on_case import (
     case_advice,
-    facts_of,
-    history_of,
-    judge_saved,
     labelled_case,
     library_quartiles,
-    refine_saved,
 )
+from tests.analysing import refined
 from tests.engine.refine.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
 
-SHORT = Settings(refinement=Refinement(demonstrations=0))
+SHORT = Settings(refinement=SecondPass(demonstrations=0))
 ANSWER = "Hanna Lind built it in 1874 [cite_1]."
 
 
@@ -49,12 +49,13 @@ def save(cases, case_id="c", question=QUESTION, model="imported", text=ANSWER):
 
 def run(cases, case_id="c", model=None, **options):
     given = {"variants": ("A", "D"), "verifier": NoTrains(), **options}
-    return refine_saved(cases, case_id, model or writer(), SHORT, **given)
+    return refined(cases, case_id, model or writer(), SHORT, **given)
 
 
 def test_a_case_is_saved_after_every_condition_and_a_stopped_run_is_gone_on_from(cases):
     save(cases)
-    seen, watch = [], Watch()
+    seen = []
+    watch = Watch(case=seen.append)
 
     def reply(text):
         if purpose(text) == "grounding":
@@ -62,7 +63,7 @@ def test_a_case_is_saved_after_every_condition_and_a_stopped_run_is_gone_on_from
         return replies()(text)
 
     with pytest.raises(Cancelled):
-        run(cases, model=ScriptedWriter(reply), on_case=seen.append, watch=watch)
+        run(cases, model=ScriptedWriter(reply), watch=watch)
     assert [len(next(iter(reports_of(c).values())).refinement.variants) for c in seen] == [1, 2, 2]
     model = writer()
     report = run(cases, model=model)
@@ -76,7 +77,7 @@ def test_a_mark_of_a_reviewer_starts_v2c(cases):
     tiny = tiny_model("llama")
     first = run(cases, variants=("A", "v2c"), scorer=tiny)
     assert first.refinement.variants["v2c"].trigger.rule == "concentration"
-    cases.add_mark("c", Draft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
+    cases.add_mark("c", MarkDraft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
     assert labelled_case(cases, "c").passages[1].relevant is False
     second = run(cases, variants=("A", "v2c"), scorer=tiny)
     trigger = second.refinement.variants["v2c"].trigger
@@ -114,11 +115,12 @@ def test_gated_runs_are_not_counted(cases):
 
 
 def test_a_judgement_is_kept_with_its_raw_replies(cases):
-    case = save(cases)
-    report = run(cases)
+    save(cases)
+    run(cases)
     judge = ScriptedWriter(["Verdict: Y", "Verdict: X"], name="judge")
-    found = judge_saved(cases, case, report, "A", "D", judge)
-    assert found.winner == "y"
+    context = RunContext(tools=Loaders(writer=lambda name: judge))
+    (found,) = PAIR.of(analyse(cases, "c", PAIR, JudgeOptions(judge="judge", x="A", y="D"), context))
+    assert found.judgement.winner == "y"
     kept = next(a for a in cases.load("c").analyses if a.kind == "judgement")
     assert (kept.result["x"], kept.result["y"]) == ("A", "D")
     assert kept.result["judgement"]["raw"] == ["Verdict: Y", "Verdict: X"]

@@ -1,0 +1,81 @@
+"""The report as one HTML file: no script, no network, every text escaped.
+
+assets/report holds the templates: report.html, and blocks.html for what it is made of. The policy in the head allows
+one style sheet, by its hash, and nothing else. Colours are steps of a scale written as classes, because the policy
+allows no style attribute either.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from engine.cases import blocks as b
+from engine.cases.markup import escape
+from engine.core.files import ASSETS
+
+STEPS = 5  # steps of colour on either side of zero
+
+
+def to_html(document: b.ReportDocument) -> str:
+    """The whole file."""
+    style = stylesheet()
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    return _environment().get_template("report.html").render(document=document, policy=policy, style=Markup(style))
+
+
+@cache
+def stylesheet() -> str:
+    """The report's style sheet."""
+    return (ASSETS / "report" / "report.css").read_text(encoding="utf-8")
+
+
+def fragment(blocks: Iterable[b.Block]) -> str:
+    """Blocks as HTML, every text escaped, to be put into a page."""
+    module: Any = _environment().get_template("blocks.html").module
+    return "\n".join(str(module.draw(block)) for block in blocks)
+
+
+@cache
+def _environment() -> Environment:
+    """The templates; autoescape escapes what `finalize` leaves, so that no value can reach the file as it is."""
+    environment = Environment(
+        loader=FileSystemLoader(ASSETS / "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_escaped,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(kind=lambda block: type(block).__name__, line=_line, step=_step, signed=_signed)
+    return environment
+
+
+def _escaped(value: Any) -> Markup:
+    """A value as our own escaping writes it, which also makes hidden characters visible; what is markup stays."""
+    return value if isinstance(value, Markup) else Markup(escape(str(value)))
+
+
+def _hash(style: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _step(value: float, largest: float) -> str:
+    """The class of a value's colour: p1 to p5, n1 to n5, empty near zero."""
+    step = round(STEPS * min(1.0, abs(value) / largest)) if largest > 0 else 0
+    return f"{'p' if value > 0 else 'n'}{step}" if step else ""
+
+
+def _signed(value: float) -> str:
+    """Three decimals with the sign; what rounds to 0 has a plus."""
+    return f"{value:+z.3f}"
