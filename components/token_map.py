@@ -15,7 +15,7 @@ from components.html import visible
 from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
 from engine.analyses.attribution import TokenMap
 from engine.core.values import Case
-from engine.methods.spans import content_mask
+from engine.methods.spans import anchor, content_mask
 
 
 @cache
@@ -70,7 +70,7 @@ def explained_pieces(
     """
     drawn = []
     for index, ((start, _), piece) in enumerate(zip(spans, pieces(text, spans), strict=True)):
-        sentence = next((s for s, (a, b) in enumerate(sentences) if a <= start < b), None)
+        sentence = next((s for s, (a, b) in enumerate(sentences) if a <= anchor(text, start) < b), None)
         by_sentence = None if sentence is None or not content[index] else 1 + sentence
         row = own.get(index, by_sentence)
         drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": index in differs})

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
-from components.token_map import token_map_data
+from components.token_map import explained_pieces, token_map_data
 from engine.analyses.attribution import (
     method_of,
     occlusion_of,
@@ -90,6 +90,14 @@ def test_sentences_spell_their_passage(case):
     assert [(p["number"], "".join(p["tokens"])) for p in data["passages"]] == [(1, PASSAGES[0]), (3, PASSAGES[2])]
     assert [len(p["tokens"]) for p in data["passages"]] == [2, 1]
     assert all([len(p) for p in row] == [2, 1] for row in data["rows"])
+
+
+def test_the_first_token_of_a_later_sentence_belongs_to_it():
+    """Its leading space stands before the sentence starts; the engine counts it by its first visible character."""
+    spans = [(0, 3), (3, 4), (4, 8), (8, 9)]
+    drawn = explained_pieces("One. Two.", spans, [(0, 4), (5, 9)], {}, [True] * 4)
+    assert [piece["sentence"] for piece in drawn] == [0, 0, 1, 1]
+    assert [piece["row"] for piece in drawn] == [1, 1, 2, 2]
 
 
 def test_the_token_map_has_a_value_for_every_piece(case):
