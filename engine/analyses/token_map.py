@@ -1,4 +1,8 @@
-"""Input x gradient of a case token by token, and the flags that stand on it (grounded refinement, section 4.3)."""
+"""Token maps of a case: relevance of every passage token for the answer, a sentence or a token of it, and their flags.
+
+The whole answer's row is computed first; a sentence's or a token's when it is asked for. Grounded refinement,
+section 4.3.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from msgspec.structs import replace
 
 from engine.analyses.kinds import TOKEN_MAP
 from engine.answer.prompt import passage_body
-from engine.core.errors import Cancelled
+from engine.core.errors import AttributionError, Cancelled, CannotDo
 from engine.core.progress import Watch
 from engine.core.settings import Gradient, Settings
 from engine.core.values import (
@@ -18,6 +22,7 @@ from engine.core.values import (
     Attribution,
     Case,
     Prompt,
+    Stamp,
     Value,
 )
 from engine.methods import registry
@@ -28,18 +33,31 @@ from engine.methods.flags import (
     concentration,
     distractor_flags,
 )
-from engine.methods.input_x_gradient import Relevance, input_x_gradient
-from engine.methods.spans import answer_spans, content_mask
+from engine.methods.input_x_gradient import INPUT_X_GRADIENT, Relevance
+from engine.methods.spans import Span, content_mask, first_content_tokens
 from engine.methods.subject import analysis_of, kept, subject
 from engine.models.protocols import LanguageModel, TokenPrompt
 
 
+class Rows(Value, frozen=True):
+    """What to explain beside the whole answer, and by which registered method that has a value for every token.
+
+    `sentences` are indices into the answer's sentences, `tokens` into its tokens. One forward pass and one backward
+    pass per row for the gradient methods.
+    """
+
+    method: str = INPUT_X_GRADIENT
+    sentences: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+
 class TokenMap(Value, frozen=True):
-    """Input x gradient of a case as the page draws it.
+    """Relevance of a case's passage tokens as the page draws it.
 
     `passages[p]` = (number, token spans [start, end) in that passage's text). `rows[r][p][i]` is the relevance of
-    token i of passage p for target r. Targets: the whole answer first, then `sentences`, then the answer tokens
-    `tokens` (indices into `answer.tokens`). Row r sums, with what lies outside passages, to the target's relevance.
+    token i of passage p for target r. Targets: the whole answer first, then `sentences` (spans of the answer), then
+    the answer tokens `tokens` (indices into `answer.tokens`): those that were asked for, in the answer's order. Row r
+    sums, with what lies outside passages, to the target's relevance.
     """
 
     model: str
@@ -54,6 +72,7 @@ class TokenMap(Value, frozen=True):
     backwards: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    method: str = INPUT_X_GRADIENT
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -61,14 +80,18 @@ class TokenMap(Value, frozen=True):
         return tuple(number for number, _ in self.passages)
 
     def passage_rows(self) -> tuple[tuple[float, ...], ...]:
-        """Relevance of each passage for each target: the sums over its tokens, (targets, passages)."""
+        """Relevance of each passage for each target: the signed sums over its tokens, (targets, passages)."""
         return tuple(tuple(sum(passage) for passage in row) for row in self.rows)
 
+    def absolute_rows(self) -> tuple[tuple[float, ...], ...]:
+        """The sums of |R| over each passage's tokens, (targets, passages): what passages are ranked by."""
+        return tuple(tuple(sum(map(abs, passage)) for passage in row) for row in self.rows)
+
     def by_passage(self) -> Attribution:
-        """The same as an attribution of passages for the answer and its sentences."""
+        """The same as an attribution of passages for the answer and the sentences that have a row."""
         targets = 1 + len(self.sentences)
         return Attribution(
-            method="input x gradient",
+            method=self.method,
             model=self.model,
             unit=self.target,
             spans=((0, len(self.answer.text)), *self.sentences),
@@ -78,53 +101,86 @@ class TokenMap(Value, frozen=True):
             forwards=self.forwards,
             backwards=self.backwards,
             seconds=self.seconds,
+            details={"absolute": self.absolute_rows()[:targets]},
+        )
+
+    def with_rows(self, more: TokenMap) -> TokenMap:
+        """This map with the rows of `more`, whose first row is not the whole answer's; costs add up."""
+        first = 1 + len(self.sentences)
+        sentences = dict(zip((*self.sentences, *more.sentences), (*self.rows[1:first], *more.rows), strict=False))
+        tokens = dict(zip(self.tokens, self.rows[first:], strict=True))
+        tokens |= dict(zip(more.tokens, more.rows[len(more.sentences) :], strict=True))
+        spans, own = sorted(sentences), sorted(tokens)
+        return replace(
+            self,
+            sentences=tuple(spans),
+            tokens=tuple(own),
+            rows=(self.rows[0], *(sentences[span] for span in spans), *(tokens[token] for token in own)),
+            argmax_differs=tuple(sorted({*self.argmax_differs, *more.argmax_differs})),
+            forwards=self.forwards + more.forwards,
+            backwards=self.backwards + more.backwards,
+            seconds=self.seconds + more.seconds,
         )
 
 
-def token_rows(settings: Gradient, content: int, length: int) -> int:
-    """Answer tokens that get a row of their own: as the budget allows, at least those that flags look at."""
-    return min(content, max(settings.first_tokens, settings.token_budget // length))
+def token_map_of(
+    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, asked: Rows | None = None
+) -> Analysis:
+    """A token map of the whole answer, with the rows that are `asked` for; rows that the case holds are kept.
 
-
-def token_map_of(case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None) -> Analysis:
-    """Input x gradient of every passage token: for the answer, each sentence, and tokens as the budget allows.
-
-    `Cancelled` carries the analysis of the rows that were done.
+    The graph of one forward pass is held while its rows are computed, and then let go. Raises `CannotDo` for a method
+    that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`
+    with the analysis of the rows that were done.
     """
+    asked = asked or Rows()
     prompt, answer, notes = subject(case, model, settings)
     counted = settings.occlusion.count_citation_markers
-    content = tuple(int(t) for t in np.flatnonzero(content_mask(answer, count_citation_markers=counted)))
+    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    if own.explain is None:
+        raise CannotDo(f"{asked.method} scores whole passages and has no value per token. Choose another method.")
     coded = model.encode(prompt)
-    tokens = content[: token_rows(settings.gradient, len(content), len(coded.ids))]
+    empty = analysis_of(case, model, settings, TOKEN_MAP, {}, {"gradient": settings.gradient.to_dict()})
+    identity = empty.id if asked.method == INPUT_X_GRADIENT else f"{TOKEN_MAP}, {asked.method}:{model.name}"
+    known = _known(case, identity, empty.stamp)
+    whole = () if known else ((0, len(answer.text)),)
+    spans, tokens = _missing(asked, answer, known)
 
     def keep(found: Relevance) -> Analysis:
-        result = _token_map(model, prompt, coded, answer, found)
-        rows = len(result.tokens)
-        if rows < len(content):
-            said = f"The first {rows} of {len(content)} tokens have rows of their own, the rest by sentence."
-            result = replace(result, notes=(said, *result.notes))
-        result = replace(result, notes=(*notes, *result.notes))
-        extra = {"gradient": settings.gradient.to_dict()}
-        return analysis_of(case, model, settings, TOKEN_MAP, result.to_dict(), extra)
+        more = _token_map(model, prompt, coded, answer, found, len(whole))
+        result = known.with_rows(more) if known else replace(more, method=asked.method, notes=(*notes, *more.notes))
+        return replace(empty, id=identity, result=result.to_dict())
 
+    if known and not spans and not tokens:
+        return replace(empty, id=identity, result=known.to_dict())
     try:
-        return keep(
-            input_x_gradient(
-                model,
-                prompt,
-                answer,
-                spans=answer_spans(answer),
-                tokens=tokens,
-                target=settings.gradient.target,
-                count_citation_markers=counted,
-                watch=watch,
-            )
-        )
+        return keep(own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=watch))
     except Cancelled as stopped:
         raise kept(stopped, keep) from stopped
 
 
-def _token_map(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance) -> TokenMap:
+def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
+    """The map that the case holds, where it was computed with the same settings on the same inputs."""
+    stored = next((analysis for analysis in case.analyses if analysis.id == identity and analysis.result), None)
+    if stored is None or (stored.stamp.settings, stored.stamp.inputs) != (stamp.settings, stamp.inputs):
+        return None
+    return TokenMap.from_dict(stored.result)
+
+
+def _missing(asked: Rows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
+    """The sentences and tokens of `asked` that have no row yet."""
+    beyond = [f"sentence {i + 1}" for i in asked.sentences if not 0 <= i < len(answer.sentences)]
+    beyond += [f"token {i + 1}" for i in asked.tokens if not 0 <= i < len(answer.tokens)]
+    if beyond:
+        raise AttributionError(f"The answer has no {beyond[0]}. Choose one of its sentences or tokens.")
+    there = (known.sentences, known.tokens) if known else ((), ())
+    spans = sorted({answer.sentences[i] for i in asked.sentences} - set(there[0]))
+    return tuple(spans), tuple(sorted(set(asked.tokens) - set(there[1])))
+
+
+def _token_map(
+    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance, whole: int
+) -> TokenMap:
+    """The rows as a map; the first `whole` spans of `found` are the whole answer."""
     maps = [passage_maps(model, prompt, coded, row) for row in (*found.by_span, *found.by_token)]
     bodies = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
     return TokenMap(
@@ -134,10 +190,10 @@ def _token_map(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer:
         passages=tuple(
             (m.number, tuple((t.start - bodies[m.number], t.end - bodies[m.number]) for t in m.tokens)) for m in maps[0]
         ),
-        sentences=tuple(found.spans[1:]),
+        sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
         rows=tuple(tuple(tuple(t.relevance for t in m.tokens) for m in row) for row in maps),
-        argmax_differs=tuple(t for t in found.tokens if found.argmax and found.argmax[t] != answer.tokens[t].id),
+        argmax_differs=_differing(found, answer),
         forwards=found.forwards,
         backwards=found.backwards,
         seconds=found.seconds,
@@ -145,21 +201,36 @@ def _token_map(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer:
     )
 
 
+def _differing(found: Relevance, answer: Answer) -> tuple[int, ...]:
+    """Content tokens at which the model itself would have chosen another one."""
+    return tuple(
+        int(t) for t in np.flatnonzero(content_mask(answer)) if found.argmax and found.argmax[t] != answer.tokens[t].id
+    )
+
+
+def rows_for_flags(found: TokenMap, settings: Gradient) -> Rows:
+    """The rows of the first K content tokens, which the flags look at."""
+    return Rows(method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens))
+
+
 def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Gradient) -> Flags | None:
-    """Distractor flags of the map's token rows; None where a stopped run left no token row."""
-    rows = _token_rows_of(found)
+    """Distractor flags of the map's first K token rows; None where one of them was not computed."""
+    rows = _token_rows_of(found, settings)
     return distractor_flags(rows, found.numbers, labels, settings) if rows else None
 
 
 def concentration_of(found: TokenMap, settings: Gradient) -> Concentration | None:
     """The label-free trigger on the same rows; None without them."""
-    rows = _token_rows_of(found)
+    rows = _token_rows_of(found, settings)
     lengths = [len(spans) for _, spans in found.passages]
     return concentration(rows, found.numbers, lengths, settings) if rows else None
 
 
-def _token_rows_of(found: TokenMap) -> tuple[tuple[float, ...], ...]:
-    return found.passage_rows()[1 + len(found.sentences) :]
+def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ...], ...]:
+    """Passage relevance for the first K content tokens; empty unless each has a row."""
+    own = dict(zip(found.tokens, found.passage_rows()[1 + len(found.sentences) :], strict=True))
+    wanted = rows_for_flags(found, settings).tokens
+    return tuple(own[token] for token in wanted) if set(wanted) <= own.keys() else ()
 
 
 # The attributions of passages that a case holds by one model, ready to be compared (agreement.py).
@@ -170,7 +241,7 @@ ALONE = "each alone"
 def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     """Passage-level attributions under `model` by name of the method; what a stopped run left incomplete is left out.
 
-    The token map stands for input x gradient, and occlusion also gives the scores of each passage alone.
+    A token map counts as its method, and occlusion also gives the scores of each passage alone.
     """
     found: dict[str, Attribution] = {}
     for analysis in case.analyses:
@@ -182,12 +253,13 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
 
 def _attributions(analysis: Analysis) -> dict[str, Attribution]:
     if analysis.kind == TOKEN_MAP:
-        return {"input x gradient": TokenMap.from_dict(analysis.result).by_passage()}
+        found = TokenMap.from_dict(analysis.result)
+        return {found.method: found.by_passage()}
     if analysis.kind not in {method.name for method in registry.methods()}:
         return {}
-    found = Attribution.from_dict(analysis.result)
-    alone = found.details.get("alone")
-    own = {analysis.kind: found}
+    attribution = Attribution.from_dict(analysis.result)
+    alone = attribution.details.get("alone")
+    own = {analysis.kind: attribution}
     if alone:
-        own[ALONE] = replace(found, method=ALONE, scores=tuple(map(tuple, alone)), per_token=(), details={})
+        own[ALONE] = replace(attribution, method=ALONE, scores=tuple(map(tuple, alone)), per_token=(), details={})
     return own

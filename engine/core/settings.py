@@ -94,7 +94,7 @@ class Selection(Value, frozen=True):
     max_gap: CountOrZero = 2  # ordinals apart that gap filling still bridges
 
 
-class Gradient(Value, frozen=True):
+class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps hold settings that are gone
     """Input x gradient and its flags; METHODS section 2."""
 
     target: Literal["logit", "log_probability"] = "logit"
@@ -103,7 +103,6 @@ class Gradient(Value, frozen=True):
     share: Share = 0.3  # of the K tokens
     ratio: float = 2.0  # concentration trigger; 1.5 for five passages or fewer
     integrated_steps: Count = 32
-    token_budget: CountOrZero = 60_000  # prompt tokens x answer tokens that the token map explains one by one
 
 
 class Faithfulness(Value, frozen=True):
@@ -124,6 +123,7 @@ class Refinement(Value, frozen=True):
     overlap_threshold: float = 0.75  # S3 under which D fires, for a lone question
     overlap_percentile: float = 40.0  # of S3 over the question set, once there are enough
     overlap_cases: Count = 20  # cases by the same model from which the percentile is taken
+    ranked_by: str = "input x gradient"  # attribution method, any that is registered, whose ranks trigger v2a to v2c
     trigger: Literal["auto", "labels", "concentration"] = "auto"  # of v2a to v2c; auto: labels where there are any
     seconds: float = 600.0  # a variant may take; then it is given up and the others go on
 

@@ -67,10 +67,11 @@ class Relevance(Value, frozen=True):
     @property
     def inputs(self) -> int:
         """Number of input positions."""
-        return len(self.by_span[0])
+        return len((*self.by_span, *self.by_token)[0])
 
 
 Target = Literal["logit", "log_probability"]
+INPUT_X_GRADIENT = "input x gradient"
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def input_x_gradient(
         rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, watch)
     done = tuple(tokens)[: max(0, len(rows) - len(chosen))]
     result = Relevance(
-        method="input x gradient",
+        method=INPUT_X_GRADIENT,
         model=model.name,
         target=target,
         spans=chosen[: len(rows)],

@@ -17,6 +17,8 @@ from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Literal
 
+from msgspec.structs import replace
+
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Gradient, Occlusion
@@ -26,7 +28,7 @@ from engine.methods.attention import value_weighted_attention
 from engine.methods.input_x_gradient import Relevance, input_x_gradient
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import Span
+from engine.methods.spans import Span, anchor
 from engine.models.protocols import LanguageModel
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
@@ -126,3 +128,26 @@ def method(name: str, how: Gradient | None = None, *, count_citation_markers: bo
     if name not in found:
         raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
     return found[name]
+
+
+def with_token_rows(
+    own: Method, model: LanguageModel, prompt: Prompt, answer: Answer, tokens: Sequence[int], watch: Watch | None = None
+) -> Attribution:
+    """Passage scores of any method for the whole answer (`scores`) and for single answer tokens (`per_token`).
+
+    A method without values per input token is asked for the stretches of those tokens, unless it scores every token
+    of the answer anyway.
+    """
+    if own.explain is not None:
+        return passage_attribution(own.explain(model, prompt, answer, tokens=tokens, watch=watch), model.encode(prompt))
+    whole = (0, len(answer.text))
+    found = own.attribute(model, prompt, answer, (whole, *(_stretch(answer, t) for t in tokens)), watch)
+    each = len(found.per_token) == len(answer.tokens)
+    rows = tuple(found.per_token[t] for t in tokens) if each else found.scores[1:]
+    details = {"tokens": list(tokens)}
+    return replace(found, spans=(whole,), scores=found.scores[:1], per_token=rows, details=details)
+
+
+def _stretch(answer: Answer, token: int) -> Span:
+    start = anchor(answer.text, answer.tokens[token].start)
+    return start, max(start + 1, answer.tokens[token].end)

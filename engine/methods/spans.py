@@ -65,7 +65,8 @@ def span_mask(answer: Answer, span: Span) -> Mask:
 
 def span_masks(answer: Answer, spans: Sequence[Span], content: Mask) -> Mask:
     """`span_mask` of every span, content tokens only; shape (spans, tokens)."""
-    return np.stack([span_mask(answer, span) & content for span in spans])
+    masks = [span_mask(answer, span) & content for span in spans]
+    return np.array(masks, dtype=bool).reshape(len(spans), len(answer.tokens))
 
 
 def first_content_tokens(answer: Answer, count: int, *, count_citation_markers: bool = False) -> tuple[int, ...]:

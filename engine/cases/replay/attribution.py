@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from engine.analyses.kinds import (
     TOKEN_MAP,
     USED_SUPPORTS,
 )
+from engine.analyses.token_map import Rows, TokenMap
 from engine.answer.write import stamp_of
 from engine.cases.replay.floors import (
     FLOOR_ROWS,
@@ -42,6 +42,7 @@ from engine.cases.replay.outcome import (
     Outcome,
     Tools,
     less,
+    plain,
 )
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED
@@ -53,7 +54,6 @@ from engine.core.values import (
     Stamp,
 )
 from engine.methods import registry
-from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.spans import answer_spans
 from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel, require
@@ -134,12 +134,17 @@ def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings
 
 
 def _map_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
-    values = less(token_map_of(case, model, settings).result)
     prompt, answer, _ = subject(case, model, settings)
+    stored = analysis.result
+    sentences = tuple(i for i, span in enumerate(answer.sentences) if list(span) in stored["sentences"])
+    asked = Rows(method=stored["method"], sentences=sentences, tokens=tuple(stored["tokens"]))
+    bare = replace(case, analyses=())  # rows that the case holds would be kept
+    values = less(token_map_of(bare, model, settings, asked=asked).result)
     counted = settings.occlusion.count_citation_markers
-    explain = partial(input_x_gradient, target=settings.gradient.target, count_citation_markers=counted)
-    tokens = values["tokens"][:FLOOR_ROWS]
-    spans, each = relevance_floors(explain, model, prompt, answer, answer_spans(answer), tokens)
+    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
+    assert own.explain is not None
+    spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])
     return Outcome(values=values, floors={"rows": (*spans, each)})
 
 
@@ -204,8 +209,18 @@ NAMES = tuple(_AGAIN)
 
 
 def given(result: Json) -> Json:
-    """The names of the rankings that faithfulness was asked of; of other kinds nothing."""
-    return {"rankings": [curve["ranking"] for curve in result["curves"]]} if "curves" in result else {}
+    """What was asked for: the rankings of a faithfulness report, method and rows of a token map; else nothing."""
+    if "curves" in result:
+        return {"rankings": [curve["ranking"] for curve in result["curves"]]}
+    if "argmax_differs" in result:
+        found = TokenMap.from_dict(result)
+        return {"method": found.method, "sentences": plain(found.sentences), "tokens": plain(found.tokens)}
+    return {}
 
 
-KIND = Kind(scores_again, given)
+def compared(result: Json) -> Json:
+    """The result without costs; a token map of an older version names its method too."""
+    return less(TokenMap.from_dict(result).to_dict() if "argmax_differs" in result else result)
+
+
+KIND = Kind(scores_again, given, compared)

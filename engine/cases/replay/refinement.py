@@ -5,7 +5,6 @@ What the writer wrote is an input; its prompts are built again and the tokens of
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,7 +25,7 @@ from engine.cases.replay.outcome import (
 from engine.cases.replay.replies import Repeating, Reply
 from engine.core.settings import Refinement as Rules
 from engine.core.values import Analysis, Case
-from engine.methods.input_x_gradient import input_x_gradient
+from engine.methods import registry
 from engine.methods.refinement.request import Request, own_tokens, scored_prompt
 from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Refinement
@@ -142,9 +141,12 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     rows = value.gradient
     if rows is None:
         return nats, {}
-    counted = request.settings.occlusion.count_citation_markers
-    explain = partial(input_x_gradient, target=request.settings.gradient.target, count_citation_markers=counted)
-    whole, each = relevance_floors(explain, model, prompt, answer, rows.spans, rows.details["tokens"])
+    settings = request.settings
+    counted = settings.occlusion.count_citation_markers
+    own = registry.method(settings.refinement.ranked_by, settings.gradient, count_citation_markers=counted)
+    if own.explain is None:  # differences of log-probabilities
+        return nats, {}
+    whole, each = relevance_floors(own.explain, model, prompt, answer, rows.spans, rows.details["tokens"])
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 
 
