@@ -8,30 +8,51 @@ from components import state
 from components.cache import workbench, workers
 from components.html import banner, plain
 from components.polling import cancel_button, say_problem
-from components.runs import start
+from components.runs import Run, start
+from engine.analyses.faithfulness import Rankings
+from engine.analyses.token_map import Rows
 from engine.core.values import Analysis, Case
 
 
-def ask_for(case: Case, method: str, label: str, cost: str, model: str) -> None:
-    """A button with its cost that starts the analysis; while it runs, progress and cancel."""
+def ask_for(
+    case: Case,
+    method: str,
+    label: str,
+    cost: str,
+    model: str,
+    options: Rows | Rankings | None = None,
+    *,
+    key: str = "",
+) -> None:
+    """A button with its cost that starts the analysis; while it runs, progress and cancel.
+
+    `key` tells apart several buttons for one method.
+    """
     name = f"{method}:{case.id}"
     run = state.run_of(name)
     if run is not None and not run.ended:
-        _watch(name)
+        _watch(name, key)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
-    if left.button(label, key=f"start_{name}", type="primary", width="stretch"):
-        state.keep_run(
-            name, start(workers(), lambda r: workbench().attribute(case.id, method, model, r.watch), label=label)
-        )
-        st.rerun()
+    if left.button(label, key=f"start_{name}_{key}", type="primary", width="stretch"):
+        begin(case, method, label, model, options)
     right.caption(plain(cost))
     if run is not None:
         say_problem(run)
 
 
+def begin(case: Case, method: str, label: str, model: str, options: Rows | Rankings | None = None) -> None:
+    """Start the analysis and draw the page anew, where `ask_for` shows its progress."""
+
+    def work(run: Run[Case]) -> Case:
+        return workbench().attribute(case.id, method, model, run.watch, options)
+
+    state.keep_run(f"{method}:{case.id}", start(workers(), work, label=label))
+    st.rerun()
+
+
 @st.fragment(run_every=0.8)
-def _watch(name: str) -> None:
+def _watch(name: str, key: str = "") -> None:
     """Poll one running analysis."""
     run = state.run_of(name)
     if run is None or not run.running:
@@ -39,7 +60,7 @@ def _watch(name: str) -> None:
     st.progress(run.share, text=plain(f"{run.label}: {run.place('loading the model')}"))
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:
-        cancel_button(run, key=f"cancel_{name}")
+        cancel_button(run, key=f"cancel_{name}_{key}")
     right.caption("What is finished by then is kept and shown.")
 
 

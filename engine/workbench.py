@@ -14,6 +14,8 @@ from pathlib import Path
 
 from engine.analyses.analyse import analyse
 from engine.analyses.attr_rag import attr_rag_run
+from engine.analyses.faithfulness import Rankings
+from engine.analyses.token_map import Rows
 from engine.answer.context import (
     Context,
     Steps,
@@ -254,11 +256,18 @@ class Workbench:
         scorer: LanguageModel = writer  # type: ignore[assignment]
         return scorer
 
-    def attribute(self, case_id: str, method: str, model: str = "auto", watch: Watch | None = None) -> Case:
+    def attribute(
+        self,
+        case_id: str,
+        method: str,
+        model: str = "auto",
+        watch: Watch | None = None,
+        options: Rows | Rankings | None = None,
+    ) -> Case:
         """Add an attribution to a case (see `analyse`); of a stopped run, what no analysis of the case says yet."""
         case, scorer = self.cases.load(case_id), self.scorer(model)
         try:
-            analysis = analyse(case, method, scorer, self.settings, watch)
+            analysis = analyse(case, method, scorer, self.settings, watch, options)
         except Cancelled as stopped:
             partial = stopped.partial
             if isinstance(partial, Analysis) and partial.id not in {known.id for known in case.analyses}:

@@ -15,6 +15,7 @@ from engine.analyses.attribution import (
     token_map_of,
     used_supports_of,
 )
+from engine.analyses.faithfulness import Rankings
 from engine.analyses.kinds import (
     DROPS,
     FAITHFULNESS,
@@ -24,6 +25,7 @@ from engine.analyses.kinds import (
     TOKEN_MAP,
     USED_SUPPORTS,
 )
+from engine.analyses.token_map import Rows
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
@@ -36,12 +38,23 @@ from engine.models.verifier import load_entailment
 Analyse = Callable[[Case, LanguageModel, Settings, Watch | None], Analysis]
 
 
-def analyse(case: Case, method: str, scorer: LanguageModel, settings: Settings, watch: Watch | None = None) -> Analysis:
+def analyse(
+    case: Case,
+    method: str,
+    scorer: LanguageModel,
+    settings: Settings,
+    watch: Watch | None = None,
+    options: Rows | Rankings | None = None,
+) -> Analysis:
     """`occlusion` (of passages, `of chunk sets`, `of sentences`), `token map`, `faithfulness`, `used x supports`,
     `attr-rag drops`, or a registered method.
 
     Raises `InputError` for another name, `Cancelled` whose `partial` is an analysis where something was finished.
     """
+    if isinstance(options, Rows):
+        return token_map_of(case, scorer, settings, watch, options)
+    if isinstance(options, Rankings):
+        return faithfulness_of(case, scorer, settings, watch, options.methods)
     if method in ANALYSES:
         return ANALYSES[method](case, scorer, settings, watch)
     return method_of(case, method, scorer, settings, watch)

@@ -7,6 +7,7 @@ section 4.3.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -49,6 +50,10 @@ class Rows(Value, frozen=True):
     method: str = INPUT_X_GRADIENT
     sentences: tuple[int, ...] = ()
     tokens: tuple[int, ...] = ()
+
+    def target(self) -> dict[str, int]:
+        """The one row that is asked for, as the page names it."""
+        return {"sentence": self.sentences[0]} if self.sentences else {"token": self.tokens[0]}
 
 
 class TokenMap(Value, frozen=True):
@@ -161,9 +166,14 @@ def token_map_of(
 def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
     """The map that the case holds, where it was computed with the same settings on the same inputs."""
     stored = next((analysis for analysis in case.analyses if analysis.id == identity and analysis.result), None)
-    if stored is None or (stored.stamp.settings, stored.stamp.inputs) != (stamp.settings, stamp.inputs):
+    if stored is None or stored.stamp.inputs != stamp.inputs or _settings(stored.stamp) != _settings(stamp):
         return None
     return TokenMap.from_dict(stored.result)
+
+
+def _settings(stamp: Stamp) -> dict[str, Any]:
+    """The stamped settings; what an older stamp does not name has its default."""
+    return {**stamp.settings, "gradient": Gradient.from_dict(stamp.settings.get("gradient", {}))}
 
 
 def _missing(asked: Rows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
@@ -206,6 +216,12 @@ def _differing(found: Relevance, answer: Answer) -> tuple[int, ...]:
     return tuple(
         int(t) for t in np.flatnonzero(content_mask(answer)) if found.argmax and found.argmax[t] != answer.tokens[t].id
     )
+
+
+def map_of(case: Case, method: str, model: str) -> TokenMap | None:
+    """The case's map by that method and model."""
+    found = (TokenMap.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == TOKEN_MAP)
+    return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
 
 
 def rows_for_flags(found: TokenMap, settings: Gradient) -> Rows:

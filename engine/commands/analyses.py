@@ -39,6 +39,7 @@ from engine.workbench import Workbench
 
 NAMES = {
     "input-x-gradient": "input x gradient",
+    "hidden-state-x-gradient": "hidden state x gradient",
     "integrated-gradients": "integrated gradients",
     "attention": "value-weighted attention",
 }
@@ -155,7 +156,7 @@ def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignme
     run_records(file, AuditRecord, work)
 
 
-RANKED = ("input-x-gradient", "occlusion", "integrated-gradients", "attention")
+RANKED = ("occlusion", *NAMES)
 
 
 @click.command("faithfulness")

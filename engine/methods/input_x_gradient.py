@@ -4,6 +4,8 @@ One forward over prompt + answer gives every target l_t; the map of the answer, 
 of the sum of the same target; per-token rows are one backward each on the same graph (cheaper on a CPU than vmap,
 jacrev or a batch of copies, and ten times lighter than the copies). The token explained is the one that was
 generated; the paper explains the argmax, and `Relevance.argmax` shows where they differ.
+`depth` takes the hidden states after a share of the layers in place of the embeddings. It is ours: the embeddings go
+through a norm first, which cares little for their size, and the product of the two says less (bench/RESULTS.md).
 Left out: relevance propagation (LRP), which registers as a method of its own (registry.py).
 `torch.autograd.grad` only: `.backward()` would write into the shared model.
 """
@@ -72,6 +74,7 @@ class Relevance(Value, frozen=True):
 
 Target = Literal["logit", "log_probability"]
 INPUT_X_GRADIENT = "input x gradient"
+HIDDEN_X_GRADIENT = "hidden state x gradient"
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,13 @@ def input_x_gradient(
     spans: Sequence[Span] | None = None,
     tokens: Sequence[int] = (),
     target: Target = "logit",
+    depth: float = 0.0,
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
     """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
 
+    `depth` in [0, 1] is the share of the layers that e_i has been through: 0, the embeddings, is the paper's form.
     One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model without gradients,
     `PromptTooLong`, `AttributionError` for an answer without content tokens or logits that are not finite,
     `Cancelled` whose `partial` is the `Relevance` of the spans and tokens that were done.
@@ -113,10 +118,10 @@ def input_x_gradient(
     wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
     watch = watch or Watch()
     with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
-        rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, watch)
+        rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, depth, watch)
     done = tuple(tokens)[: max(0, len(rows) - len(chosen))]
     result = Relevance(
-        method=INPUT_X_GRADIENT,
+        method=HIDDEN_X_GRADIENT if depth else INPUT_X_GRADIENT,
         model=model.name,
         target=target,
         spans=chosen[: len(rows)],
@@ -147,7 +152,7 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
 
 
 def _backwards(
-    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, watch: Watch
+    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, depth: float, watch: Watch
 ) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...], Cancelled | None]:
     """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids.
 
@@ -157,7 +162,7 @@ def _backwards(
 
     embeddings = embed(module, inputs.row).requires_grad_(True)
     with torch.enable_grad():
-        logits = answer_logits(module, embeddings, inputs)  # (tokens, vocabulary)
+        logits, states = answer_logits(module, embeddings, inputs, depth)  # (tokens, vocabulary), (1, inputs, width)
         values = target_values(logits, inputs.answer, target)  # (tokens,)
     if not torch.isfinite(values).all():
         raise AttributionError("The model gave logits that are no finite numbers. Load it in float32 or bfloat16.")
@@ -166,7 +171,7 @@ def _backwards(
     try:
         for done, positions in enumerate(wanted):
             watch.step("backward passes", done, len(wanted))
-            rows.append(_row(values, positions, embeddings, keep=done + 1 < len(wanted)))
+            rows.append(_row(values, positions, states, keep=done + 1 < len(wanted)))
         watch.report("backward passes", len(wanted), len(wanted))
     except Cancelled as cancelled:
         if not rows:
@@ -175,14 +180,14 @@ def _backwards(
     return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist()), stopped
 
 
-def _row(values: torch.Tensor, positions: Any, embeddings: torch.Tensor, *, keep: bool) -> tuple[float, ...]:
+def _row(values: torch.Tensor, positions: Any, states: torch.Tensor, *, keep: bool) -> tuple[float, ...]:
     import torch
 
     if len(positions) == 0:
-        return (0.0,) * embeddings.shape[1]
+        return (0.0,) * states.shape[1]
     total = values[torch.as_tensor(positions, device=values.device)].sum()
-    (gradient,) = torch.autograd.grad(total, embeddings, retain_graph=keep)
-    relevance = (embeddings.detach().float() * gradient.float()).sum(-1)[0]
+    (gradient,) = torch.autograd.grad(total, states, retain_graph=keep)
+    relevance = (states.detach().float() * gradient.float()).sum(-1)[0]
     return tuple(relevance.tolist())
 
 
@@ -199,18 +204,30 @@ def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:
     return embeddings.detach()
 
 
-def answer_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """Logits of the positions that predict the answer, float32, shape (tokens, vocabulary)."""
-    return batch_logits(module, embeddings, inputs)[0]
+def answer_logits(
+    module: Any, embeddings: torch.Tensor, inputs: Inputs, depth: float = 0.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits that predict the answer, float32, (tokens, vocabulary), and the states at `depth`, (1, inputs, width)."""
+    out = _forward(module, embeddings, inputs, states=depth > 0)
+    logits = out.logits[0, -len(inputs.answer) :].float()
+    if depth <= 0:
+        return logits, embeddings
+    if not out.hidden_states:
+        raise CannotDo("This model gives no hidden states. Use input x gradient or occlusion instead.")
+    return logits, out.hidden_states[round(depth * (len(out.hidden_states) - 1))]
 
 
 def batch_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """The same for rows of embeddings, shape (rows, tokens, vocabulary)."""
+    """The logits for rows of embeddings, shape (rows, tokens, vocabulary)."""
+    logits: torch.Tensor = _forward(module, embeddings, inputs).logits
+    return logits[:, -len(inputs.answer) :].float()
+
+
+def _forward(module: Any, embeddings: torch.Tensor, inputs: Inputs, *, states: bool = False) -> Any:
     from engine.models.scoring import takes_logits_to_keep
 
     keep = {"logits_to_keep": len(inputs.answer)} if takes_logits_to_keep(module) else {}
-    logits: torch.Tensor = module(inputs_embeds=embeddings, use_cache=False, **keep).logits
-    return logits[:, -len(inputs.answer) :].float()
+    return module(inputs_embeds=embeddings, use_cache=False, output_hidden_states=states, **keep)
 
 
 def target_values(logits: torch.Tensor, answer: Sequence[int], target: Target) -> torch.Tensor:

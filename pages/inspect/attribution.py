@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from components.agreement import agreement_view
-from components.analysis_run import ask_for, banners, is_banner, latest, seconds_said, words_of
+from components.analysis_run import ask_for, banners, begin, is_banner, latest, seconds_said, words_of
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
@@ -16,12 +16,12 @@ from components.heading import heading, question_line
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
-from components.token_map import token_map
+from components.token_map import map_check, token_map
 from components.used_supports import used_supports_view
-from engine.analyses.attribution import FaithfulnessReport, TokenMap
+from engine.analyses.attribution import FaithfulnessReport
 from engine.analyses.faithfulness import rows_needed
 from engine.analyses.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
-from engine.analyses.token_map import methods_run
+from engine.analyses.token_map import Rows, TokenMap, map_of, methods_run
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
 from engine.core.values import Case
@@ -49,18 +49,20 @@ def occlusion_tab(case: Case, model: str) -> None:
 
 
 def tokens_tab(case: Case, model: str) -> None:
-    """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
-    settings = workbench().settings.gradient
-    backwards = 1 + len(case.answer.sentences) + settings.first_tokens
-    cost = f"one forward over {words_of(case):,} words, from {backwards} backward passes on: the answer, each sentence,"
-    cost += f" and at least {settings.first_tokens} of its tokens" + seconds_said(case, model, 1 + 2 * backwards)
-    ask_for(case, TOKEN_MAP, "Map the tokens", cost, model)
-    found = latest(case, TOKEN_MAP, model)
-    if found is None:
+    """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
+    method = _choose_map(case, model)
+    cost = f"1 forward and 1 backward pass over {words_of(case):,} words" + seconds_said(case, model, 3)
+    ask_for(case, TOKEN_MAP, "Map the tokens", cost, model, Rows(method=method))
+    result = map_of(case, method, model)
+    if result is None:
         return
-    result = TokenMap.from_dict(found.result)
     banners(result.notes)
-    token_map(result, case, key=f"token_map_{case.id}")
+    map_check(case, result, model)
+    clicked = f"clicked_{case.id}_{method}"
+    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=st.session_state.get(clicked))
+    if asked is not None:
+        st.session_state[clicked] = asked.target()
+        begin(case, TOKEN_MAP, "Explain the row", model, asked)
     for note in result.notes:
         if not is_banner(note):
             st.caption(plain(note))
@@ -70,9 +72,25 @@ def tokens_tab(case: Case, model: str) -> None:
             " chosen another one; the token of the answer is explained all the same."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
-    st.caption(f"Input x gradient of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
-    st.subheader("Passages high in the gradient ranking")
-    flags_view(result, case, settings)
+    st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
+    st.subheader("Passages high in this ranking")
+    flags_view(result, case, workbench().settings.gradient, model)
+
+
+def _choose_map(case: Case, model: str) -> str:
+    """The method whose map is drawn; opens on the one that was mapped last."""
+    names = [method.name for method in registry.methods() if method.explain is not None]
+    stored = latest(case, TOKEN_MAP, model)
+    first = TokenMap.from_dict(stored.result).method if stored else registry.RECOMMENDED
+    about = {method.name: method.about for method in registry.methods()}
+    chosen = st.selectbox(
+        "Method",
+        names,
+        index=names.index(first) if first in names else 0,
+        format_func=lambda name: f"{name}: {about[name]}",
+        key=f"map_method_{case.id}",
+    )
+    return chosen or names[0]
 
 
 def faithfulness_tab(case: Case, model: str) -> None:
