@@ -39,7 +39,7 @@ from engine.workbench import Workbench
 
 NAMES = {
     "input-x-gradient": "input x gradient",
-    "hidden-state-x-gradient": "hidden state x gradient",
+    "gradient-norm": "gradient norm",
     "integrated-gradients": "integrated gradients",
     "attention": "value-weighted attention",
 }

@@ -98,7 +98,6 @@ class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps
     """Input x gradient and its flags; METHODS section 2."""
 
     target: Literal["logit", "log_probability"] = "logit"
-    hidden_depth: Share = 0.125  # of the layers, where hidden state x gradient is taken; ours (bench/RESULTS.md)
     first_tokens: Count = 10  # K content tokens that a flag looks at
     used_top: Count = 3
     share: Share = 0.3  # of the K tokens

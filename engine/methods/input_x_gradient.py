@@ -4,8 +4,9 @@ One forward over prompt + answer gives every target l_t; the map of the answer, 
 of the sum of the same target; per-token rows are one backward each on the same graph (cheaper on a CPU than vmap,
 jacrev or a batch of copies, and ten times lighter than the copies). The token explained is the one that was
 generated; the paper explains the argmax, and `Relevance.argmax` shows where they differ.
-`depth` takes the hidden states after a share of the layers in place of the embeddings. It is ours: the embeddings go
-through a norm first, which cares little for their size, and the product of the two says less (bench/RESULTS.md).
+Gradient norm is the same backward pass read otherwise: ||dl_t / de_i||^2, never negative. It is not in the paper. An
+embedding goes through a norm first, which takes its length out, so its product with the gradient says less about the
+passage than the gradient's size does (bench/RESULTS.md).
 Left out: relevance propagation (LRP), which registers as a method of its own (registry.py).
 `torch.autograd.grad` only: `.backward()` would write into the shared model.
 """
@@ -45,9 +46,9 @@ class Relevance(Value, frozen=True):
     Inputs are the prompt's tokens, then the answer's tokens except the last: `inputs` positions in all, the first
     `prompt_tokens` of them the prompt's. `by_span[s]` explains the sum of the target over the content tokens of
     `spans[s]`, `by_token[k]` the target of answer token `tokens[k]`. `target` is "logit", "log_probability" or, for
-    methods without one, a name of their own. `values[t]` is the target of answer token t; `argmax[t]` the token id
-    that the model would have chosen there (the papers explain that one; where it differs from the answer's the
-    page says so). Both empty where a method does not compute them.
+    methods that do not add up to one, the name of their unit. `values[t]` is the target of answer token t; `argmax[t]`
+    the token id that the model would have chosen there (the papers explain that one; where it differs from the
+    answer's the page says so). Both empty where a method does not compute them.
     """
 
     method: str
@@ -74,7 +75,8 @@ class Relevance(Value, frozen=True):
 
 Target = Literal["logit", "log_probability"]
 INPUT_X_GRADIENT = "input x gradient"
-HIDDEN_X_GRADIENT = "hidden state x gradient"
+GRADIENT_NORM = "gradient norm"
+Form = Literal["product", "norm"]
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,13 @@ def input_x_gradient(
     spans: Sequence[Span] | None = None,
     tokens: Sequence[int] = (),
     target: Target = "logit",
-    depth: float = 0.0,
+    form: Form = "product",
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
     """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
 
-    `depth` in [0, 1] is the share of the layers that e_i has been through: 0, the embeddings, is the paper's form.
+    `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
     One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model without gradients,
     `PromptTooLong`, `AttributionError` for an answer without content tokens or logits that are not finite,
     `Cancelled` whose `partial` is the `Relevance` of the spans and tokens that were done.
@@ -118,12 +120,12 @@ def input_x_gradient(
     wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
     watch = watch or Watch()
     with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
-        rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, depth, watch)
+        rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, form, watch)
     done = tuple(tokens)[: max(0, len(rows) - len(chosen))]
     result = Relevance(
-        method=HIDDEN_X_GRADIENT if depth else INPUT_X_GRADIENT,
+        method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
         model=model.name,
-        target=target,
+        target=unit_of(target, form),
         spans=chosen[: len(rows)],
         by_span=tuple(rows[: len(chosen)]),
         tokens=done,
@@ -152,7 +154,7 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
 
 
 def _backwards(
-    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, depth: float, watch: Watch
+    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, form: Form, watch: Watch
 ) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...], Cancelled | None]:
     """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids.
 
@@ -162,7 +164,7 @@ def _backwards(
 
     embeddings = embed(module, inputs.row).requires_grad_(True)
     with torch.enable_grad():
-        logits, states = answer_logits(module, embeddings, inputs, depth)  # (tokens, vocabulary), (1, inputs, width)
+        logits = answer_logits(module, embeddings, inputs)  # (tokens, vocabulary)
         values = target_values(logits, inputs.answer, target)  # (tokens,)
     if not torch.isfinite(values).all():
         raise AttributionError("The model gave logits that are no finite numbers. Load it in float32 or bfloat16.")
@@ -171,7 +173,7 @@ def _backwards(
     try:
         for done, positions in enumerate(wanted):
             watch.step("backward passes", done, len(wanted))
-            rows.append(_row(values, positions, states, keep=done + 1 < len(wanted)))
+            rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
         watch.report("backward passes", len(wanted), len(wanted))
     except Cancelled as cancelled:
         if not rows:
@@ -180,15 +182,23 @@ def _backwards(
     return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist()), stopped
 
 
-def _row(values: torch.Tensor, positions: Any, states: torch.Tensor, *, keep: bool) -> tuple[float, ...]:
+def _row(
+    values: torch.Tensor, positions: Any, embeddings: torch.Tensor, form: Form, *, keep: bool
+) -> tuple[float, ...]:
     import torch
 
     if len(positions) == 0:
-        return (0.0,) * states.shape[1]
+        return (0.0,) * embeddings.shape[1]
     total = values[torch.as_tensor(positions, device=values.device)].sum()
-    (gradient,) = torch.autograd.grad(total, states, retain_graph=keep)
-    relevance = (states.detach().float() * gradient.float()).sum(-1)[0]
+    (gradient,) = torch.autograd.grad(total, embeddings, retain_graph=keep)
+    factor = gradient if form == "norm" else embeddings.detach()
+    relevance = (factor.float() * gradient.float()).sum(-1)[0]
     return tuple(relevance.tolist())
+
+
+def unit_of(target: Target, form: Form) -> str:
+    """The unit of a row."""
+    return target if form == "product" else f"squared gradient of the {target}"
 
 
 def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:
@@ -204,30 +214,18 @@ def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:
     return embeddings.detach()
 
 
-def answer_logits(
-    module: Any, embeddings: torch.Tensor, inputs: Inputs, depth: float = 0.0
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits that predict the answer, float32, (tokens, vocabulary), and the states at `depth`, (1, inputs, width)."""
-    out = _forward(module, embeddings, inputs, states=depth > 0)
-    logits = out.logits[0, -len(inputs.answer) :].float()
-    if depth <= 0:
-        return logits, embeddings
-    if not out.hidden_states:
-        raise CannotDo("This model gives no hidden states. Use input x gradient or occlusion instead.")
-    return logits, out.hidden_states[round(depth * (len(out.hidden_states) - 1))]
+def answer_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
+    """Logits of the positions that predict the answer, float32, shape (tokens, vocabulary)."""
+    return batch_logits(module, embeddings, inputs)[0]
 
 
 def batch_logits(module: Any, embeddings: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-    """The logits for rows of embeddings, shape (rows, tokens, vocabulary)."""
-    logits: torch.Tensor = _forward(module, embeddings, inputs).logits
-    return logits[:, -len(inputs.answer) :].float()
-
-
-def _forward(module: Any, embeddings: torch.Tensor, inputs: Inputs, *, states: bool = False) -> Any:
+    """The same for rows of embeddings, shape (rows, tokens, vocabulary)."""
     from engine.models.scoring import takes_logits_to_keep
 
     keep = {"logits_to_keep": len(inputs.answer)} if takes_logits_to_keep(module) else {}
-    return module(inputs_embeds=embeddings, use_cache=False, output_hidden_states=states, **keep)
+    logits: torch.Tensor = module(inputs_embeds=embeddings, use_cache=False, **keep).logits
+    return logits[:, -len(inputs.answer) :].float()
 
 
 def target_values(logits: torch.Tensor, answer: Sequence[int], target: Target) -> torch.Tensor:

@@ -25,7 +25,7 @@ from engine.core.settings import Gradient, Occlusion
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
-from engine.methods.input_x_gradient import HIDDEN_X_GRADIENT, INPUT_X_GRADIENT, Relevance, input_x_gradient
+from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient, unit_of
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import Span, anchor
@@ -33,7 +33,7 @@ from engine.models.protocols import LanguageModel
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
 GROUP = "groundwork.attribution"
-RECOMMENDED = HIDDEN_X_GRADIENT  # of the methods that cost one backward pass, the best at ranking (bench/RESULTS.md)
+RECOMMENDED = GRADIENT_NORM  # of the methods that cost one backward pass, the best at ranking (bench/RESULTS.md)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
     """The project's own methods; `how` gives the gradient methods their target and steps."""
     counted = count_citation_markers
     gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
-    hidden = partial(gradient, depth=how.hidden_depth)
+    norm = partial(gradient, form="norm")
     integrated = partial(
         integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
     )
@@ -84,7 +84,9 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
     return (
         Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
-        _of_tokens(HIDDEN_X_GRADIENT, hidden, how.target, "The same at the hidden states of an early layer."),
+        _of_tokens(
+            GRADIENT_NORM, norm, unit_of(how.target, "norm"), "How strongly the answer reacts to every input token."
+        ),
         _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
         _of_tokens(
             "value-weighted attention",
