@@ -121,7 +121,7 @@ def xquad(folder: Path, count: int, seed: int = 1) -> Iterator[Asked]:
 def cut(text: str, place: int, words: int = 40) -> str:
     """Whole sentences from the one at `place` on, or before it, until there are `words`."""
     spans = list(sentences(text))
-    first = last = max(i for i, (start, _) in enumerate(spans) if start <= place)
+    first = last = max((i for i, (start, _) in enumerate(spans) if start <= place), default=0)
     while len(text[spans[first][0] : spans[last][1]].split()) < words and (first or last + 1 < len(spans)):
         first, last = (first, last + 1) if last + 1 < len(spans) else (first - 1, last)
     return text[spans[first][0] : spans[last][1]]

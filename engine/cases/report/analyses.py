@@ -153,7 +153,7 @@ NAMES = {
     "input x gradient": "Input x gradient",
     "integrated gradients": "Integrated gradients",
     "value-weighted attention": "Value-weighted attention",
-    TOKEN_MAP: "Token map: input x gradient of the passages' tokens",
+    TOKEN_MAP: "Token map: relevance of the passages' tokens",
     FAITHFULNESS: "Faithfulness of the attributions",
     USED_SUPPORTS: "Used x supports",
     "attr-rag": "Context selection (Attr-RAG)",

@@ -21,13 +21,15 @@ Row = tuple[tuple[float, ...], ...]
 
 
 def token_map_section(case: Case, analysis: Analysis) -> list[Block]:
-    """Sums a passage as a table, then the passages as heatmaps, the strongest first."""
+    """Sums per passage as a table, then the passages as heatmaps, the strongest by |relevance| first."""
     found = TokenMap.from_dict(analysis.result)
-    names = ["Whole answer", *(f"Sentence {i}" for i in range(1, len(found.sentences) + 1))]
+    places = [found.answer.sentences.index(span) + 1 for span in found.sentences]
+    names = ["Whole answer", *(f"Sentence {place}" for place in places)]
     targets = list(zip(names, found.rows[: len(names)], strict=True))
     blocks: list[Block] = [
         Facts(
             (
+                ("Method", found.method),
                 ("Scored by", found.model),
                 ("Target", found.target),
                 ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
@@ -43,10 +45,13 @@ def token_map_section(case: Case, analysis: Analysis) -> list[Block]:
 
 def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:
     numbers = [number for number, _ in found.passages]
+    sizes = found.absolute_rows()[0]
+    whole = sum(sizes) or 1.0
     rows = tuple(
-        cells(name_of(case, number), *(signed(sum(row[p])) for _, row in targets)) for p, number in enumerate(numbers)
+        cells(name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
+        for p, number in enumerate(numbers)
     )
-    columns = ("Passage", *(name for name, _ in targets))
+    columns = ("Passage", "Share of |relevance|", *(name for name, _ in targets))
     caption = f"Sum over each passage's tokens, {found.target}; positive pushes the target up"
     return Table(caption, columns, rows, numeric=frozenset(range(1, len(columns))))
 
@@ -57,7 +62,7 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     largest = (values[int(0.99 * (len(values) - 1))] or values[-1]) if values else 0.0
     blocks: list[Block] = [plain(legend(largest, found.target), "note")]
     drawn = 0
-    for p in sorted(range(len(found.passages)), key=lambda p: -abs(sum(row[p]))):
+    for p in sorted(range(len(found.passages)), key=lambda p: -sum(map(abs, row[p]))):
         number, spans = found.passages[p]
         drawn += len(spans)
         if drawn > LARGEST_HEAT and len(blocks) > 1:
