@@ -13,6 +13,7 @@ import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,7 +113,7 @@ def xquad(folder: Path, count: int, seed: int = 1) -> Iterator[Asked]:
         seen.add(own)
         order = np.argsort(-np.asarray(index.scores(row["question"])), kind="stable")
         nearest = [texts[ids[i]] for i in order if ids[i] != own]
-        others = [cut(text, 0) for text in nearest if answer.lower() not in text.lower()][: PASSAGES - 1]
+        others = [cut(text, 0) for text in [t for t in nearest if answer.lower() not in t.lower()][: PASSAGES - 1]]
         gold = rng.randrange(PASSAGES)
         others.insert(gold, cut(row["passage"], row["answer_start"][0]))
         yield Asked(f"xquad {len(seen)}", row["question"], tuple(others), answer, gold + 1)
@@ -268,7 +269,7 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     model: Any = load_writer("embedded", asked.dtype)
     first, curves_of = asked.out / "first.jsonl", asked.out / "abpc.jsonl"
-    for case in (*planted(asked.cases), *(xquad(asked.data, asked.cases) if asked.data else ())):
+    for case in chain(planted(asked.cases), xquad(asked.data, asked.cases) if asked.data else ()):
         if case.id not in kept(first):
             add(first, measure(model, case))
     for case in planted(asked.abpc):
