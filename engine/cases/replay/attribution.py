@@ -59,6 +59,8 @@ from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel, require
 
 STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
+# The sums of |R| follow from the rows whose signed sums are compared; older results do not have them.
+LEFT_OUT = COSTS | {"absolute"}
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer here"
 
 
@@ -117,7 +119,7 @@ def placebos(case: Case, stamp: Stamp, tools: Tools) -> tuple[tuple[Passage, ...
 
 
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
-    values = less(method_of(case, analysis.kind, model, settings).result)
+    values = less(method_of(case, analysis.kind, model, settings).result, LEFT_OUT)
     counted = settings.occlusion.count_citation_markers
     explain = registry.method(analysis.kind, settings.gradient, count_citation_markers=counted).explain
     if explain is None:
@@ -220,7 +222,7 @@ def given(result: Json) -> Json:
 
 def compared(result: Json) -> Any:
     """The result without costs; a token map of an older version names its method too."""
-    return less(TokenMap.from_dict(result).to_dict() if "argmax_differs" in result else result)
+    return less(TokenMap.from_dict(result).to_dict() if "argmax_differs" in result else result, LEFT_OUT)
 
 
 KIND = Kind(scores_again, given, compared)
