@@ -1,6 +1,6 @@
 """`python -m bench.refinement [--write]`: look for runs that show what a second pass does, with one model.
 
-For each kind of `bench.refinement_kinds` the conditions that it is told from are run (METHODS section 2, gate own) on
+For each kind of `bench.refinement_kinds` the conditions that it is told from are run (gate own) on
 the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer that
 is wholly supported or the runs are used up. That case (else the first of its kind) is written as a case file, so that
 it can be replayed; where a kind never occurred, that is said.

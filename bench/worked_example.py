@@ -15,20 +15,17 @@ import sys
 
 from msgspec.structs import replace
 
-from engine.analyses.facts import facts_of
-from engine.analyses.steps import steps_of
+from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, STEPS, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.refinement import RefinementOptions
+from engine.analyses.steps import StepsOptions
 from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import write_case_file
 from engine.core.values import Case
-from engine.methods.are.task import Tools
-from engine.models.registry import load_writer
-from engine.models.verifier import load_entailment
-from engine.studies.on_case import refine_saved
 from engine.workbench import Workbench
 
 QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"
 CORPUS = "bench-chemistry"
-ATTRIBUTIONS = ("occlusion", "token map", "faithfulness", "used x supports")
+ATTRIBUTIONS = (OCCLUSION, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS)
 CONDITIONS = ("A", "B", "D", "E", "v2a", "v2c")
 
 
@@ -37,24 +34,13 @@ WRITER = "qwen2.5-coder-1.5b"
 
 def make(bench: Workbench, writer: str) -> Case:
     """Ask and run every analysis; `writer` is a model's name."""
-    model, verifier, collection = load_writer(writer), load_entailment(), bench.collection(CORPUS)
     bench.ask(QUESTION, CORPUS, method="attr-rag", case_id=EXAMPLE)
-    for method in ATTRIBUTIONS:
-        bench.attribute(EXAMPLE, method)
-    case = bench.cases.load(EXAMPLE)
-    bench.cases.add_analysis(EXAMPLE, facts_of(case, Tools(verifier), bench.settings, bench.embedder, collection))
-    refine_saved(
-        bench.cases,
-        EXAMPLE,
-        model,
-        bench.settings,
-        variants=CONDITIONS,
-        gate="always",
-        use_answer=True,
-        scorer=bench.scorer(),
-        verifier=verifier,
-    )
-    bench.cases.add_analysis(EXAMPLE, steps_of(case, "raise", model, collection, bench.settings))
+    for kind in (*ATTRIBUTIONS, FACTS):
+        bench.analyse(EXAMPLE, kind)
+    scorer = bench.scorer().name
+    wanted = RefinementOptions(model=writer, variants=CONDITIONS, gate="always", use_answer=True, scorer=scorer)
+    bench.analyse(EXAMPLE, REFINEMENT, wanted)
+    bench.analyse(EXAMPLE, STEPS, StepsOptions(model=writer))
     return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))
 
 

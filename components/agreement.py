@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from components.html import escape, show, table, tag
 from components.style import diverging
 from engine.core.text import counted
-from engine.core.values import Attribution, Case
+from engine.core.values import Attribution, Case, Details
 from engine.methods.faithfulness import Pair, agreement, ranked_by
 
 READING = (
@@ -40,7 +40,7 @@ def _stretch(index: int, span: tuple[int, int], case: Case) -> str:
 
 def _only(found: Attribution, span: tuple[int, int]) -> Attribution:
     index = found.spans.index(span)
-    details = {"absolute": [ranked_by(found, index)]} if "absolute" in found.details else {}
+    details = Details(absolute=(ranked_by(found, index),))
     return replace(found, spans=(span,), scores=(found.scores[index],), per_token=(), details=details)
 
 

@@ -6,49 +6,47 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.html import banner, plain
+from components.html import banner, plain, show
 from components.polling import cancel_button, say_problem
 from components.runs import Run, start
-from engine.analyses.faithfulness import Rankings
-from engine.analyses.token_map import Rows
-from engine.core.values import Analysis, Case
+from engine.analyses.kind import ByModel
+from engine.cases.review import review_of
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case, Value
+from engine.report.analyses import analysis_blocks
+from engine.report.html import fragment
 
 
 def ask_for(
-    case: Case,
-    method: str,
-    label: str,
-    cost: str,
-    model: str,
-    options: Rows | Rankings | None = None,
-    *,
-    key: str = "",
+    case: Case, kind: str, label: str, model: str, more: str = "", *, options: Value | None = None, key: str = ""
 ) -> None:
-    """A button with its cost that starts the analysis; while it runs, progress and cancel.
+    """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel.
 
-    `key` tells apart several buttons for one method.
+    `key` tells apart several buttons for one kind.
     """
-    name = f"{method}:{case.id}"
+    name, options = f"{kind}:{case.id}", options or ByModel(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
         _watch(name, key)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
     if left.button(label, key=f"start_{name}_{key}", type="primary", width="stretch"):
-        begin(case, method, label, model, options)
-    right.caption(plain(cost))
+        begin(case, kind, options, name, label)
+        st.rerun()
+    right.caption(plain(workbench().cost(case, kind, options) + more))
     if run is not None:
         say_problem(run)
 
 
-def begin(case: Case, method: str, label: str, model: str, options: Rows | Rankings | None = None) -> None:
-    """Start the analysis and draw the page anew, where `ask_for` shows its progress."""
+def begin(case: Case, kind: str, options: Value, name: str, label: str = "", settings: Settings | None = None) -> None:
+    """Start an analysis of the case in the background, under the session's `name`."""
+    bench = workbench().using(settings) if settings else workbench()
 
     def work(run: Run[Case]) -> Case:
-        return workbench().attribute(case.id, method, model, run.watch, options)
+        run.stage = "loading the model"
+        return bench.analyse(case.id, kind, options, run.watch)
 
-    state.keep_run(f"{method}:{case.id}", start(workers(), work, label=label))
-    st.rerun()
+    state.keep_run(name, start(workers(), work, label=label or kind))
 
 
 @st.fragment(run_every=0.8)
@@ -62,6 +60,12 @@ def _watch(name: str, key: str = "") -> None:
     with left:
         cancel_button(run, key=f"cancel_{name}_{key}")
     right.caption("What is finished by then is kept and shown.")
+
+
+def as_reported(case: Case, analysis: Analysis) -> None:
+    """An analysis that has no drawing of its own, as the report shows it."""
+    review = review_of(workbench().cases.history(case.id))
+    show(fragment(analysis_blocks(case, analysis, review)))
 
 
 def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
@@ -80,11 +84,6 @@ def banners(notes: tuple[str, ...]) -> None:
 def is_banner(note: str) -> bool:
     """Whether a note belongs above the scores instead of under them."""
     return note.startswith("Written by ")
-
-
-def words_of(case: Case) -> int:
-    """Words of the passages and the answer, which is what a row of the model reads."""
-    return sum(len(passage.text.split()) for passage in case.passages) + len(case.answer.text.split())
 
 
 def seconds_said(case: Case, model: str, passes: float) -> str:

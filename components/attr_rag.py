@@ -112,7 +112,7 @@ def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
 
 def _drop(drops: Attribution, index: int) -> str:
     """The teacher-forced drop of a set in nats; greyed under the numerical floor."""
-    place = next((j for j, kept in enumerate(drops.details.get("kept", ())) if kept == index), None)
+    place = next((j for j, kept in enumerate(drops.details.kept) if kept == index), None)
     if place is None:
         return tag("td", "not scored")
     row = drops.scores[0]

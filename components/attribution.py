@@ -44,7 +44,7 @@ def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
 
 
 def _floor(attribution: Attribution, name: str, index: int) -> float | None:
-    by_span = attribution.details.get(f"{name}_by_span")
+    by_span = getattr(attribution.details, f"{name}_by_span")
     return by_span[index] if by_span else getattr(attribution, name)
 
 

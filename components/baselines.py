@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from components.diff import changes
 from components.html import escape, note, show, table, tag
-from engine.cases.report.facts import MEASURES
+from engine.analyses.facts import MEASURES
 from engine.cases.words import word_diff
 from engine.methods.are.baselines import Baseline
 from engine.methods.are.entropy import Entropy

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.html import cell, escape, note, show, tag
-from engine.cases.compare import (
+from engine.report.compare import (
     ALONE,
     Aligned,
     Comparison,

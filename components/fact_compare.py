@@ -14,7 +14,6 @@ from components.fact_controls import Asked
 from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
 from engine.core.values import Case
-from engine.corpus.collection import Collection, list_corpora
 from engine.methods.are.baselines import NAMES, Baseline, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.entropy import Entropy, entropies
@@ -23,12 +22,6 @@ from engine.methods.are.tools import load_tools
 from engine.methods.are.values import AreRecord
 from engine.models.defaults import default_for
 from engine.models.registry import load_writer
-
-
-def collection_of(case: Case) -> Collection | None:
-    """The case's corpus, if it is still there."""
-    known = {corpus.name for corpus in list_corpora()}
-    return workbench().collection(case.corpus) if case.corpus in known and case.corpus is not None else None
 
 
 def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
@@ -73,7 +66,7 @@ def _button(name: str, label: str, work: Callable[[Run[Any]], object]) -> None:
 
 def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
     tools = load_tools(asked.verifier, judge=asked.judge)
-    sources = Sources(workbench().embedder, case.passages, collection_of(case))
+    sources = Sources(workbench().embedder, case.passages, workbench().tools.collection_of(case))
     text = case.answer.text
     given = (sources, tools.verifier, asked.settings, tools.judge, run.watch)
     return tuple(run_baseline(name, case.question, text, *given) for name in names)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.html import escape, show, table, tag, visible
 from components.style import stylesheet
-from engine.cases.report.facts import MEASURES
+from engine.analyses.facts import MEASURES
 from engine.core.text import counted
 from engine.methods.are.export import Decision
 from engine.methods.are.shared_words import shared_words

@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.html import plain
 from components.style import NEGATIVE, POSITIVE
-from engine.analyses.attribution import FaithfulnessReport
+from engine.analyses.faithfulness import FaithfulnessReport
 from engine.methods.faithfulness import Curves
 
 

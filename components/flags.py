@@ -7,7 +7,7 @@ import streamlit as st
 from components.analysis_run import ask_for, seconds_said
 from components.html import escape, show, table, tag
 from components.triggers import flag_table
-from engine.analyses.kinds import TOKEN_MAP
+from engine.analyses.kind import TOKEN_MAP
 from engine.analyses.token_map import TokenMap, concentration_of, flags_of, rows_for_flags
 from engine.core.settings import Gradient
 from engine.core.text import counted
@@ -21,10 +21,8 @@ def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> N
     flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:
         wanted = rows_for_flags(found, settings)
-        missing = len(set(wanted.tokens) - set(found.tokens))
-        cost = f"Flags read the rows of the first {len(wanted.tokens)} content tokens. 1 forward and {missing} backward"
-        cost += f" passes{seconds_said(case, model, 1 + 2 * missing)}"
-        ask_for(case, TOKEN_MAP, "Compute the flags", cost, model, wanted, key="flags")
+        more = seconds_said(case, model, 1 + 2 * len(wanted.tokens))
+        ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
         return
     if all(relevant is None for relevant in labels.values()):
         st.caption("No passage is marked relevant or not, so nothing is flagged. Passages are marked under Refinement.")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
 from components.advice import judgement_view
-from components.cache import workbench, workers
+from components.analysis_run import begin
 from components.html import banner, visible
 from components.polling import wait_for
-from components.runs import start
 from engine.analyses.refinement import Report
+from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
 from engine.core.values import Case
-from engine.methods.judge import PairJudgement, judge_warning
+from engine.methods.judge import judge_warning
 from engine.models.closed import listed
 from engine.models.defaults import default_for
-from engine.models.registry import load_writer
-from engine.studies.on_case import judge_saved
 
 
 def judge_tab(case: Case, report: Report) -> None:
@@ -40,20 +37,14 @@ def judge_tab(case: Case, report: Report) -> None:
     warning = judge_warning(name.strip(), (report.refinement.stamp.model,)) if name.strip() else ""
     if warning:
         banner(warning)
-    run_id, bench = f"judge:{case.id}", workbench()
+    run_id = f"judge:{case.id}"
     if st.button("Ask in both orders", disabled=not (name.strip() and second)):
-        state.keep_run(
-            run_id,
-            start(
-                workers(),
-                lambda run: judge_saved(bench.cases, case, report, first, second, load_writer(name.strip()), run.watch),
-            ),
-        )
+        begin(case, JUDGEMENT, JudgeOptions(judge=name.strip(), x=first, y=second or ""), run_id)
         st.rerun()
     wait_for(run_id, "The judge reads the pair in both orders")
-    for analysis in (a for a in reversed(case.analyses) if a.kind == "judgement"):
-        found = PairJudgement.from_dict(analysis.result["judgement"])
-        judgement_view(found, str(analysis.result["x"]), str(analysis.result["y"]))
+    for judged in reversed(PAIR.of(case)):
+        found = judged.judgement
+        judgement_view(found, judged.x, judged.y)
         with st.expander("Replies, or the probability of each vote"):
             for raw, shares in zip(found.raw, found.probabilities, strict=True):
                 st.code(visible(raw) or listed(shares) or "(empty)", language=None, wrap_lines=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.analysis_run import ask_for, banners, latest, seconds_said, words_of
+from components.analysis_run import ask_for, banners, latest, seconds_said
 from components.attribution import attribution_table, floors_line
 from components.html import plain
 from components.source_map import source_map
-from engine.analyses.attribution import TOP_PASSAGES, sources_of
-from engine.analyses.kinds import OCCLUSION, SENTENCES, SETS
+from engine.analyses.kind import OCCLUSION, SENTENCES, SETS
+from engine.analyses.occlusion import TOP_PASSAGES, rows_of
 from engine.core.settings import Settings
-from engine.core.text import sentences
 from engine.core.values import Attribution, Case
-from engine.methods.occlusion import rows_needed
 
 LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
 LABELS = {
@@ -33,9 +31,7 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     level = st.segmented_control("Sources", list(LEVELS), default="Passages", key=f"level_{case.id}") or "Passages"
     kind = LEVELS[level]
     st.caption(WHAT[kind])
-    rows = _rows(case, kind, settings)
-    cost = f"up to {rows} rows of up to {words_of(case):,} words through the model, no text is written"
-    ask_for(case, kind, LABELS[kind], cost + seconds_said(case, model, rows), model)
+    ask_for(case, kind, LABELS[kind], model, seconds_said(case, model, rows_of(case, kind, settings)))
     found = latest(case, kind, model)
     if found is None:
         return
@@ -47,23 +43,13 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     st.caption(plain(floors_line(attribution)))
 
 
-def _rows(case: Case, kind: str, settings: Settings) -> int:
-    """Rows through the model at this level; for sentences a guess from the longest passages."""
-    if kind == SENTENCES:
-        counts = sorted((len(sentences(passage.text)) for passage in case.passages), reverse=True)
-        count = sum(counts[:TOP_PASSAGES])
-    else:
-        count = len(sources_of(case)) if kind == SETS else len(case.passages)
-    return rows_needed(count, alone=kind != SENTENCES, placebos=settings.occlusion.placebos if case.corpus else 0)
-
-
 def _tables(attribution: Attribution, case: Case, kind: str) -> None:
     """Every number at once; for passages and sets also what each does as the only one."""
     if kind == SENTENCES:
         return
     with st.expander("Every number: a row a sentence of the answer, a column a source"):
         attribution_table(attribution, case)
-    alone = attribution.details.get("alone")
+    alone = attribution.details.alone
     if alone:
         with st.expander("Each source alone: two copies of one fact hide each other when only one is left out"):
             data = {**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}

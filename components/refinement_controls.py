@@ -8,21 +8,20 @@ import msgspec
 import streamlit as st
 
 from components import state
-from components.cache import workbench, workers
+from components.analysis_run import begin as start_analysis
+from components.cache import workbench
 from components.html import plain, visible
 from components.polling import cancel_button
-from components.runs import Run, start
 from components.variants import variant_cards
-from engine.analyses.refinement import Report, analysis_id, reports_of
+from engine.analyses.kind import REFINEMENT
+from engine.analyses.refinement import RefinementOptions, analysis_id, reports_of
 from engine.core.settings import Settings
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.values import Gate
 from engine.models.defaults import Defaults, default_for, default_generator
-from engine.models.registry import load_writer, writers
-from engine.models.verifier import load_entailment
-from engine.studies.on_case import refine_saved
+from engine.models.registry import writers
 
 GATES = {"own": "Own rules", "always": "Always"}
 BASELINES = {False: "Write A now", True: "The case's answer is A"}
@@ -52,30 +51,15 @@ def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> Non
     stored = reports_of(case).get(analysis_id(chosen.model, chosen.use_answer))
     scorer = chosen.scorer or (stored.refinement.scorer if stored else "")
 
-    def work(run: Run[Report]) -> Report:
-        def on_case(saved: Case) -> None:
-            run.case = saved
+    options = msgspec.structs.replace(options_for(names, gate, chosen), scorer=scorer)
+    start_analysis(case, REFINEMENT, options, f"refine:{case.id}", settings=settings_for(chosen.temperature))
 
-        def on_text(name: str, text: str) -> None:
-            run.text = f"{name}: {text}"
 
-        run.stage = "loading the model"
-        return refine_saved(
-            workbench().cases,
-            case.id,
-            load_writer(chosen.model),
-            settings_for(chosen.temperature),
-            variants=names,
-            gate=gate,
-            use_answer=chosen.use_answer,
-            scorer=load_writer(scorer) if scorer not in ("", chosen.model) else None,
-            verifier=load_entailment(),
-            on_case=on_case,
-            on_text=on_text,
-            watch=run.watch,
-        )
-
-    state.keep_run(f"refine:{case.id}", start(workers(), work, label="refinement"))
+def options_for(names: tuple[str, ...], gate: Gate, chosen: Chosen) -> RefinementOptions:
+    """What was chosen, as the analysis takes it."""
+    return RefinementOptions(
+        model=chosen.model, variants=names, gate=gate, scorer=chosen.scorer, use_answer=chosen.use_answer
+    )
 
 
 @st.fragment(run_every=0.8)
@@ -161,19 +145,3 @@ def _has_run_on_the_answer(case: Case, model: str) -> bool:
     """Whether the case holds a run with its own answer as A and none with a fresh one: what is there comes first."""
     held = reports_of(case)
     return analysis_id(model, True) in held and analysis_id(model, False) not in held
-
-
-def cost_before(names: tuple[str, ...], report: Report | None, gate: Gate) -> str:
-    """What a run will take, in calls of the model."""
-    there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()
-    missing = [n for n in {*names, "B"} if n not in there]
-    answers = len(missing) + ("E" in missing)
-    gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if gate == "own" else []
-    parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]
-    if gated:
-        parts.append(f"{len(gated)} of them only if the rule fires")
-    if report is None:
-        parts.append("2 scored rows for S2")
-    if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):
-        parts.append("1 forward and 11 backward passes for the flags")
-    return ", ".join(parts) + "."

@@ -6,28 +6,26 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from components import state
-from components.cache import workbench, workers
+from components.analysis_run import begin
+from components.cache import workbench
 from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.reviewer import reviewer
-from components.runs import Run, start
+from engine.analyses.said import RelevanceOptions
 from engine.cases.review import Draft, rating, rating_target, review_of, reviewers_ratings, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
+from engine.methods.raise_.relevance import KIND as RELEVANCE
 from engine.methods.raise_.relevance import (
     LEVELS,
     Rating,
     Ratings,
-    rate,
-    ratings_analysis,
     ratings_of,
 )
 from engine.methods.raise_.values import ReasonStep, Solution
 from engine.models.defaults import default_for
-from engine.models.registry import load_writer
 
 NOT_RATED = "not rated"
 
@@ -123,12 +121,8 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
     if right.button(
         f"Rate {counted(count, 'passage')}: {counted(count, 'call')}", key=f"{key}_rate", disabled=not judge
     ):
-
-        def work(run: Run[Case]) -> Case:
-            ratings = rate(solution, load_writer(judge), run.watch)
-            return workbench().cases.add_analysis(case.id, ratings_analysis(case, ratings))
-
-        state.keep_run(name, start(workers(), work, label="relevance"))
+        options = RelevanceOptions(judge=judge, method=solution.method, model=solution.model)
+        begin(case, RELEVANCE, options, name)
         st.rerun()
     warning = judge_warning(judge, (solution.model,)) if judge else ""
     if warning:

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components.html import cell, chips, note, plain, show, visible
+from engine.cases.blocks import when
 from engine.cases.places import Place, places
-from engine.cases.report.review import when
 from engine.cases.review import (
     RELEVANCE,
     STATUSES,

@@ -94,7 +94,13 @@ def start(executor: Executor, work: Callable[[Run[T]], T], label: str = "") -> R
     def report(stage: str, done: int, total: int) -> None:
         run.stage, run.done, run.total = stage, done, total
 
-    run.watch = Watch(report=report)
+    def written(text: str) -> None:
+        run.text = text
+
+    def saved(case: Case) -> None:
+        run.case = case
+
+    run.watch = Watch(report=report, text=written, case=saved)
     run.future = executor.submit(_logged, work, run)
     return run
 

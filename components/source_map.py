@@ -21,10 +21,10 @@ def source_map(attribution: Attribution, case: Case, *, key: str) -> None:
 def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
     """What is drawn, as plain values: rows for the spans, then for the content tokens that have scores."""
     cards = _cards(attribution, case)
-    content = attribution.details.get("content") or []
+    content = attribution.details.content
     tokens = [t for t, counts in enumerate(content) if counts and t < len(attribution.per_token)]
     rows = [*attribution.scores, *(attribution.per_token[t] for t in tokens)]
-    where = attribution.details.get("tokens") or []
+    where = [span for span in attribution.details.tokens if isinstance(span, tuple)]
     own = {token: len(attribution.scores) + place for place, token in enumerate(tokens)}
     sentences = attribution.spans[1:]
     numbers = list(range(1, len(attribution.spans)))
@@ -42,7 +42,7 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
 
 def _cards(attribution: Attribution, case: Case) -> list[dict[str, Any]]:
     """A card a passage or chunk set: pieces of its text and, for each, the source that it is."""
-    where = attribution.details.get("text_spans")
+    where = attribution.details.text_spans
     if where:
         return _by_sentence(where, case)
     return [
@@ -79,8 +79,8 @@ def _floors(attribution: Attribution, tokens: Sequence[int]) -> list[list[float 
     """[numerical, placebo] of each row; a token has no numerical floor of its own."""
     details = attribution.details
     spans = range(len(attribution.spans))
-    numerical = details.get("numerical_floor_by_span") or [attribution.numerical_floor for _ in spans]
-    placebo = details.get("placebo_floor_by_span") or [attribution.placebo_floor for _ in spans]
-    by_token = details.get("placebo_floor_by_token")
+    numerical = details.numerical_floor_by_span or [attribution.numerical_floor for _ in spans]
+    placebo = details.placebo_floor_by_span or [attribution.placebo_floor for _ in spans]
+    by_token = details.placebo_floor_by_token
     rows: list[list[float | None]] = [list(pair) for pair in zip(numerical, placebo, strict=True)]
     return [*rows, *([None, by_token[t] if by_token else None] for t in tokens)]

@@ -6,27 +6,22 @@ import msgspec
 import streamlit as st
 
 from components import state
-from components.cache import workbench, workers
+from components.analysis_run import begin as start_analysis
+from components.cache import workbench
 from components.html import plain
 from components.model_choice import model_title, writer_options
 from components.polling import cancel_button
-from components.runs import Run, start
 from components.step_tree import final_card, plan_card, step_card
-from engine.analyses.steps import (
-    answered,
-    new_case,
-    solutions_of,
-    steps_of,
-)
+from engine.analyses.kind import STEPS
+from engine.analyses.steps import StepsOptions, new_case, solutions_of
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, now
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Case
+from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.methods.raise_.threshold import PRIMER, primer
 from engine.methods.raise_.values import Problem, method_of
-from engine.models.registry import load_writer
 
 SAMPLES = 24  # problems of the science primer that are offered; it has more
 
@@ -46,21 +41,8 @@ def settings_for(threshold: float | None) -> Settings:
 
 def begin(case: Case, method: str, model: str, threshold: float | None = None) -> None:
     """Run a method on the case in the background; the case is saved after every call."""
-
-    def work(run: Run[Case]) -> Case:
-        run.stage = "loading the model"
-        cases, writer = workbench().cases, load_writer(model)
-
-        def keep(analysis: Analysis) -> None:
-            run.case = cases.add_analysis(case.id, analysis)
-
-        collection = workbench().collection(case.corpus or PRIMER)
-        analysis = steps_of(
-            cases.load(case.id), method, writer, collection, settings_for(threshold), watch=run.watch, on_analysis=keep
-        )
-        return cases.update(case.id, lambda saved: answered(saved, analysis))
-
-    state.keep_run(run_name(case), start(workers(), work, label=method))
+    options = StepsOptions(method=method, model=model)
+    start_analysis(case, STEPS, options, run_name(case), label=method, settings=settings_for(threshold))
 
 
 @st.fragment(run_every=0.3)

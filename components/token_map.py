@@ -17,7 +17,7 @@ from components.cache import workbench
 from components.html import visible
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
 from engine.analyses.faithfulness import FaithfulnessReport, rankings_beside, rows_needed
-from engine.analyses.kinds import FAITHFULNESS
+from engine.analyses.kind import FAITHFULNESS
 from engine.analyses.token_map import Rows, TokenMap
 from engine.core.values import Case
 from engine.methods.spans import anchor, content_mask
@@ -54,19 +54,18 @@ def token_map(found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int
     if not asked:
         return None
     sentences, tokens = ((asked[name],) if name in asked else () for name in ("sentence", "token"))
-    return Rows(method=found.method, sentences=sentences, tokens=tokens)
+    return Rows(model=found.model, method=found.method, sentences=sentences, tokens=tokens)
 
 
 def map_check(case: Case, found: TokenMap, model: str) -> None:
     """The map's own ABPC against random rankings, or a button that measures it; where it fails, what does better."""
-    wanted = rankings_beside(found.method)
+    wanted = rankings_beside(found.method, model)
     report = _report(case, found.model)
     curve = report.curve_of(found.method) if report else None
     if report is None or curve is None:
         rows = rows_needed(len(case.passages), workbench().settings.faithfulness, len(wanted.methods))
-        cost = f"Deletes words by this map and by random rankings: up to {rows} rows through the model"
-        cost += seconds_said(case, model, rows / 2)
-        ask_for(case, FAITHFULNESS, "Check this map", cost, model, wanted, key="map")
+        more = seconds_said(case, model, rows / 2)
+        ask_for(case, FAITHFULNESS, "Check this map", model, more, options=wanted, key="map")
         return
     random = report.random
     spread = f"{random.low:+z.3f} to {random.high:+z.3f} in {random.n} random rankings"

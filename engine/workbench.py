@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
+from typing import Self
 
-from engine.analyses.analyse import analyse
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.faithfulness import Rankings
-from engine.analyses.token_map import Rows
+from engine.analyses.kind import RunContext, Tools, options_of
+from engine.analyses.registry import kind_named
+from engine.analyses.run import analyse
 from engine.answer.context import (
     Context,
     Steps,
@@ -24,18 +26,16 @@ from engine.answer.context import (
 )
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import (
-    OnText,
     Write,
     Written,
     prompting,
     quoting,
     refusing,
 )
-from engine.cases.growing import Growing, OnCase
+from engine.cases.growing import Growing
 from engine.cases.importers.layouts import imported_case
 from engine.cases.store import CaseStore, new_case_id
 from engine.core.errors import (
-    Cancelled,
     CorpusError,
     InputError,
     ServerError,
@@ -44,12 +44,12 @@ from engine.core.files import home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
 from engine.core.values import (
-    Analysis,
     Answer,
     AuditRecord,
     Case,
     Passage,
     Stamp,
+    Value,
 )
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.records import Fields
@@ -64,7 +64,6 @@ from engine.methods.regeneration import Answering
 from engine.models.defaults import (
     AUTO,
     READER,
-    default_for,
     resolve_writer,
 )
 from engine.models.embedder import load_embedder
@@ -79,9 +78,16 @@ METHODS = ("reranked", "vanilla", "attr-rag")
 class Workbench:
     """Collections, models and the case library under one data folder."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, tools: Tools | None = None) -> None:
         self.settings = settings or Settings()
+        self.tools = tools or Tools()
         self.cases = CaseStore(home() / "cases.sqlite")
+
+    def using(self, settings: Settings) -> Self:
+        """The same library and tools under other settings."""
+        other = copy(self)
+        other.settings = settings
+        return other
 
     # Corpora
 
@@ -150,10 +156,8 @@ class Workbench:
         model: str = "auto",
         case_id: str | None = None,
         watch: Watch | None = None,
-        on_text: OnText | None = None,
-        on_case: OnCase | None = None,
     ) -> Case:
-        """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `on_case`, step by step.
+        """Answer a question of a corpus by one of `METHODS`; the case is saved, and handed to `watch`, step by step.
 
         Raises `InputError` for another method and a question that cannot be asked, `CorpusNotFound`, `CorpusMismatch`,
         and what the model raises; a `ServerError` leaves the text so far in the case.
@@ -171,7 +175,7 @@ class Workbench:
             corpus=corpus,
             created=now(),
         )
-        grow = Growing(self.cases, case, self.settings, on_case)
+        grow = Growing(self.cases, case, self.settings, watch)
         steps = Steps(watch, on_step=grow.step)
         collection = self.collection(corpus)
         write = self.writer(model)
@@ -181,14 +185,14 @@ class Workbench:
         )
         grow.context(context)
         if method == "attr-rag":
-            return self._attr_rag(grow, collection, write, watch, on_text)
+            return self._attr_rag(grow, collection, write, watch)
         context = self._shortened(case.question, context, steps, model)
         grow.context(context)
         write = self._refusing(write, model)
         try:
             written = steps.run(
                 "answer",
-                lambda: write(case.question, context.passages, on_text, watch),
+                lambda: write(case.question, context.passages, watch.text, watch),
                 lambda w: {"sentences": len(w.answer.sentences), "citations": len(w.answer.citations)},
             )
         except ServerError as error:
@@ -219,14 +223,13 @@ class Workbench:
         collection: Collection,
         write: Write,
         watch: Watch,
-        on_text: OnText | None,
     ) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
         last: list[Written] = []
 
         def kept(write: Write) -> Answering:
             def written(question: str, passages: Sequence[Passage]) -> Answer:
-                last[:] = [write(question, passages, on_text, watch)]
+                last[:] = [write(question, passages, watch.text, watch)]
                 return last[0].answer
 
             return written
@@ -247,33 +250,29 @@ class Workbench:
         case = grow.answer(last[0])
         return grow.change(analyses=(*case.analyses, run.analysis(case.stamp)))
 
-    # Attribution
+    # Analyses
 
-    def scorer(self, model: str = "auto") -> LanguageModel:
+    def scorer(self, model: str = AUTO) -> LanguageModel:
         """The model that scores: `auto` and `reader` mean the default scorer; raise `CannotDo` for one that cannot."""
-        writer = load_writer(default_for("scores").model if model in (AUTO, READER) else model)
-        require(writer, "score")
-        scorer: LanguageModel = writer  # type: ignore[assignment]
-        return scorer
+        return self.tools.scorer(model)
 
-    def attribute(
-        self,
-        case_id: str,
-        method: str,
-        model: str = "auto",
-        watch: Watch | None = None,
-        options: Rows | Rankings | None = None,
-    ) -> Case:
-        """Add an attribution to a case (see `analyse`); of a stopped run, what no analysis of the case says yet."""
-        case, scorer = self.cases.load(case_id), self.scorer(model)
-        try:
-            analysis = analyse(case, method, scorer, self.settings, watch, options)
-        except Cancelled as stopped:
-            partial = stopped.partial
-            if isinstance(partial, Analysis) and partial.id not in {known.id for known in case.analyses}:
-                self.cases.add_analysis(case_id, partial)
-            raise
-        return self.cases.add_analysis(case_id, analysis)
+    def analyse(self, case_id: str, kind: str, options: Value | None = None, watch: Watch | None = None) -> Case:
+        """Run an analysis of the registry on a saved case and keep it there; `options` by default the kind's own.
+
+        `watch` hears how far it is, what is being written and the case as it grows, and stops it. Raises `InputError`
+        for another name, and what the kind raises; what was finished by then is kept (see `engine.analyses.run`).
+        """
+        found = kind_named(kind)
+        return analyse(self.cases, case_id, found, options or options_of(found), self.context(watch))
+
+    def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
+        """What an analysis of the case will take, in words, before it runs."""
+        found = kind_named(kind)
+        return found.cost(case, options or options_of(found), self.settings)
+
+    def context(self, watch: Watch | None = None) -> RunContext:
+        """What a run of an analysis is given here."""
+        return RunContext(self.settings, self.tools, watch or Watch(), self.cases)
 
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:
         """How to score Attr-RAG's sets under the model that writes; None where it has no probabilities."""

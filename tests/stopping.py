@@ -1,7 +1,10 @@
-"""A run that is asked to stop when it has come to a certain place."""
+"""A run that is asked to stop when it has come to a certain place, and what it yielded before."""
 
 from __future__ import annotations
 
+import pytest
+
+from engine.core.errors import Cancelled
 from engine.core.progress import Watch
 
 
@@ -14,3 +17,12 @@ def stop_at(done: int, stage: str = "") -> Watch:
 
     watch = Watch(report=report)
     return watch
+
+
+def before_the_stop(growing):
+    """The values that a run yields before it is stopped, in order."""
+    found = []
+    with pytest.raises(Cancelled):
+        for value in growing:
+            found.append(value)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import pkgutil
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 import components
 import engine
 import training
+from bench import method_table
 from components.heading import METHODS, method_text, method_title
 from engine.commands import main
 from tests.planted import save_planted
@@ -99,7 +101,7 @@ def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_pat
     run(arguments, monkeypatch, tmp_path)
 
 
-PARTS = ("Definition", "Source", "Limits", "Cost", "On the screen", "Command line")
+PARTS = ("Definition", "Source", "Departures", "Limits", "Cost", "On the screen", "Command line")
 
 
 @pytest.mark.parametrize("path", sorted(METHODS.glob("*.md")), ids=lambda path: path.stem)
@@ -125,3 +127,27 @@ def test_links_of_the_docs_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_table_of_methods_is_made_from_their_pages():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert method_table.table() in readme, "run: python -m bench.method_table"
+    assert set(method_table.order()) == {path.stem for path in METHODS.glob("*.md")} - {"common-ground"}
+
+
+FILES = sorted(
+    {
+        name
+        for page in METHODS.glob("*.md")
+        for line in re.findall(r"^Code: (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for name in re.findall(r"`(engine/methods/(?!are/)\S+\.py)`", line)
+    }
+)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_method_file_opens_with_its_source_and_what_is_left_out(name):
+    opening = ast.get_docstring(ast.parse((ROOT / name).read_text(encoding="utf-8"))) or ""
+    paper = r"(?:Attr-RAG|RAISE|[Gg]rounded refinement)\b.*?(?:section|appendi)"
+    assert re.search(paper + r"|et al\.|No paper's|docs/methods/", opening, re.DOTALL)
+    assert name.endswith(("spans.py", "subject.py")) or "Left out: " in opening

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LEAVES = {"core", "prompts", "english"}
-STAGES = ["models", "corpus", "retrieve", "answer", "methods", "analyses", "cases", "studies"]
+STAGES = ["models", "corpus", "retrieve", "answer", "methods", "cases", "analyses", "report", "replay", "studies"]
 RANK = {stage: rank for rank, stage in enumerate(STAGES, start=1)} | dict.fromkeys(LEAVES, 0)
 # Facades over every stage.
 TOP = {"workbench", "commands", "__main__", "__init__"}

@@ -1,4 +1,4 @@
-"""A training set for a decomposer from anybody's triples (ARE, 4.1.1 and C.4; METHODS section 3).
+"""A training set for a decomposer from anybody's triples (ARE, section 4.1.2 and appendix C.4).
 
     python -m training.decomposer_data triples.jsonl --out DIR [--samples 8138] [--held-out 1000] [--seed 1337]
 

@@ -1,26 +1,78 @@
-"""Attr-RAG on a question of a collection: its passages fill the gaps and are the placebos; the stamp says which."""
+"""Attr-RAG on a question of a collection: its passages fill the gaps and are the placebos; the stamp says which.
+
+In a replay the quoting reader reads again; what a language model wrote is an input, and its tokens are scored anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import placebos_for
+from engine.analyses.again import Repeating, Reply, reranked
+from engine.analyses.attribution import (
+    PLACEBOS_GONE,
+    attribution_blocks,
+    differs,
+    other_revision,
+    placebos,
+    placebos_for,
+    settings_of,
+)
+from engine.analyses.floors import embedding_floor, token_floor
+from engine.analyses.kind import (
+    AS_IT_CAME,
+    ATTR_RAG,
+    COSTS,
+    Again,
+    ByModel,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+)
+from engine.analyses.reading import READER
+from engine.answer.write import Write, prompting, quoting
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    Text,
+    answer_runs,
+    short,
+)
+from engine.cases.review import Review
+from engine.core.errors import AttributionError, GroundworkError
 from engine.core.progress import Watch
-from engine.core.settings import Selection
+from engine.core.settings import Occlusion, Reader, Selection, Settings
 from engine.core.values import (
     Analysis,
     Case,
+    ChunkSet,
     Passage,
     Stamp,
     Step,
 )
-from engine.methods.attr_rag import AttrRag, Lookup, Score, attr_rag
+from engine.corpus.store import Snapshot
+from engine.methods.attr_rag import (
+    AttrRag,
+    Lookup,
+    Score,
+    attr_rag,
+    scored_by,
+    with_drops,
+)
 from engine.methods.regeneration import PLACEBOS, Answering
+from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
+from engine.models.registry import SERVED
 
 
 @dataclass(frozen=True)
@@ -33,7 +85,7 @@ class AttrRagRun:
     def analysis(self, stamp: Stamp) -> Analysis:
         """The run as an analysis of the case whose answer carries `stamp`."""
         own = replace(stamp, settings={**stamp.settings, **self.chosen})
-        return Analysis(id="attr-rag", kind="attr-rag", stamp=own, result=self.found.to_dict())
+        return Analysis(id=ATTR_RAG, kind=ATTR_RAG, stamp=own, result=self.found.to_dict())
 
 
 def attr_rag_run(
@@ -76,3 +128,214 @@ def lookup_in(passages: Sequence[Passage]) -> Lookup:
     """Finds a passage by its document and its ordinal there."""
     at = {(passage.document, passage.ordinal): passage for passage in passages}
     return lambda document, ordinal: at.get((document, ordinal))
+
+
+def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
+    """Alpha of each set in each metric beside its floor, votes, choice, and the answers before and after."""
+    chosen = len(found.selection.chosen)
+    facts = (
+        (
+            "Sets kept",
+            f"{chosen} of {len(found.sets)}{', cut off at the largest share' if found.selection.capped else ''}",
+        ),
+        ("Passages", f"{len(found.kept)} kept, {len(found.filled)} filled in between them"),
+        ("Answers written", str(found.regeneration.written)),
+    )
+    notes = dict.fromkeys((*found.notes, *found.selection.notes, *found.regeneration.notes))
+    return [
+        Facts(facts),
+        *(Notice(note) for note in notes),
+        _table(found),
+        Fold(
+            "The answer from all sets, before the selection",
+            (Text(answer_runs(found.regeneration.full, found.context), "answer"),),
+        ),
+        *(
+            [Section("Teacher-forced drop of each set", tuple(attribution_blocks(case, found.drops)), level=4)]
+            if found.drops
+            else []
+        ),
+    ]
+
+
+def _table(found: AttrRag) -> Table:
+    alphas, floors = found.regeneration.alphas, found.regeneration.floors
+    rows = []
+    for j, chunk_set in enumerate(found.sets):
+        why = ", ".join(found.selection.chosen_by[j]) if j < len(found.selection.chosen_by) else ""
+        state = (
+            "chosen first"
+            if j == found.selection.primary
+            else "chosen"
+            if j in found.selection.chosen
+            else "not chosen"
+        )
+        row = [Cell(f"{j + 1} {_name(chunk_set)}"), Cell(state, note=f"by {why}" if why else "")]
+        row.append(Cell(str(found.selection.votes[j]) if j < len(found.selection.votes) else ""))
+        for metric, values in alphas.items():
+            under = j < len(values) and values[j] <= floors.get(metric, 0.0)
+            row.append(
+                Cell(short(values[j]) if j < len(values) else "", note="under its floor" if under else "", faint=under)
+            )
+        rows.append(tuple(row))
+    rows.append((Cell("Floor"), Cell(""), Cell(""), *(Cell(short(floors.get(metric))) for metric in alphas)))
+    return Table(
+        "Change of the answer without each set: alpha = 1 - similarity. The metrics are correlated.",
+        ("Chunk set", "Selection", "Votes", *alphas),
+        tuple(rows),
+        numeric=frozenset(range(2, len(alphas) + 3)),
+    )
+
+
+def _name(chunk_set: ChunkSet) -> str:
+    if not chunk_set.passages:
+        return "(empty)"
+    first, ordinals = chunk_set.passages[0], [str(p.ordinal + 1) for p in chunk_set.passages]
+    return f"{first.label}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"
+
+
+GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
+
+
+def _given(result: Json) -> Json:
+    """Every reply in the order of writing, and who scored the teacher-forced drops."""
+    stored = AttrRag.from_dict(result)
+    written = stored.regeneration
+    answers = (written.full, *written.ablated, *written.repeats, stored.answer)
+    return {
+        "replies": [Reply.of(answer).to_dict() for answer in answers],
+        "scorer": stored.drops.model if stored.drops else "",
+        "revision": stored.drops.details.revision if stored.drops else None,
+    }
+
+
+def _compared(result: Json) -> Any:
+    """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came."""
+    values = less(result, COSTS | {"steps"})
+    if values.get("drops"):
+        values["drops"]["details"].pop("revision", None)
+    written = values.get("regeneration", {})
+    for answer in (written.get("full"), *written.get("ablated", ()), *written.get("repeats", ()), values.get("answer")):
+        if answer and answer.get("tokens"):
+            answer["tokens"] = less(answer["tokens"], AS_IT_CAME)
+            answer.pop("text", None)
+    return values
+
+
+def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    """The whole stage again."""
+    stamp = replace(case.stamp, settings={**case.stamp.settings, **analysis.stamp.settings})
+    case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
+    snapshot = _snapshot(case, tools)
+    embedder = tools.embedder(DEFAULT)
+    writer, repeating, why = _writer(case, analysis, tools)
+    if why:
+        return Outcome(why=why)
+    found, missing = _placebos(case, analysis, tools, snapshot)
+    score, changed = _scored(analysis, stamp, tools)
+    result = attr_rag(
+        case.question,
+        case.chunk_sets,
+        _answering(writer(())),
+        ablate=lambda passages: _answering(writer(passages)),
+        embedder=embedder,
+        lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
+        placebos=found,
+        score=score,
+        settings=Selection.from_dict(stamp.settings.get("selection", {})),
+        seed=int(stamp.settings.get("seed", Occlusion().seed)),
+    )
+    values = _compared(result.to_dict())
+    if snapshot is None:
+        missing = GONE
+        values = {name: value for name, value in values.items() if name not in ("filled", "passages", "answer")}
+    if changed:
+        values.pop("drops")
+    if missing:
+        values["regeneration"] = less(values["regeneration"], {"floors", "repeats", "written"})
+    if repeating is not None and not repeating.can.score:
+        values = less(values, {"logprob"})
+    texts = [answer.text for answer in (result.regeneration.full, *result.regeneration.ablated)]
+    floors = {"score": embedding_floor(embedder, case.question, [s.text for s in case.chunk_sets])}
+    if repeating is not None and repeating.rows:
+        floors["logprob"] = token_floor(repeating, repeating.rows)
+    floor = embedding_floor(embedder, texts[0], texts)
+    return Outcome(values=values, floor=floor, floors=floors, why=missing or changed)
+
+
+def _scored(analysis: Analysis, stamp: Stamp, tools: Tools) -> tuple[Score | None, str]:
+    """What scores the drops, and why it cannot; drops from before revisions were stored go by the model's name."""
+    name, was = str(analysis.result.get("scorer", "")), analysis.result.get("revision")
+    if not name:
+        return None, ""
+    model = tools.writer(name)
+    now = getattr(model, "revision", "")
+    if was is not None and was != now:
+        return None, other_revision(name, was, now)
+    return scored_by(model, stamp.model, settings_of(stamp).prompting), ""  # type: ignore[arg-type]
+
+
+def _snapshot(case: Case, tools: Tools) -> Snapshot | None:
+    try:
+        return tools.collection(case.corpus).snapshot() if case.corpus else None
+    except GroundworkError:
+        return None
+
+
+def _placebos(case: Case, analysis: Analysis, tools: Tools, snapshot: Snapshot | None) -> tuple[Sequence[Passage], str]:
+    if snapshot is None:
+        return (), PLACEBOS_GONE
+    if "placebos" in analysis.stamp.settings:
+        return placebos(case, analysis.stamp, tools)
+    # Before they were stamped they were drawn by the seed alone.
+    seen = replace(case, passages=tuple(p for chunk_set in case.chunk_sets for p in chunk_set.passages))
+    return placebos_for(seen, snapshot.passages, PLACEBOS, Occlusion().seed), ""
+
+
+def _answering(write: Write) -> Answering:
+    return lambda question, passages: write(question, passages).answer
+
+
+def _writer(
+    case: Case, analysis: Analysis, tools: Tools
+) -> tuple[Callable[[Sequence[Passage]], Write], Repeating | None, str]:
+    """Who wrote (given the passages whose numbers stay), whether it only repeats, why its tokens cannot be scored."""
+    stamp, settings = case.stamp, settings_of(case.stamp)
+    if stamp.model == READER:
+        reader = Reader.from_dict(stamp.settings.get("reader", {}))
+        write = quoting(tools.embedder(stamp.revision), reader)
+        return lambda numbered: write, None, ""
+    model = None if stamp.model.startswith(SERVED) else tools.writer(stamp.model)
+    replies = [Reply.from_dict(reply) for reply in analysis.result.get("replies", ())]
+    repeating = Repeating(replies, model, stamp.model)
+    how = settings.prompting, settings.decoding
+    why = "" if model is None else differs(stamp, model)
+    return lambda numbered: prompting(repeating, *how, numbered), repeating, why
+
+
+def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
+    """The case's Attr-RAG run, which `ask` made, with the teacher-forced drop of each set."""
+    stored = next((analysis for analysis in case.analyses if analysis.id == ATTR_RAG), None)
+    if stored is None:
+        raise AttributionError("This case has no Attr-RAG run. Ask with the method Attr-RAG first.")
+    scorer = context.tools.scorer(options.model)
+    score = scored_by(scorer, case.stamp.model, context.settings.prompting, watch=context.watch)
+    yield replace(stored, result=with_drops(KIND.read(stored), score).to_dict())
+
+
+def _cost(case: Case, options: ByModel, settings: Settings) -> str:
+    held = KIND.of(case)
+    return f"{len(held[-1].sets) + 4} rows through the model; the column does not vote" if held else ""
+
+
+KIND = Kind(
+    name=ATTR_RAG,
+    title="RunContext selection (Attr-RAG)",
+    result=AttrRag,
+    blocks=_blocks,
+    run=_run,
+    cost=_cost,
+    terms=("regeneration", "votes"),
+    again=Again(_again, _given, _compared),
+    scores_answer=False,
+)

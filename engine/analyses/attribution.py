@@ -1,105 +1,62 @@
-"""Attribution of a case: the case's own passages, prompt and answer in, an `Analysis` with its stamp out.
+"""Attributions over the passages of a case: any registered method, and what all kinds of attribution share.
 
-A run that is stopped raises `Cancelled` whose `partial` is the analysis of what was finished, if that says anything.
-"""
+The passages and unrelated ones, the tables and heatmaps of the report, the stamped model and settings of a replay."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.faithfulness import FaithfulnessReport, faithfulness, faithfulness_of
-from engine.analyses.kinds import (
-    OCCLUSION,
-    SENTENCES,
-    SETS,
-    USED_SUPPORTS,
+from engine.analyses.floors import (
+    relevance_floors,
 )
-from engine.analyses.token_map import TokenMap, token_map_of
-from engine.answer.prompt import passage_body
-from engine.answer.quoting_reader import whole_id
-from engine.core.errors import Cancelled
+from engine.analyses.kind import (
+    TOKEN_MAP,
+    Again,
+    ByModel,
+    Floor,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+    nothing,
+)
+from engine.answer.write import stamp_of
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Fold,
+    Heat,
+    Notice,
+    Section,
+    Table,
+    name_of,
+    plain,
+    signed,
+)
+from engine.cases.review import Review
+from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
-from engine.core.settings import Occlusion, Settings
+from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
-    Answer,
     Attribution,
     Case,
     Passage,
-    Prompt,
+    Stamp,
 )
 from engine.methods import registry
-from engine.methods.aggregate import sentence_sources
-from engine.methods.occlusion import Options, occlude, occlusion
-from engine.methods.spans import answer_spans, content_mask, passage_numbers
-from engine.methods.subject import analysis_of, kept, subject
-from engine.methods.used_supports import used_supports
-from engine.models.protocols import Entailment, LanguageModel, require
-
-# Occlusion of single sentences inside the passages that matter, once passages have been told apart.
-
-TOP_PASSAGES = 3  # passages whose sentences are told apart by default
-
-
-def sentence_occlusion(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    numbers: Sequence[int] | None = None,
-    placebos: Sequence[str] = (),
-    settings: Occlusion | None = None,
-    watch: Watch | None = None,
-) -> Attribution:
-    """As `occlusion`, every sentence of the passages `numbers` being a source (default the prompt's first three).
-
-    `details["source_spans"][j]` = [passage number, start, end] in the passage segment's text. Raises
-    `AttributionError` where the model's tokens cannot be placed in the text.
-    """
-    require(model, "score")
-    coded = model.encode(prompt)
-    wanted = tuple(numbers) if numbers is not None else passage_numbers(coded)[:TOP_PASSAGES]
-    found = sentence_sources(model, prompt, coded, wanted)
-    groups = [(source.number,) for source in found]
-    removed = [source.positions for source in found]
-    options = Options(placebos, settings=settings or Occlusion(), watch=watch)
-    where = [[source.number, source.start, source.end] for source in found]
-
-    def placed(result: Attribution) -> Attribution:
-        return replace(result, details={**result.details, "source_spans": [where[j] for j in result.details["kept"]]})
-
-    try:
-        return placed(occlude(SENTENCES, model, prompt, answer, coded, groups, removed, None, options))
-    except Cancelled as stopped:
-        if not isinstance(stopped.partial, Attribution):
-            raise
-        raise Cancelled(str(stopped), placed(stopped.partial)) from stopped
-
-
-def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[int, ...]:
-    """The passages of the `count` highest sources for the whole answer: what to look into sentence by sentence."""
-    order = sorted(range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j])
-    return tuple(dict.fromkeys(number for j in order[:count] for number in attribution.sources[j]))
-
-
-__all__ = [
-    "FaithfulnessReport",
-    "TokenMap",
-    "faithfulness",
-    "faithfulness_of",
-    "method_of",
-    "occlusion_of",
-    "placebos_for",
-    "sentence_occlusion_of",
-    "sources_of",
-    "subject",
-    "token_map_of",
-    "used_supports_of",
-]
+from engine.methods.spans import answer_spans
+from engine.methods.subject import analysis_of, banner, subject
+from engine.models.protocols import LanguageModel
 
 
 def placebos_for(case: Case, corpus: Sequence[Passage], count: int, seed: int) -> tuple[Passage, ...]:
@@ -110,101 +67,9 @@ def placebos_for(case: Case, corpus: Sequence[Passage], count: int, seed: int) -
     return tuple(others[i] for i in order)
 
 
-def sources_of(case: Case) -> tuple[tuple[int, ...], ...]:
-    """Passage numbers grouped into the chunk sets that they came in; a passage outside every set is its own source."""
-    groups: dict[int, list[int]] = {}
-    places = {passage.id: index for index, chunk_set in enumerate(case.chunk_sets) for passage in chunk_set.passages}
-    for number, passage in enumerate(case.passages, start=1):
-        groups.setdefault(places.get(whole_id(passage), -number), []).append(number)
-    return tuple(tuple(numbers) for numbers in groups.values())
-
-
-def occlusion_of(
-    case: Case,
-    model: LanguageModel,
-    settings: Settings,
-    *,
-    by_set: bool = False,
-    placebos: Sequence[Passage] = (),
-    watch: Watch | None = None,
-) -> Analysis:
-    """Teacher-forced occlusion of every passage (or chunk set), with each alone and both floors."""
-    prompt, answer, notes = subject(case, model, settings)
-    kind = SETS if by_set else OCCLUSION
-
-    def keep(found: Attribution) -> Analysis:
-        extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos]}
-        return analysis_of(case, model, settings, kind, _drawable(found, answer, notes, settings), extra)
-
-    try:
-        return keep(
-            occlusion(
-                model,
-                prompt,
-                answer,
-                sources=sources_of(case) if by_set else None,
-                placebos=[passage.text for passage in placebos],
-                alone=True,
-                settings=settings.occlusion,
-                watch=watch,
-            )
-        )
-    except Cancelled as stopped:
-        raise kept(stopped, keep) from stopped
-
-
-def sentence_occlusion_of(
-    case: Case,
-    model: LanguageModel,
-    settings: Settings,
-    *,
-    numbers: Sequence[int] = (),
-    placebos: Sequence[Passage] = (),
-    watch: Watch | None = None,
-) -> Analysis:
-    """Occlusion of every sentence of the passages `numbers`; by default of the passages that mattered most.
-
-    These are taken from the case's occlusion by the same model; where there is none it is computed first.
-    """
-    prompt, answer, notes = subject(case, model, settings)
-    texts = [passage.text for passage in placebos]
-    chosen = tuple(numbers)
-    if not chosen:
-        stored = next((a for a in case.analyses if a.id == f"{OCCLUSION}:{model.name}"), None)
-        whole = (
-            Attribution.from_dict(stored.result)
-            if stored
-            else occlusion(model, prompt, answer, floors=False, settings=settings.occlusion, watch=watch)
-        )
-        chosen = top_passages(whole)
-
-    def keep(found: Attribution) -> Analysis:
-        extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos], "of": list(chosen)}
-        starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
-        spans = [[n, start - starts[n], end - starts[n]] for n, start, end in found.details["source_spans"]]
-        found = replace(found, details={**found.details, "text_spans": spans})
-        return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes, settings), extra)
-
-    try:
-        return keep(
-            sentence_occlusion(
-                model, prompt, answer, numbers=chosen, placebos=texts, settings=settings.occlusion, watch=watch
-            )
-        )
-    except Cancelled as stopped:
-        raise kept(stopped, keep) from stopped
-
-
-def _with_notes(found: Attribution, notes: tuple[str, ...]) -> dict[str, Any]:
+def with_notes(found: Attribution, notes: tuple[str, ...]) -> Json:
+    """The result as it is stored, what must be read with it first."""
     return replace(found, notes=(*notes, *found.notes)).to_dict()
-
-
-def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> dict[str, Any]:
-    """With where the tokens of `per_token` stand: `details["tokens"]` [start, end) and `details["content"]`."""
-    tokens = [[token.start, token.end] for token in answer.tokens]
-    content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
-    details = {**found.details, "tokens": tokens, "content": content.tolist()}
-    return _with_notes(replace(found, details=details), notes)
 
 
 def method_of(
@@ -216,28 +81,309 @@ def method_of(
     own = registry.method(method, settings.gradient, count_citation_markers=counted)
     found = own.attribute(model, prompt, answer, answer_spans(answer), watch)
     extra = {"gradient": settings.gradient.to_dict()}
-    return analysis_of(case, model, settings, method, _with_notes(found, notes), extra)
+    return analysis_of(case, model, settings, method, with_notes(found, notes), extra)
 
 
-def used_supports_of(
-    case: Case,
-    model: LanguageModel,
-    verifier: Entailment,
-    settings: Settings,
-    *,
-    placebos: Sequence[Passage] = (),
-    watch: Watch | None = None,
-) -> Analysis:
-    """What the model used of each passage, sentence by sentence, beside what the passage supports."""
-    prompt, answer, notes = subject(case, model, settings)
-    texts = [passage.text for passage in placebos]
-    spans = answer.sentences or None
-    scored = occlusion(model, prompt, answer, spans=spans, placebos=texts, settings=settings.occlusion, watch=watch)
-    passages = {number: passage.text for number, passage in enumerate(case.passages, start=1)}
-    result = replace(used_supports(scored, answer, passages, verifier, watch), notes=(*notes, *scored.notes))
-    extra = {
-        "occlusion": settings.occlusion.to_dict(),
-        "placebos": [passage.id for passage in placebos],
-        "verifier": verifier.name,
-    }
-    return analysis_of(case, model, settings, USED_SUPPORTS, result.to_dict(), extra)
+def placebos_of(case: Case, settings: Settings, tools: Tools) -> tuple[Passage, ...]:
+    """Unrelated passages of the case's corpus; none where the corpus is gone or the case was imported."""
+    collection = tools.collection_of(case)
+    if collection is None:
+        return ()
+    return placebos_for(case, collection.snapshot().passages, settings.occlusion.placebos, settings.occlusion.seed)
+
+
+COLUMNS = 5  # spans in one table
+LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources
+UNDER_NUMERICAL = "under the numerical floor"
+UNDER_PLACEBO = "no larger than an unrelated passage"
+
+
+def attributions_of(analysis: Analysis) -> list[Attribution]:
+    """The attributions that an analysis holds: the result itself, or what stands under a name of it."""
+    places = [analysis.result, analysis.result.get("attribution"), *_listed(analysis.result.get("attributions"))]
+    found = []
+    for place in places:
+        if not isinstance(place, dict) or not {"sources", "scores", "spans"} <= place.keys():
+            continue
+        # What only looks like an attribution is shown as it was stored.
+        with contextlib.suppress(RecordError):
+            found.append(Attribution.from_dict(place))
+    return found
+
+
+def has_scores(analysis: Analysis) -> bool:
+    """Whether a model's scores of the answer are in it, so that writer and scorer must be told apart."""
+    return analysis.kind == TOKEN_MAP or bool(attributions_of(analysis))
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]:
+    """Every attribution of an analysis."""
+    blocks: list[Block] = []
+    for attribution in found:
+        drawn = attribution_blocks(case, attribution)
+        if len(found) > 1:
+            blocks.append(Section(attribution.method, tuple(drawn), level=4))
+        else:
+            blocks.extend(drawn)
+    return blocks
+
+
+def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
+    """Cost and floors, tables of sources by spans, the answer's tokens by source."""
+    # Who wrote and who scored is said once, at the head of the report.
+    said = banner(case.stamp.model, attribution.model)
+    blocks: list[Block] = [Facts(_facts(attribution)), *(Notice(note) for note in attribution.notes if note != said)]
+    tables = [
+        _table(case, attribution, tuple(range(first, min(first + COLUMNS, len(attribution.spans)))))
+        for first in range(0, len(attribution.spans), COLUMNS)
+    ]
+    blocks.extend(tables[:1])
+    blocks.append(_spans(case, attribution))
+    if tables[1:]:
+        blocks.append(Fold("The other sentences of the answer", tuple(tables[1:])))
+    heats = _token_heats(case, attribution)
+    if heats:
+        blocks.append(Fold("The answer's tokens, source by source", tuple(heats)))
+    return blocks
+
+
+def _facts(attribution: Attribution) -> tuple[tuple[str, str], ...]:
+    unit = attribution.unit
+    return (
+        ("Method", attribution.method),
+        ("Scored by", attribution.model),
+        ("Unit", f"{unit}; positive = the source makes the answer more likely"),
+        ("Numerical floor", _floor(attribution.numerical_floor, unit)),
+        ("Placebo floor", _floor(attribution.placebo_floor, unit)),
+        (
+            "Cost",
+            f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, {attribution.seconds:.1f} s",
+        ),
+    )
+
+
+def _floor(value: float | None, unit: str) -> str:
+    return "not measured" if value is None else f"{value:.4g} {unit}"
+
+
+def floors(attribution: Attribution, span: int) -> tuple[float | None, float | None]:
+    """(numerical, placebo) floor of a span, the span's own where it was measured."""
+    pair = []
+    for own, whole in (
+        (attribution.details.numerical_floor_by_span, attribution.numerical_floor),
+        (attribution.details.placebo_floor_by_span, attribution.placebo_floor),
+    ):
+        pair.append(own[span] if span < len(own) else whole)
+    return pair[0], pair[1]
+
+
+def verdict(value: float, numerical: float | None, placebo: float | None) -> str:
+    """What the floors say of an effect; empty where it is above both, or none was measured."""
+    if numerical is not None and abs(value) <= numerical:
+        return UNDER_NUMERICAL
+    return UNDER_PLACEBO if placebo is not None and abs(value) <= placebo else ""
+
+
+def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Table:
+    order = sorted(
+        range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j] if attribution.scores else 0
+    )
+    rows = []
+    for j in order:
+        row = [_source(case, attribution, j)]
+        for span in spans:
+            value = attribution.scores[span][j]
+            said = verdict(value, *floors(attribution, span))
+            row.append(Cell(signed(value), note=said, faint=bool(said)))
+        rows.append(tuple(row))
+    names = tuple(_span_name(case, attribution, span) for span in spans)
+    return Table(
+        f"{attribution.method}: score of each source, {attribution.unit}, strongest for the first column first",
+        ("Passage", *names),
+        tuple(rows),
+        numeric=frozenset(range(1, len(spans) + 1)),
+    )
+
+
+def _source(case: Case, attribution: Attribution, j: int) -> Cell:
+    numbers = attribution.sources[j]
+    where = attribution.details.source_spans
+    note = f"characters {where[j][1]} to {where[j][2]} of its segment" if j < len(where) else ""
+    return Cell("; ".join(name_of(case, n) for n in numbers), note=note, link=f"passage-{numbers[0]}")
+
+
+def _span_name(case: Case, attribution: Attribution, span: int) -> str:
+    start, end = attribution.spans[span]
+    if (start, end) == (0, len(case.answer.text)):
+        return "Whole answer"
+    return f"Span {span}" if (start, end) not in case.answer.sentences else _sentence(case, (start, end))
+
+
+def _sentence(case: Case, span: tuple[int, int]) -> str:
+    return f"Sentence {case.answer.sentences.index(span) + 1}"
+
+
+def _spans(case: Case, attribution: Attribution) -> Block:
+    rows = []
+    for span, (start, end) in enumerate(attribution.spans):
+        text = case.answer.text[start:end]
+        shown = text if len(text) <= 240 else text[:200] + " ..."
+        rows.append((Cell(_span_name(case, attribution, span)), Cell(f"{start} to {end}"), Cell(shown)))
+    return Fold("What the columns are", (Table("Spans of the answer", ("Column", "Characters", "Text"), tuple(rows)),))
+
+
+def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:
+    """The characters of each row of `per_token`, where they are known."""
+    tokens = [(token.start, token.end) for token in case.answer.tokens]
+    chosen = attribution.details.token_spans or attribution.details.tokens
+    if chosen and len(chosen) == len(attribution.per_token):
+        known = [t if isinstance(t, tuple) else tokens[t] for t in chosen if isinstance(t, tuple) or t < len(tokens)]
+        if len(known) == len(chosen):
+            return known
+    # The tokens of another model's answer are not those of the scorer.
+    same = attribution.model == case.stamp.model and len(tokens) == len(attribution.per_token)
+    return tokens if same else []
+
+
+def _token_heats(case: Case, attribution: Attribution) -> list[Block]:
+    spans = token_spans(case, attribution)
+    if not spans or not attribution.per_token:
+        return []
+    largest = max((abs(v) for row in attribution.per_token for v in row), default=0.0)
+    order = sorted(range(len(attribution.sources)), key=lambda j: -abs(attribution.scores[0][j]))
+    kept = order[: max(1, LARGEST_HEAT // len(spans))]
+    blocks: list[Block] = [plain(legend(largest, attribution.unit), "note")]
+    for j in kept:
+        values = [row[j] for row in attribution.per_token]
+        title = "; ".join(name_of(case, n) for n in attribution.sources[j])
+        blocks.append(
+            Heat(f"By passage {title}", pieces_of(case.answer.text, spans, values), largest, attribution.unit)
+        )
+    if len(kept) < len(order):
+        blocks.append(plain(f"The {len(kept)} strongest of {len(order)} sources are drawn.", "note"))
+    return blocks
+
+
+def legend(largest: float, unit: str) -> str:
+    """What the colours of a heatmap mean, in words."""
+    return (
+        f"Orange, underlined: more likely with it. Blue, dotted underline: less likely. Five steps; the full colour is"
+        f" {largest:.3g} {unit}. Pointing at a piece shows its number."
+    )
+
+
+def pieces_of(text: str, spans: Sequence[tuple[int, int]], values: Sequence[float]) -> tuple[tuple[str, float], ...]:
+    """The text cut at the spans, each with its value; what lies in no span has 0."""
+    pieces: list[tuple[str, float]] = []
+    position = 0
+    for (start, end), value in sorted(zip(spans, values, strict=True)):
+        start = max(start, position)
+        if start > position:
+            pieces.append((text[position:start], 0.0))
+        if end > start:
+            pieces.append((text[start:end], value))
+            position = end
+    pieces.append((text[position:], 0.0))
+    return tuple(piece for piece in pieces if piece[0])
+
+
+WithModel = Callable[[Case, Analysis, LanguageModel, Settings, Tools], Outcome]
+STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
+PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer here"
+
+
+def stamped_model(stamp: Stamp, tools: Tools) -> tuple[LanguageModel, str]:
+    """The stamped scorer, and in what it differs from the one of the stamp (empty where in nothing)."""
+    model = tools.scorer(stamp.model)
+    return model, differs(stamp, model)
+
+
+def differs(stamp: Stamp, model: Any) -> str:
+    """Why a model is not the stamped one: another revision, number format or template."""
+    settings = settings_of(stamp)
+    here = stamp_of(model, settings.prompting, settings.decoding)
+    if stamp.revision != here.revision:
+        return other_revision(stamp.model, stamp.revision, here.revision)
+    for name in ("dtype", "template"):
+        was, now = getattr(stamp, name), getattr(here, name)
+        if was != now:
+            return f"the model's {name} was {was or 'none'}, here it is {now or 'none'}"
+    return ""
+
+
+def other_revision(model: str, was: str, now: str) -> str:
+    """Why numbers of a model's revision `was` cannot be computed with `now`."""
+    was, now = was or "without a name", now or "without a name"
+    return f"scored by another revision of {model} ({was}), which is not installed; the one here is {now}"
+
+
+def settings_of(stamp: Stamp) -> Settings:
+    """The stamped settings of the stages that scores depend on."""
+    return Settings.from_dict({name: stamp.settings[name] for name in STAGES if name in stamp.settings})
+
+
+def placebos(case: Case, stamp: Stamp, tools: Tools) -> tuple[tuple[Passage, ...], str]:
+    """The unrelated passages that a floor was measured with, and why they cannot be had (empty where they can)."""
+    wanted: Sequence[str] | None = stamp.settings.get("placebos")
+    if wanted is None:
+        return (), "the stamp does not name the unrelated passages of the placebo floor"
+    try:
+        known = {p.id: p for p in tools.collection(case.corpus).snapshot().passages} if case.corpus and wanted else {}
+    except GroundworkError:
+        known = {}
+    found = tuple(known[name] for name in wanted if name in known)
+    return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
+
+
+def of_the_stamp(again: WithModel, given: Callable[[Json], Json] = nothing) -> Again:
+    """A replay by the stamped model with its settings; where the model here is another one, it says so."""
+
+    def run(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+        model, why = stamped_model(analysis.stamp, tools)
+        return Outcome(why=why) if why else again(case, analysis, model, settings_of(analysis.stamp), tools)
+
+    return Again(run, given)
+
+
+def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+    """A registered method again."""
+    values = less(method_of(case, analysis.kind, model, settings).result)
+    counted = settings.occlusion.count_citation_markers
+    explain = registry.method(analysis.kind, settings.gradient, count_citation_markers=counted).explain
+    if explain is None:
+        return Outcome(values=values)
+    prompt, answer, _ = subject(case, model, settings)
+    rows, _ = relevance_floors(explain, model, prompt, answer, answer_spans(answer))
+    floors: dict[str, Floor] = {"scores": rows, "elsewhere": rows}
+    if "delta" in values["details"]:  # a share of what the row explains
+        totals = [
+            abs(sum(row) + rest) for row, rest in zip(values["scores"], values["details"]["elsewhere"], strict=True)
+        ]
+        floors["delta"] = max(floor / total for floor, total in zip(rows, totals, strict=True) if total)
+    return Outcome(values=values, floors=floors)
+
+
+def attributed(case: Case, found: Attribution, review: Review) -> list[Block]:
+    """The blocks of a kind whose result is one attribution."""
+    return attribution_blocks(case, found)
+
+
+def method_kind(method: registry.Method) -> Kind[Attribution]:
+    """A registered method as a kind of analysis."""
+    return Kind(
+        name=method.name,
+        title=method.name[:1].upper() + method.name[1:],
+        result=Attribution,
+        blocks=attributed,
+        run=partial(_run, method.name),
+        cost=lambda case, options, settings: method.about,
+        again=of_the_stamp(_method_again),
+    )
+
+
+def _run(name: str, case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
+    yield method_of(case, name, context.tools.scorer(options.model), context.settings, context.watch)

@@ -1,48 +1,92 @@
-"""A check of a case's answer: the case's passages and its corpus in, an `Analysis` with its stamp out."""
+"""Atomic facts (ARE) of a case's answer: the case's passages and its corpus in, the check with its stamp out.
+
+In the report a reviewer's verdict on a fact and the decision on an edit stand beside the machine's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
-from engine.core.errors import Cancelled
-from engine.core.files import now, package_versions
+from engine.analyses.again import changed_since
+from engine.analyses.floors import Listening, embedding_floor
+from engine.analyses.kind import (
+    FACTS,
+    Again,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+)
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Run,
+    Section,
+    Table,
+    Text,
+    cells,
+    decided_by,
+    name_of,
+    plain,
+)
+from engine.cases.places import decisions, numbered, verdict_of
+from engine.cases.review import Mark, Review
+from engine.core.errors import GroundworkError
+from engine.core.files import EMBEDDED, now, package_versions
 from engine.core.progress import Watch
-from engine.core.settings import Settings
+from engine.core.settings import Settings, Verification
+from engine.core.text import counted
 from engine.core.values import (
     Analysis,
     Case,
     Stamp,
+    Value,
     inputs_hash,
 )
 from engine.corpus.collection import Collection
-from engine.methods.are.are import check_answer
+from engine.methods.are.are import check_answer, checking
+from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources
-from engine.methods.are.task import Tools
-from engine.methods.are.values import AreRecord
+from engine.methods.are.export import Decision
+from engine.methods.are.facts import Exchange
+from engine.methods.are.task import Tools as Judges
+from engine.methods.are.tools import load_tools
+from engine.methods.are.values import (
+    MEANING,
+    AreRecord,
+    Evidence,
+    FactRecord,
+    Iteration,
+    Measures,
+    Placed,
+    Report,
+)
+from engine.models.closed import listed
+from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
 from engine.prompts import templates_hash
 
-KIND = "facts"
 TEMPLATES = ("clauses", "facts", "verdict", "expand", "edit")
 
 
 def facts_of(
     case: Case,
-    tools: Tools,
+    judges: Judges,
     settings: Settings,
     embedder: Embedder,
     collection: Collection | None = None,
     watch: Watch | None = None,
-) -> Analysis:
-    """ARE on the case's answer; on cancel `Cancelled.partial` is the analysis as far as it came."""
+) -> Iterator[Analysis]:
+    """ARE on the case's answer, as it grows."""
     sources = Sources(embedder=embedder, case=case.passages, collection=collection)
-    try:
-        record = check_answer(case.question, case.answer.text, sources, tools, settings.verification, watch)
-    except Cancelled as stopped:
-        if isinstance(stopped.partial, AreRecord):
-            raise Cancelled(str(stopped), analysis_of(case, stopped.partial, settings)) from stopped
-        raise
-    return analysis_of(case, record, settings)
+    for record in checking(case.question, case.answer.text, sources, judges, settings.verification, watch):
+        yield analysis_of(case, record, settings)
 
 
 def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
@@ -60,10 +104,328 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
         inputs=inputs_hash(case.question, case.passages, case.answer.text),
         created=now(),
     )
-    return Analysis(id=f"{KIND}:{record.verifier}", kind=KIND, stamp=stamp, result=record.to_dict())
+    return Analysis(id=f"{FACTS}:{record.verifier}", kind=FACTS, stamp=stamp, result=record.to_dict())
 
 
 def record_of(case: Case) -> AreRecord | None:
     """The check that was added to the case last."""
-    found: Sequence[Analysis] = [analysis for analysis in case.analyses if analysis.kind == KIND]
-    return AreRecord.from_dict(found[-1].result) if found else None
+    return next(reversed(KIND.of(case)), None)
+
+
+MEASURES = (
+    ("Attr_r", "attr_r", "mean over clauses of the best evidence's probability to bear the clause out"),
+    ("Attr_p", "attr_p", "share of clauses that their own evidence bears out whole"),
+    ("Pres", "pres", "share of the characters that editing left as they were"),
+    ("F1_RP", "f1_rp", "harmonic mean of Attr_r and Pres"),
+    ("F1_PP", "f1_pp", "harmonic mean of Attr_p and Pres"),
+)
+"""Name, field and meaning of what the attribution report measures."""
+
+
+def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
+    """The whole check of the answer."""
+    decided = decisions(record, review)
+    facts = numbered(record)
+    notes = [*record.notes, *([] if record.finished else ["The check was stopped; this is what was finished."])]
+    blocks: list[Block] = [Facts(_made(record)), *(Notice(note) for note in notes)]
+    blocks.append(_section("The answer with its edits", tracked_changes(record, decided, review)))
+    blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
+    blocks.append(_section("Evidence", _evidence(case, facts)))
+    if record.report is not None:
+        blocks.append(_section("Attribution report", _report(case, record, record.report)))
+    exchanges = [*record.decomposition.exchanges, *_exchanges(facts.values())]
+    if exchanges:
+        blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", _asked(exchanges)))
+    return blocks
+
+
+def _section(title: str, blocks: Iterable[Block]) -> Section:
+    return Section(title, tuple(blocks), level=4)
+
+
+def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
+    sources = {"both": "the case's passages and its corpus", "case": "the case's passages", "corpus": "the corpus"}
+    came: dict[str, int] = {}
+    for fact in record.facts:
+        came[fact.outcome] = came.get(fact.outcome, 0) + 1
+    return (
+        ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
+        ("What came of them", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
+        ("Decomposed by", record.decomposer),
+        ("Verdicts by", record.verifier),
+        ("Edits by", record.editor),
+        ("Evidence from", sources[record.evidence_from]),
+        ("Rounds at most", str(record.max_iterations)),
+        ("Cost", f"{record.seconds:.1f} s"),
+    )
+
+
+# Verdicts and evidence
+
+
+def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], review: Review) -> list[Block]:
+    if not facts:
+        return [plain("The answer says nothing that could be checked.")]
+    # What a verdict is worth is said once where it is the same for several facts.
+    counts = Counter(fact.ruling.note for fact in facts.values() if fact.ruling)
+    shared = {note for note, count in counts.items() if count > 1}
+    blocks: list[Block] = [plain(f"{note}.", "note") for note in dict.fromkeys((record.measured, *shared)) if note]
+    for number, clause in enumerate(record.decomposition.clauses):
+        own = {name: fact for name, fact in facts.items() if fact.clause == number}
+        rows = tuple(
+            _fact_row(case, name, fact, review.overrides.get(f"fact:{name}"), shared) for name, fact in own.items()
+        )
+        columns = ("Fact", "Text", "Machine's verdict", "p", "Evidence", "Reviewer's verdict")
+        caption = f"Clause {number + 1}: {' '.join(clause.text.split())}"
+        blocks.append(Table(caption, columns, rows, numeric=frozenset({3})))
+    return blocks
+
+
+def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: set[str]) -> tuple[Cell, ...]:
+    ruling = fact.ruling
+    unsure = ", unsure" if ruling is not None and ruling.unsure else ""
+    sure = ruling.scores.get(ruling.verdict) if ruling else None
+    own = ruling.note if ruling and ruling.note not in shared else ""
+    note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
+    return (
+        Cell(name),
+        Cell(fact.fact.text, note=_split_by(fact)),
+        Cell(verdict_of(fact).replace("_", " ") + unsure, note=note),
+        Cell("" if sure is None else f"{sure:.2f}"),
+        _source(case, fact.evidence) if fact.evidence else Cell("none"),
+        Cell(mark.value, note=decided_by(mark)) if mark else Cell("none"),
+    )
+
+
+def _split_by(fact: FactRecord) -> str:
+    return "split by rules, because a reply could not be parsed" if fact.fact.fallback else ""
+
+
+def _source(case: Case, evidence: Evidence) -> Cell:
+    similar = f"similarity to the fact {evidence.score:.2f}"
+    if evidence.number is not None:
+        return Cell(f"passage {name_of(case, evidence.number)}", note=similar, link=_link(case, evidence.number))
+    return Cell(f"corpus: {evidence.title or evidence.document}", note=similar)
+
+
+def _link(case: Case, number: int) -> str:
+    return f"passage-{number}" if 1 <= number <= len(case.passages) else ""
+
+
+def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
+    """The words of each passage that an outcome rests on, once; then every round."""
+    resting: dict[str, list[str]] = {}
+    held: dict[str, Evidence] = {}
+    for name, fact in facts.items():
+        if fact.evidence is not None:
+            held.setdefault(fact.evidence.text, fact.evidence)
+            resting.setdefault(fact.evidence.text, []).append(name)
+    rows = tuple((_source(case, held[text]), Cell(text), Cell(", ".join(names))) for text, names in resting.items())
+    blocks: list[Block] = []
+    if rows:
+        title = f"The passages that outcomes rest on ({len(rows)})"
+        table = Table("Each passage once, with the facts that rest on it", ("Source", "Text", "Facts"), rows)
+        blocks.append(Fold(title, (table,)))
+    rounds = [_round_row(name, n, done) for name, fact in facts.items() for n, done in enumerate(fact.iterations, 1)]
+    columns = ("Fact", "Round", "Searched with", "Considered", "Verdicts on those checked", "Edit")
+    table = Table("What was searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
+    return [*blocks, *([Fold(f"Every round of every fact ({len(rounds)})", (table,))] if rounds else [])]
+
+
+def _round_row(name: str, number: int, done: Iteration) -> tuple[Cell, ...]:
+    said = []
+    for place, check in enumerate(done.checks):
+        seen = done.considered[check.evidence]
+        source = f"passage {seen.number}" if seen.number is not None else f"corpus: {seen.title or seen.document}"
+        decides = ", decides" if place == done.decided else ""
+        said.append(f"{source}: {check.ruling.verdict.replace('_', ' ')}{_sure(check.ruling.scores)}{decides}")
+    edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
+    return cells(name, str(number), " | ".join(done.queries), str(len(done.considered)), "; ".join(said), edit)
+
+
+def _sure(scores: dict[str, float]) -> str:
+    listed = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in scores.items())
+    return f" ({listed})" if listed else ""
+
+
+def _exchanges(facts: Iterable[FactRecord]) -> list[Exchange]:
+    return [exchange for fact in facts for done in fact.iterations for exchange in done.exchanges]
+
+
+def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    for exchange in exchanges:
+        state = "" if exchange.parsed else ", which could not be parsed"
+        asked, reply = (
+            Code(exchange.prompt, f"Prompt: {exchange.step}"),
+            Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
+        )
+        blocks += [plain(f"{exchange.step}: the prompt, then the reply{state}", "note"), asked, reply]
+    return tuple(blocks)
+
+
+# The attribution report
+
+
+def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
+    before, after = report.before, report.after
+    table = Table(
+        f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1",
+        ("Measure", "Before editing", "After editing"),
+        tuple(_measure_row(f"{name}: {what}", key, before, after) for name, key, what in MEASURES),
+        numeric=frozenset({1, 2}),
+    )
+    rows = tuple(
+        (
+            Cell(str(clause.clause + 1)),
+            Cell(clause.text),
+            Cell("; ".join(_source(case, one).text for one in clause.evidence) or "none"),
+            Cell(f"{clause.entails:.2f}"),
+            Cell(f"{clause.best:.2f}"),
+        )
+        for clause in report.clauses
+    )
+    columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best of all")
+    clauses = Table("What each clause rests on", columns, rows, numeric=frozenset({3, 4}))
+    revised: list[Block] = []
+    if record.revised != record.answer:
+        revised = [Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),))]
+    return [table, clauses, *revised]
+
+
+def _measure_row(name: str, key: str, before: Measures, after: Measures) -> tuple[Cell, ...]:
+    return cells(name, f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
+
+
+def tracked_changes(record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
+    """The answer with its edits drawn in, and a table of them with what was decided."""
+    said = (
+        "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it; a rejected"
+        " one leaves the words as they are."
+    )
+    text = Text(tracked_runs(record.answer, record.edits, decided), "answer")
+    if not record.edits:
+        return [text, plain("No edit was found.")]
+    return [plain(said, "note"), text, _edits_table(record, decided, review)]
+
+
+def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[Run, ...]:
+    """The answer with the edits that have a certain place, struck through and underlined."""
+    runs, position = [], 0
+    for edit in sorted((e for e in edits if e.status == "placed"), key=lambda e: (e.start, e.end)):
+        if edit.start < position:
+            continue
+        runs.append(Run(answer[position : edit.start]))
+        if decided.get(edit.id) == "rejected":
+            runs.append(Run(answer[edit.start : edit.end]))
+        else:
+            runs += [Run(answer[edit.start : edit.end], "old"), Run(edit.new, "new")]
+        runs.append(Run(f" (edit {edit.id}, {decided.get(edit.id, 'not decided')})", "strong"))
+        position = edit.end
+    return tuple(run for run in (*runs, Run(answer[position:])) if run.text)
+
+
+def _edits_table(record: AreRecord, decided: dict[str, Decision], review: Review) -> Table:
+    rows = []
+    for edit in record.edits:
+        mark = review.overrides.get(f"edit:{edit.id}") if edit.id in decided else None
+        state = "a suggestion, not put in" if edit.status == "suggestion" else decided.get(edit.id, "not decided")
+        fact = record.facts[edit.fact].fact.text if edit.fact < len(record.facts) else ""
+        after = edit.ruling.note if edit.ruling else "not checked"
+        rows.append(
+            (
+                Cell(edit.id),
+                Cell(edit.old or "(nothing)"),
+                Cell(edit.new or "(nothing)"),
+                Cell(fact),
+                Cell(edit.why, note=f"after it: {after}"),
+                Cell(state, note=decided_by(mark)),
+            )
+        )
+    columns = ("Edit", "Instead of", "Put in", "Fact", "Why", "Decision")
+    return Table("Edits, and what was decided", columns, tuple(rows))
+
+
+ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
+BY_PROMPT = "a language model took part, and not every reply of it is kept; check the answer again instead"
+
+
+def _given(result: Json) -> Json:
+    """Who measured, whether a language model took part, and which passages of the corpus were considered."""
+    record = AreRecord.from_dict(result)
+    seen = [e for fact in record.facts for done in fact.iterations for e in done.considered if e.source == "corpus"]
+    exchanged = record.decomposition.exchanges or any(d.exchanges for f in record.facts for d in f.iterations)
+    return {
+        "finished": record.finished,
+        "verifier": record.report.after.by if record.report else record.verifier,
+        "by_prompt": bool(exchanged) or record.decomposer != RULES,
+        "corpus": list(dict.fromkeys(e.passage for e in seen)),
+    }
+
+
+def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    """The whole check again."""
+    asked = analysis.result
+    if not asked.get("finished"):
+        return Outcome(why="the check was stopped before its end; check the answer again, then replay it")
+    if asked["by_prompt"]:
+        return Outcome(why=BY_PROMPT)
+    settings = Verification.from_dict(analysis.stamp.settings.get("verification", {}))
+    collection, why = _collection(case, settings, asked["corpus"], tools)
+    if why:
+        return Outcome(why=why)
+    embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked["verifier"]))
+    sources = Sources(embedder=embedder, case=case.passages, collection=collection)
+    record = check_answer(case.question, case.answer.text, sources, Judges(verifier), settings)
+    cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
+    most = max(verifier.floor, cosines) + ROUNDED
+    return Outcome(values=less(record.to_dict()), floor=most)
+
+
+def _collection(case: Case, settings: Verification, seen: list[str], tools: Tools) -> tuple[Collection | None, str]:
+    """The corpus that evidence was looked for in, and why it cannot be held against what was found then."""
+    if case.corpus is None or settings.evidence_from == "case":
+        return None, ""
+    try:
+        collection = tools.collection(case.corpus)
+    except GroundworkError as error:
+        # It may not have been there then either: nothing of it was considered.
+        return None, str(error) if seen else ""
+    return collection, changed_since(collection, seen)
+
+
+class FactsOptions(Value, frozen=True):
+    """Who decides, who takes the answer apart, whose verdicts stand beside: names, as `load_tools` takes them."""
+
+    verifier: str = EMBEDDED
+    decomposer: str = RULES
+    judge: str = ""
+
+
+def _run(case: Case, options: FactsOptions, context: RunContext) -> Iterator[Analysis]:
+    settings, tools = context.settings, context.tools
+    judges = load_tools(options.verifier, options.decomposer, options.judge, settings.prompting.demonstrations)
+    return facts_of(case, judges, settings, tools.embedder(DEFAULT), tools.collection_of(case), context.watch)
+
+
+def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
+    """How many facts there are, and verdicts at most."""
+    chosen = settings.verification
+    found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
+    count = sum(len(clause.facts) for clause in found.clauses)
+    sources = 2 if chosen.evidence_from == "both" else 1
+    most = count * (chosen.keep + chosen.anchored) * sources * chosen.max_iterations
+    return f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits"
+
+
+KIND = Kind(
+    name=FACTS,
+    title="Atomic facts (ARE)",
+    result=AreRecord,
+    blocks=_blocks,
+    options=FactsOptions,
+    run=_run,
+    cost=_cost,
+    terms=("facts", "edits", "report"),
+    again=Again(_again, _given),
+)

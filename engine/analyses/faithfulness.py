@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.analyses.kinds import FAITHFULNESS
-from engine.core.errors import Cancelled
-from engine.core.progress import Watch
+from engine.analyses.attribution import of_the_stamp
+from engine.analyses.floors import (
+    rounding,
+    token_floor,
+)
+from engine.analyses.kind import (
+    COSTS,
+    FAITHFULNESS,
+    ByModel,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+    words_of,
+)
+from engine.cases.blocks import (
+    Block,
+    Facts,
+    Fold,
+    Notice,
+    Table,
+    cells,
+)
+from engine.cases.review import Review
+from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
 from engine.core.values import (
     Analysis,
@@ -30,15 +54,16 @@ from engine.methods.faithfulness import (
     diagnostics,
     passage_curves,
     passage_ranking,
-    random_abpc,
+    random_abpcs,
     removable,
     token_ranking,
 )
 from engine.methods.input_x_gradient import Relevance, input_x_gradient
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import content_mask
-from engine.methods.subject import analysis_of, kept, subject
+from engine.methods.subject import analysis_of, subject
 from engine.models.hooks import count_forwards
+from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel
 
 METHODS = ("input x gradient", "occlusion")  # what a report needs anyway
@@ -67,15 +92,16 @@ class FaithfulnessReport(Value, frozen=True):
         return curve.abpc > self.random.high
 
 
-class Rankings(Value, frozen=True):
+class Rankings(ByModel, frozen=True):
     """Which rankings a report measures; the names are those of registered methods."""
 
     methods: tuple[str, ...] = METHODS
 
 
-def rankings_beside(method: str) -> Rankings:
+def rankings_beside(method: str, model: str) -> Rankings:
     """The method's ranking with those that cost little beside it, so that a better one on this case is found."""
-    return Rankings(methods=tuple(dict.fromkeys((*METHODS, registry.RECOMMENDED, "value-weighted attention", method))))
+    names = dict.fromkeys((*METHODS, registry.RECOMMENDED, "value-weighted attention", method))
+    return Rankings(model=model, methods=tuple(names))
 
 
 def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHODS)) -> int:
@@ -90,11 +116,8 @@ def faithfulness_of(
     settings: Settings,
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
-) -> Analysis:
-    """MoRF, LeRF and ABPC of the rankings on the case's passages, beside random rankings.
-
-    `Cancelled` carries the analysis where random rankings were left out.
-    """
+) -> Iterator[Analysis]:
+    """MoRF, LeRF and ABPC of the rankings on the case's passages, beside random ones: a value after each of those."""
     prompt, answer, notes = subject(case, model, settings)
     start = time.perf_counter()
 
@@ -105,10 +128,8 @@ def faithfulness_of(
         return analysis_of(case, model, settings, FAITHFULNESS, whole.to_dict(), extra)
 
     with count_forwards(model) as count:
-        try:
-            return keep(faithfulness(model, prompt, answer, settings, watch, methods))
-        except Cancelled as stopped:
-            raise kept(stopped, keep) from stopped
+        for found in measured(model, prompt, answer, settings, watch, methods):
+            yield keep(found)
 
 
 def faithfulness(
@@ -119,10 +140,22 @@ def faithfulness(
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
 ) -> FaithfulnessReport:
+    """The last of `measured`."""
+    return last(measured(model, prompt, answer, settings, watch, methods))
+
+
+def measured(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    settings: Settings,
+    watch: Watch | None = None,
+    methods: Sequence[str] = METHODS,
+) -> Iterator[FaithfulnessReport]:
     """The report of one prompt and answer, a curve a method; without gradients (`CannotDo`) there is none.
 
     `methods` are names of registered methods (`InputError` for another); the diagnostics are those of input x gradient.
-    A run that is stopped among the random rankings raises `Cancelled` whose `partial` is the report with fewer.
+    A report comes after each random ranking.
     """
     coded = model.encode(prompt)
     ids = [token.id for token in answer.tokens]
@@ -139,24 +172,18 @@ def faithfulness(
     explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
     by_gradient = passage_attribution(relevance, coded)
 
-    def report(random: RandomABPC, notes: tuple[str, ...] = ()) -> FaithfulnessReport:
-        return FaithfulnessReport(
+    for random in random_abpcs(model, coded, ids, explained, settings.faithfulness, watch):
+        wanted = settings.faithfulness.rankings
+        said = f"Stopped after {random.n} of {wanted} random rankings."
+        yield FaithfulnessReport(
             model=model.name,
             curves=tuple(found.values()),
             passages=by_passage,
             random=random,
             diagnostics=diagnostics(relevance.by_span[0], coded, explained_target),
             agreement=agreement({"input x gradient": by_gradient, "occlusion": left_out}),
-            notes=notes,
+            notes=(said,) if random.n < wanted else (),
         )
-
-    try:
-        return report(random_abpc(model, coded, ids, explained, settings.faithfulness, watch))
-    except Cancelled as stopped:
-        if not isinstance(stopped.partial, RandomABPC):
-            raise
-        said = f"Stopped after {stopped.partial.n} of {settings.faithfulness.rankings} random rankings."
-        raise Cancelled(str(stopped), report(stopped.partial, (said,))) from stopped
 
 
 def _ranking(
@@ -169,7 +196,7 @@ def _ranking(
     left_out: Attribution,
     watch: Watch | None,
 ) -> Sequence[int]:
-    """Passage tokens, most relevant first, by a registered method; the two that a report needs are not run again."""
+    """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
     coded = model.encode(prompt)
     own = registry.method(name, settings.gradient, count_citation_markers=settings.occlusion.count_citation_markers)
     if own.explain is None:
@@ -177,3 +204,76 @@ def _ranking(
         return passage_ranking(coded, ranked.scores[0], ranked.sources)
     found = gradient if name == gradient.method else own.explain(model, prompt, answer, watch=watch)
     return token_ranking(found.by_span[0], removable(coded))
+
+
+def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:
+    """ABPC of every ranking, the curves behind it, and how far the methods agree."""
+    random = found.random
+    rankings = (*found.curves, found.passages)
+    rows = [cells(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
+    rows.append(cells(f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
+    rows.append(cells("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
+    cost = f"{found.forwards:,} forwards, {found.seconds:.1f} s"
+    columns = ("Ranking", "ABPC, probability", "ABPC, nats")
+    table = Table("Area between the perturbation curves", columns, tuple(rows), numeric=frozenset({1, 2}))
+    pairs = tuple((name, "not defined" if v is None else f"{v:.3f}") for name, v in found.diagnostics.items())
+    curves = tuple(
+        Table(
+            f"{c.ranking}: mean probability of the explained tokens while sources are removed",
+            ("Share removed", "MoRF", "LeRF"),
+            tuple(
+                cells(f"{s:.2f}", f"{m:.3f}", f"{least:.3f}")
+                for s, m, least in zip(c.shares, c.morf, c.lerf, strict=True)
+            ),
+            numeric=frozenset({0, 1, 2}),
+        )
+        for c in rankings
+    )
+    return [
+        Facts((("Scored by", found.model), ("Cost", cost), *pairs)),
+        *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
+        table,
+        Fold("The curves", curves),
+    ]
+
+
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+    """The report again, its rounding measured with a few random rankings."""
+    prompt, answer, _ = subject(case, model, settings)
+    coded, methods = model.encode(prompt), tuple(analysis.result["rankings"])
+    values = less(last(faithfulness_of(case, model, settings, methods=methods)).result)
+    # A probability moves by no more than its logarithm does.
+    floor = token_floor(model, [(coded, [token.id for token in answer.tokens])])
+    # Random rankings cost the most and no rounding turns them round.
+    few = replace(settings, faithfulness=replace(settings.faithfulness, rankings=2))
+    with computed_otherwise(model, len(coded.ids) + len(answer.tokens)) as other:
+        again = less(last(faithfulness_of(case, other, few, methods=methods)).result, COSTS | {"random"})
+    return Outcome(values=values, floor=floor, floors=rounding(values, again, floor))
+
+
+def _given(result: Json) -> Json:
+    """The names of the rankings that faithfulness was asked of; of other kinds nothing."""
+    return {"rankings": [curve["ranking"] for curve in result["curves"]]} if "curves" in result else {}
+
+
+def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
+    scorer = context.tools.scorer(options.model)
+    return faithfulness_of(case, scorer, context.settings, context.watch, options.methods)
+
+
+def _cost(case: Case, options: Rankings, settings: Settings) -> str:
+    rows = rows_needed(len(case.passages), settings.faithfulness, len(options.methods))
+    return f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
+
+
+KIND = Kind(
+    name=FAITHFULNESS,
+    title="Faithfulness of the attributions",
+    result=FaithfulnessReport,
+    blocks=_blocks,
+    options=Rankings,
+    run=_run,
+    cost=_cost,
+    terms=("faithfulness",),
+    again=of_the_stamp(_again, _given),
+)

@@ -1,16 +1,56 @@
-"""Refinement of a case as the library keeps it: the run, and what a verifier said of its citations.
+"""Refinement of a case: the run, and what a verifier said of its citations.
 
 The verifier's probabilities are kept by pair, so that marking a passage recomputes every score without a model.
+In a replay what the writer wrote is an input; its prompts are built again and its replies' tokens scored anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from engine.core.metrics import Entails
+from engine.analyses.again import Repeating, Reply
+from engine.analyses.attribution import differs, settings_of
+from engine.analyses.floors import Listening, relevance_floors, token_floor
+from engine.analyses.kind import (
+    AS_IT_CAME,
+    COSTS,
+    FACTS,
+    REFINEMENT,
+    Again,
+    Floor,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+)
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Run,
+    Section,
+    Table,
+    Text,
+    answer_runs,
+    cells,
+    plain,
+    short,
+)
+from engine.cases.review import Review
+from engine.cases.store import CaseStore
+from engine.cases.words import word_diff
+from engine.core.files import EMBEDDED
+from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
+from engine.core.settings import Refinement as Rules
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
@@ -21,21 +61,24 @@ from engine.core.values import (
     inputs_hash,
     sha256,
 )
+from engine.methods import registry
+from engine.methods.are.values import AreRecord
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import Request, conditions_of, stamp_for
-from engine.methods.refinement.run import refine
+from engine.methods.refinement.request import Request, conditions_of, own_tokens, scored_prompt, stamp_for
+from engine.methods.refinement.run import refine, refining
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import (
+    MEASURES,
     FactKept,
     Scores,
+    deployed_cost,
     facts_kept,
     overlap_words,
     s3,
     scores_of,
 )
+from engine.models.defaults import AUTO, default_generator
 from engine.models.protocols import Entailment, LanguageModel, Writer
-
-KIND = "refinement"
 
 
 class Report(Value, frozen=True):
@@ -50,6 +93,20 @@ class Report(Value, frozen=True):
     entailments: dict[str, float] = {}
     facts: tuple[tuple[str, str], ...] = ()
     labels: dict[str, bool] = {}
+
+
+class RefinementOptions(Value, frozen=True):
+    """Which conditions, by whom, when the second pass starts, and who judges citations ("": nobody).
+
+    `scorer` "": the writer. `use_answer`: A is the case's answer, else the writer writes it.
+    """
+
+    model: str = AUTO
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    gate: Gate = "own"
+    scorer: str = ""
+    use_answer: bool = False
+    verifier: str = EMBEDDED
 
 
 def request_for(
@@ -82,7 +139,7 @@ def request_for(
 
 def analysis_id(model: str, use_answer: bool) -> str:
     """One analysis a writer and a kind of baseline; a new run of it goes on from the last."""
-    return f"{KIND}:{model}:{'given' if use_answer else 'written'}"
+    return f"{REFINEMENT}:{model}:{'given' if use_answer else 'written'}"
 
 
 def analysis_of(case: Case, report: Report, use_answer: bool) -> Analysis:
@@ -90,7 +147,7 @@ def analysis_of(case: Case, report: Report, use_answer: bool) -> Analysis:
     stamp = report.refinement.stamp
     return Analysis(
         id=analysis_id(stamp.model, use_answer),
-        kind=KIND,
+        kind=REFINEMENT,
         stamp=replace(stamp, inputs=inputs_hash(case.question, case.passages, case.answer.text)),
         result=report.to_dict(),
     )
@@ -98,7 +155,7 @@ def analysis_of(case: Case, report: Report, use_answer: bool) -> Analysis:
 
 def reports_of(case: Case) -> dict[str, Report]:
     """The case's reports by analysis id, last added last."""
-    return {a.id: Report.from_dict(a.result) for a in case.analyses if a.kind == KIND}
+    return {a.id: KIND.read(a) for a in case.analyses if a.kind == REFINEMENT}
 
 
 def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
@@ -131,7 +188,7 @@ def assessed(
         return [kept[pair_key(*pair)] for pair in pairs]
 
     facts = known.facts if known is not None else ()
-    for answer in _answers(refinement).values():
+    for answer in answers_of(refinement).values():
         scores_of(answer, passages, entails)
         facts_kept(facts, answer.text, entails)
     labels = known.labels if known is not None else {}
@@ -142,7 +199,7 @@ def report_facts(report: Report) -> dict[str, tuple[FactKept, ...]]:
     """For each condition, which facts of A its answer still says; empty where the verifier was not asked."""
     ask = _remembering(report.entailments)
     try:
-        return {name: facts_kept(report.facts, a.text, ask) for name, a in _answers(report.refinement).items()}
+        return {name: facts_kept(report.facts, a.text, ask) for name, a in answers_of(report.refinement).items()}
     except KeyError:  # facts were found after the verifier was asked: the next run asks it again
         return {}
 
@@ -150,10 +207,11 @@ def report_facts(report: Report) -> dict[str, tuple[FactKept, ...]]:
 def report_scores(report: Report, passages: Sequence[Passage], golds: Sequence[str] = ()) -> dict[str, Scores]:
     """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
     ask = _remembering(report.entailments)
-    return {name: _scores(answer, passages, ask, golds) for name, answer in _answers(report.refinement).items()}
+    return {name: _scores_of(answer, passages, ask, golds) for name, answer in answers_of(report.refinement).items()}
 
 
-def _answers(refinement: Refinement) -> dict[str, Answer]:
+def answers_of(refinement: Refinement) -> dict[str, Answer]:
+    """The answer of each condition that has one."""
     return {name: v.answer for name, v in refinement.variants.items() if v.answer is not None}
 
 
@@ -161,7 +219,7 @@ def _remembering(entailments: dict[str, float]) -> Callable[[Sequence[tuple[str,
     return lambda pairs: [entailments[pair_key(*pair)] for pair in pairs]
 
 
-def _scores(answer: Answer, passages: Sequence[Passage], ask: Entails, golds: Sequence[str]) -> Scores:
+def _scores_of(answer: Answer, passages: Sequence[Passage], ask: Entails, golds: Sequence[str]) -> Scores:
     try:
         return scores_of(answer, passages, ask, golds)
     except KeyError:  # the verifier has not been asked about this answer yet
@@ -175,34 +233,363 @@ def refine_case(
     earlier: Report | None = None,
     verifier: Entailment | None = None,
     facts: tuple[tuple[str, str], ...] = (),
-    save: Callable[[Report], None] | None = None,
-    on_text: Callable[[str, str], None] | None = None,
     watch: Watch | None = None,
-) -> Report:
-    """Run the conditions and the verifier; `save` gets the report after every step, so that nothing is lost.
+) -> Iterator[Report]:
+    """Run the conditions and the verifier: the report after every step.
 
-    `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refine`
-    raises; what was saved stays.
+    `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
+    raises.
     """
     labels = {str(number): label for number, label in request.labels.items() if label is not None}
     report = replace(earlier or Report(refinement=_nothing(request)), facts=facts, labels=labels)
-
-    def keep(value: Refinement) -> None:
-        nonlocal report
+    for value in refining(request, earlier.refinement if earlier else None, watch):
         report = replace(report, refinement=value)
-        if save is not None:
-            save(report)
-
-    value = refine(request, earlier.refinement if earlier else None, keep, on_text, watch)
-    report = replace(report, refinement=value)
+        yield report
     if verifier is not None:
-        report = assessed(value, case.passages, verifier, report, watch)
-    if save is not None:
-        save(report)
-    return report
+        yield assessed(report.refinement, case.passages, verifier, report, watch)
 
 
 def _nothing(request: Request) -> Refinement:
     """The value before anything has run."""
     decoding = conditions_of(request)[0].decoding
     return Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
+
+
+LIBRARY = 500  # cases read at most, last changed first
+
+
+def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float, ...]:
+    """S3 of the library's answers by a model; empty under the number of cases that a threshold needs."""
+    rows = [row.id for row in cases.rows(limit=LIBRARY) if row.model == model]
+    if len(rows) < settings.refinement.overlap_cases:
+        return ()
+    return overlap_history((cases.load(case_id) for case_id in rows), model)
+
+
+def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterator[Analysis]:
+    """Run conditions on a saved case with the reviewers' labels in place, going on from what the case holds."""
+    settings, tools, cases = context.settings, context.tools, context.cases
+    writer = tools.writer(default_generator() if options.model == AUTO else options.model)
+    request = request_for(
+        case,
+        writer,
+        settings,
+        variants=options.variants,
+        gate=options.gate,
+        use_answer=options.use_answer,
+        scorer=tools.scorer(options.scorer) if options.scorer not in ("", writer.name, options.model) else None,
+        history=history_of(cases, writer.name, settings) if cases else (),
+    )
+    grown = refine_case(
+        case,
+        request,
+        earlier=reports_of(case).get(analysis_id(writer.name, options.use_answer)),
+        verifier=tools.verifier(options.verifier) if options.verifier else None,
+        facts=facts_of(case) if options.use_answer else (),
+        watch=context.watch,
+    )
+    for report in grown:
+        yield analysis_of(case, report, options.use_answer)
+
+
+def facts_of(case: Case) -> tuple[tuple[str, str], ...]:
+    """The atomic facts of the case's answer with their verdicts, where facts were run on this very answer."""
+    for analysis in reversed(case.analyses):
+        if analysis.kind == FACTS:
+            record = AreRecord.from_dict(analysis.result)
+            if record.answer == case.answer.text:
+                return tuple((f.fact.text, f.ruling.verdict if f.ruling else "not checked") for f in record.facts)
+    return ()
+
+
+LONGEST = 120_000  # characters of prompts that are printed; the case file has the rest
+
+
+def _blocks(case: Case, report: Report, review: Review) -> list[Block]:
+    """One run of the conditions on the case."""
+    value = report.refinement
+    names = [name for name in value.order if name in value.variants]
+    notes = [value.signals.banner, *value.notes, value.gradient_missing]
+    unfinished = [] if value.finished else ["The run was stopped; these are the conditions that were finished."]
+    blocks: list[Block] = [
+        Facts(_made(value)),
+        *(Notice(n) for n in dict.fromkeys(filter(None, [*notes, *unfinished]))),
+    ]
+    blocks += [_signals(value), _conditions(value, names)]
+    scores = report_scores(report, labelled(case.passages, report.labels))
+    blocks.append(_section("Scores", _scores(report, scores)))
+    blocks.append(_section("The answers", [b for name in names for b in _answer(case, value, name)]))
+    return [*blocks, *_kept(report), *_prompts(value, names)]
+
+
+def labelled(passages: Sequence[Passage], labels: Mapping[str, bool]) -> tuple[Passage, ...]:
+    """The passages with the labels that the triggers saw."""
+    return tuple(replace(p, relevant=labels.get(str(n), p.relevant)) for n, p in enumerate(passages, start=1))
+
+
+def _section(title: str, blocks: Sequence[Block]) -> Section:
+    return Section(title, tuple(blocks), level=4)
+
+
+def _made(value: Refinement) -> tuple[tuple[str, str], ...]:
+    start = "own rules" if value.gate == "own" else "always, whatever the rules say"
+    sampling = "greedy" if value.decoding.temperature == 0 else f"temperature {value.decoding.temperature:g}"
+    return (
+        ("Written by", value.stamp.model),
+        ("Scored by", value.scorer or "nobody"),
+        ("Second pass starts by", start),
+        ("Sampling", f"{sampling}, seed {value.decoding.seed}"),
+        ("Tokens a condition may write", str(value.decoding.max_new_tokens)),
+    )
+
+
+def _signals(value: Refinement) -> Table:
+    found = value.signals
+    figures = (
+        ("S1", found.s1, "overlap with the answer without passages, 0 to 1; low is grounded"),
+        ("S2", found.s2, "what the passages add to the answer's log-probability, nats a token; high is grounded"),
+        ("S2, content tokens", found.s2_content, "the same outside citation markers"),
+        ("S3", found.s3, "share of content words that a passage has, 0 to 1; high is grounded"),
+    )
+    rows = [cells(n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures]
+    caption = "Signals of A"
+    if value.threshold is not None:
+        t = value.threshold
+        caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases behind it"
+    return Table(caption, ("Signal", "Value", "What it is", "Why there is none"), tuple(rows), numeric=frozenset({1}))
+
+
+def _conditions(value: Refinement, names: Sequence[str]) -> Table:
+    rows = []
+    for name in names:
+        variant = value.variants[name]
+        fired = {None: "no rule", True: "started", False: "not started"}[variant.triggered]
+        sentence = variant.trigger.sentence if variant.trigger else VARIANTS[name].about if name in VARIANTS else ""
+        rows.append((Cell(title_of(name)), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
+    return Table("Conditions, and what came of them", ("Condition", "Second pass", "Outcome"), tuple(rows))
+
+
+def title_of(name: str) -> str:
+    """A condition as people read it."""
+    return f"{name}, {VARIANTS[name].title}" if name in VARIANTS else name
+
+
+def _scores(report: Report, scores: Mapping[str, Scores]) -> list[Block]:
+    names = list(scores)
+    rows = [cells(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
+    value = report.refinement
+    costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
+    for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
+        rows.append(cells(title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
+    by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier was asked"
+    caption = f"{by}. Cost is what a condition takes on its own, A and triggers included. Empty: not defined here."
+    table = Table(caption, ("Score", *names), tuple(rows), numeric=frozenset(range(1, len(names) + 1)))
+    missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
+    return [table, *([plain(" ".join(missing), "note")] if missing else [])]
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else short(value)
+
+
+def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
+    """A as it stands; every other answer as changes to A."""
+    variant = value.variants[name]
+    if variant.answer is None:
+        return [plain(f"{title_of(name)}: no answer. {variant.problem}")]
+    if name == "A" or value.baseline is None:
+        return [plain(title_of(name), "note"), Text(answer_runs(variant.answer, case.passages), "answer")]
+    if variant.answer.text == value.baseline.text:
+        return [plain(f"{title_of(name)}: word for word the answer of A.", "note")]
+    kinds = {"same": "text", "removed": "old", "added": "new"}
+    words = word_diff(value.baseline.text, variant.answer.text)
+    runs = tuple(Run(word.text, kinds[word.change]) for word in words)  # type: ignore[arg-type]
+    return [
+        plain(f"{title_of(name)}; struck through: in A alone, underlined: here alone", "note"),
+        Text(runs, "answer"),
+    ]
+
+
+def _kept(report: Report) -> list[Block]:
+    """Which facts of A each condition still says."""
+    kept = {name: facts for name, facts in report_facts(report).items() if facts}
+    if not kept:
+        return []
+    names = list(kept)
+    rows = []
+    for index, (fact, verdict) in enumerate(report.facts):
+        said = [kept[name][index].kept for name in names]
+        rows.append(
+            (Cell(fact, note=verdict), *(Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said))
+        )
+    columns = ("Fact of A", *names)
+    caption = "Facts of A with the machine's verdict: the probability that each answer still says them"
+    return [Table(caption, columns, tuple(rows), numeric=frozenset(range(1, len(columns))))]
+
+
+def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:
+    blocks: list[Block] = []
+    spent = 0
+    for name in names:
+        for turn in value.variants[name].turns:
+            text = turn.prompt.text
+            spent += len(text)
+            shown = text if spent <= LONGEST else f"{text[-2000:]}\n(The end of it; the case file has the whole.)"
+            blocks.append(plain(f"{title_of(name)}, {turn.purpose}: the prompt, then the reply as it came", "note"))
+            blocks += [Code(shown, f"Prompt of {name}"), Code(turn.reply.text or "(empty)", f"Reply of {name}")]
+    return [Fold("Exact prompts and raw replies", tuple(blocks))] if blocks else []
+
+
+# Beside costs: the stamp (it is the analysis' own), and what was handed in.
+LEFT_OUT = COSTS | {"stamp", "cost", "shared", "facts", "labels", "n"}
+THRESHOLD = "D's threshold is a percentile of S3 over the library as it was then; it is an input of the replay"
+
+
+def _given(result: Json) -> Json:
+    """The replies with the hashes of their prompts, what was asked for, and D's threshold where the library gave it."""
+    report = Report.from_dict(result)
+    value = report.refinement
+    names = ("A", "B", *(name for name in value.order if name not in ("A", "B")))
+    written = [turn for name in names if name in value.variants for turn in value.variants[name].turns]
+    return {
+        "replies": [Reply.of(turn.reply, turn.prompt).to_dict() for turn in written],
+        "order": list(value.order),
+        "gate": value.gate,
+        "scorer": value.scorer,
+        "verifier": report.verifier,
+        "cases": value.threshold.n if value.threshold else 0,
+        "threshold": value.threshold.value
+        if value.threshold and not value.threshold.rule.startswith("fixed")
+        else None,
+        "facts": [list(fact) for fact in report.facts],
+        "labels": report.labels,
+        "finished": value.finished,
+    }
+
+
+def _compared(result: Json) -> Any:
+    """All but costs and inputs; an answer that was given to the run keeps no probabilities."""
+    values = less(result, LEFT_OUT)
+    value = values.get("refinement", {})
+    for variant in value.get("variants", {}).values():
+        if not variant.get("turns") and variant.get("answer"):
+            variant["answer"] = less(variant["answer"], {"logprob"})
+        for turn in variant.get("turns", ()):
+            turn["reply"]["tokens"] = less(turn["reply"].get("tokens", []), AS_IT_CAME)
+            turn["reply"].pop("text", None)
+    return values
+
+
+def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    """Every condition again with the writer's kept replies."""
+    asked = analysis.result
+    if not asked.get("finished"):
+        return Outcome(why="the run was stopped before its end; run what is missing, then replay it")
+    model = tools.writer(analysis.stamp.model)
+    why = differs(analysis.stamp, model)
+    if why:
+        return Outcome(why=why)
+    case = _as_labelled(case, asked["labels"])
+    repeating = Repeating([Reply.from_dict(reply) for reply in asked["replies"]], model)
+    scorer = None if asked["scorer"] in ("", model.name) else tools.writer(asked["scorer"])
+    request = _request(case, analysis, repeating, scorer)  # type: ignore[arg-type]
+    value = refine(request)
+    report, floor = _assessed(case, value, asked, tools)
+    values = _compared(report.to_dict())
+    why = ""
+    if len(request.history) >= request.settings.refinement.overlap_cases:
+        why, values["refinement"] = THRESHOLD, less(values["refinement"], {"threshold"})
+    if not repeating.can.score:
+        values = less(values, {"logprob"})
+    nats, gradient = _floors(request, value, scorer or model)  # type: ignore[arg-type]
+    floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows), **gradient}
+    return Outcome(values=values, floor=nats, floors=floors, why=why)
+
+
+def _as_labelled(case: Case, labels: dict[str, bool]) -> Case:
+    """The case with the labels that the triggers saw."""
+    if not labels:
+        return case
+    passages = (replace(p, relevant=labels.get(str(n))) for n, p in enumerate(case.passages, start=1))
+    return replace(case, passages=tuple(passages))
+
+
+def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: LanguageModel | None) -> Request:
+    asked, stamp = analysis.result, analysis.stamp
+    rules = Rules.from_dict(stamp.settings.get("refinement", {}))
+    settings = replace(settings_of(stamp), refinement=rules)
+    return request_for(
+        case,
+        writer,
+        settings,
+        variants=tuple(asked["order"]),
+        gate=asked["gate"],
+        use_answer=bool(stamp.settings.get("given")),
+        scorer=scorer,
+        # A library whose S3 are all that value has it as every percentile.
+        history=(float(asked["threshold"] or 0.0),) * int(asked["cases"]),
+    )
+
+
+def _assessed(case: Case, value: Refinement, asked: Json, tools: Tools) -> tuple[Report, float]:
+    facts = tuple((str(fact), str(verdict)) for fact, verdict in asked["facts"])
+    bare = Report(refinement=value, facts=facts)
+    if not asked["verifier"]:
+        return bare, 0.0
+    verifier = Listening(tools.verifier(asked["verifier"]))
+    report = assessed(value, case.passages, verifier, replace(bare, verifier=verifier.name))
+    return report, verifier.floor
+
+
+def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[float, dict[str, Floor]]:
+    """The rounding of one token's log-probability under the model that scores, and of the gradient rows."""
+    if value.baseline is None or not model.can.score:
+        return 0.0, {}
+    prompt, answer = scored_prompt(request, value), own_tokens(request, value.baseline)
+    nats = token_floor(model, [(model.encode(prompt), [token.id for token in answer.tokens])]) if answer.tokens else 0.0
+    rows = value.gradient
+    if rows is None:
+        return nats, {}
+    settings = request.settings
+    counted = settings.occlusion.count_citation_markers
+    own = registry.method(settings.refinement.ranked_by, settings.gradient, count_citation_markers=counted)
+    if own.explain is None:  # differences of log-probabilities
+        return nats, {}
+    whole, each = relevance_floors(
+        own.explain, model, prompt, answer, rows.spans, [t for t in rows.details.tokens if isinstance(t, int)]
+    )
+    return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
+
+
+def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
+    """What a run will take, in calls of the model."""
+    names = options.variants
+    report = reports_of(case).get(analysis_id(options.model, options.use_answer))
+    there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()
+    missing = [n for n in {*names, "B"} if n not in there]
+    answers = len(missing) + ("E" in missing)
+    gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if options.gate == "own" else []
+    parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]
+    if gated:
+        parts.append(f"{len(gated)} of them only if the rule fires")
+    if report is None:
+        parts.append("2 scored rows for S2")
+    if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):
+        parts.append("1 forward and 11 backward passes for the flags")
+    return ", ".join(parts) + "."
+
+
+KIND = Kind(
+    name=REFINEMENT,
+    title="Refinement",
+    result=Report,
+    blocks=_blocks,
+    options=RefinementOptions,
+    run=_run,
+    cost=_cost,
+    terms=("signals", "conditions", "citation scores"),
+    again=Again(_again, _given, _compared),
+    keeps_each=True,
+)

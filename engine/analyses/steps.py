@@ -1,25 +1,56 @@
-"""Step by step on a case: its question, options and corpus in, an `Analysis` with its stamp out, and back again.
+"""Step by step on a case: its question, options and corpus in, a run of RAISE or a baseline with its stamp out.
 
-The analysis is handed over after every call, so that a case on the disk holds what was finished whatever happens.
-"""
+In a replay what the model wrote is an input; every search is made again in the collection as it is now."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
+from engine.analyses.again import Repeating, Reply, changed_since
+from engine.analyses.attribution import settings_of
+from engine.analyses.floors import embedding_floor
+from engine.analyses.kind import (
+    COSTS,
+    STEPS,
+    Again,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    added,
+    less,
+)
 from engine.answer.citations import annotate
 from engine.answer.write import stamp_of
-from engine.core.errors import Cancelled, RecordError
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    cells,
+    place,
+    plain,
+    short,
+)
+from engine.cases.review import Review
+from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
-from engine.core.settings import Retrieval, Settings
+from engine.core.settings import Reasoning, Retrieval, Settings
 from engine.core.values import (
     Analysis,
     Answer,
     Case,
     Hit,
     Stamp,
+    Value,
     inputs_hash,
 )
 from engine.corpus.collection import Collection
@@ -27,15 +58,23 @@ from engine.methods.raise_.solve import (
     Find,
     Means,
     known_calls,
-    solve,
+    solutions,
 )
-from engine.methods.raise_.threshold import threshold_for
-from engine.methods.raise_.values import Asked, Method, Problem, ReasonStep, Solution, method_of
+from engine.methods.raise_.threshold import PRIMER, threshold_for
+from engine.methods.raise_.values import (
+    METHODS,
+    Asked,
+    Method,
+    Problem,
+    ReasonStep,
+    Solution,
+    letter,
+    method_of,
+    similarity,
+)
+from engine.models.defaults import AUTO, default_generator
 from engine.models.protocols import Writer
 from engine.retrieve.search import check_query, search
-
-KIND = "steps"
-OnAnalysis = Callable[[Analysis], object]
 
 
 def finder(collection: Collection, k: int) -> Find:
@@ -76,27 +115,18 @@ def steps_of(
     settings: Settings,
     *,
     watch: Watch | None = None,
-    on_analysis: OnAnalysis | None = None,
-) -> Analysis:
+) -> Iterator[Analysis]:
     """Run a method on a case's question; calls that the case already holds for this model are taken over.
 
-    `on_analysis` gets the run after every call. `Cancelled` carries the analysis as it stood in `partial`.
+    An analysis comes after every call and every search.
     """
     chosen, known = method_of(method), {}
     for earlier in solutions_of(case):
         known.update(known_calls(earlier, model, settings.decoding))
     means = means_for(collection, model, settings, chosen, known)
-
-    def told(solution: Solution) -> None:
-        if on_analysis is not None:
-            on_analysis(analysis_of(case, solution, model, settings))
-
     problem = Problem(question=case.question, options=case.options)
-    try:
-        return analysis_of(case, solve(problem, chosen, means, watch, told), model, settings)
-    except Cancelled as stop:
-        partial = analysis_of(case, stop.partial, model, settings) if isinstance(stop.partial, Solution) else None
-        raise Cancelled(str(stop), partial=partial) from stop
+    for solution in solutions(problem, chosen, means, watch or Watch()):
+        yield analysis_of(case, solution, model, settings)
 
 
 def analysis_of(case: Case, solution: Solution, model: Writer, settings: Settings) -> Analysis:
@@ -104,12 +134,14 @@ def analysis_of(case: Case, solution: Solution, model: Writer, settings: Setting
     stamp = stamp_of(model, settings.prompting, settings.decoding, inputs_hash(case.question, ()))
     used = {**settings.reasoning.to_dict(), "threshold": solution.threshold, "corpus": solution.corpus}
     stamp = replace(stamp, settings={**stamp.settings, "reasoning": used})
-    return Analysis(id=f"{KIND}:{solution.method}:{solution.model}", kind=KIND, stamp=stamp, result=solution.to_dict())
+    return Analysis(
+        id=f"{STEPS}:{solution.method}:{solution.model}", kind=STEPS, stamp=stamp, result=solution.to_dict()
+    )
 
 
 def solutions_of(case: Case) -> tuple[Solution, ...]:
     """The runs that a case holds, the one added last at the end."""
-    return tuple(Solution.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == KIND)
+    return KIND.of(case)
 
 
 def new_case(problem: Problem, corpus: str, case_id: str, created: str) -> Case:
@@ -154,7 +186,7 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     Attribution and facts run on it as on any other. Raises `RecordError` where the step has no answer yet.
     """
     solution = Solution.from_dict(analysis.result)
-    step = _step(solution, number)
+    step = _step_numbered(solution, number)
     asked = step.asked or (solution.final if solution.decomposition is None else None)
     if asked is None:
         raise RecordError(f"Step {number} has no answer yet. Let the run finish, or start it again.")
@@ -176,8 +208,219 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     )
 
 
-def _step(solution: Solution, number: int) -> ReasonStep:
+def _step_numbered(solution: Solution, number: int) -> ReasonStep:
     for step in solution.steps:
         if step.number == number:
             return step
     raise RecordError(f"The run has {len(solution.steps)} steps; there is no step {number}.")
+
+
+LABELS = {method.name: method for method in METHODS}
+STATES = {
+    "running": "not finished",
+    "done": "finished",
+    "unparsed": "the reply could not be read",
+    "stopped": "stopped before its end",
+}
+
+
+def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
+    """One run of a method: the plan, a part a step, the final answer."""
+    planned = run.decomposition.notes if run.decomposition else ()
+    blocks: list[Block] = [Facts(_made(run)), *(Notice(note) for note in dict.fromkeys((*planned, *run.notes)))]
+    if run.decomposition is not None and run.decomposition.subquestions:
+        rows = tuple(
+            cells(str(number), sub.question, sub.query)
+            for number, sub in enumerate(run.decomposition.subquestions, start=1)
+        )
+        blocks.append(Table("The plan", ("Step", "Sub-question", "Search query"), rows))
+    blocks += [_step(step) for step in run.steps]
+    if run.final is not None:
+        blocks.append(Section(_final_title(run), (plain(run.final.reply.strip() or "(nothing)", "answer"),), level=4))
+    return [*blocks, *_prompts(run.calls)]
+
+
+def _made(run: Solution) -> tuple[tuple[str, str], ...]:
+    method = LABELS.get(run.method)
+    cost = run.cost
+    written = "not counted" if cost.written is None else f"{cost.written:,}"
+    pairs = (
+        ("Method", f"{method.label}: {method.said}" if method else run.method),
+        ("Model", run.model),
+        ("State", STATES[run.state]),
+        ("Corpus", run.corpus),
+        ("Embedder", run.embedder),
+        ("T, the similarity that a passage has to reach", "none" if run.threshold is None else f"{run.threshold:.2f}"),
+        ("Cost", f"calls {cost.calls}, searches {cost.searches}, tokens written {written}, {cost.seconds:.1f} s"),
+    )
+    return tuple((name, value) for name, value in pairs if value)
+
+
+def _step(step: ReasonStep) -> Section:
+    blocks: list[Block] = [Facts(_asked_for(step)), *(Notice(note) for note in step.notes)]
+    if step.search is not None:
+        blocks.append(_hits(step))
+        blocks.append(Fold("The passages in full", (_texts(step),)))
+    if step.principle is not None:
+        blocks += [plain("The principle that was given to the model", "note"), plain(step.principle.reply, "answer")]
+    if step.asked is not None:
+        blocks += [plain("Sub-answer", "note"), plain(step.answer or "(the model wrote nothing)", "answer")]
+    return Section(f"Step {step.number}. {step.question}", tuple(blocks), level=4)
+
+
+def _asked_for(step: ReasonStep) -> tuple[tuple[str, str], ...]:
+    if step.search is None:
+        return (("Search query", step.query), ("Searched", "nothing: this method searches no corpus"))
+    count = len(step.search.hits)
+    return (
+        ("Search query", step.query),
+        (f"Searched: the {step.search.kind}", step.search.text),
+        ("Kept", f"{len(step.kept)} of {count} passages"),
+        ("Dropped under T", "T is not used" if step.threshold is None else f"{len(step.dropped)} of {count}"),
+    )
+
+
+def _hits(step: ReasonStep) -> Table:
+    kept = {hit.passage.id for hit in step.kept}
+    rows = tuple(
+        (
+            Cell(str(rank)),
+            Cell(hit.passage.label, note=place(hit.passage)),
+            Cell(f"{similarity(hit):.3f}"),
+            Cell("kept" if hit.passage.id in kept else "dropped", faint=hit.passage.id not in kept),
+        )
+        for rank, hit in enumerate(_found(step), start=1)
+    )
+    limit = "every passage is given" if step.threshold is None else f"T = {step.threshold:.2f}"
+    caption = f"Passages found in step {step.number}, most similar first; {limit}"
+    return Table(caption, ("Rank", "Passage", "Similarity", "By T"), rows, numeric=frozenset({2}))
+
+
+def _found(step: ReasonStep) -> tuple[Hit, ...]:
+    return step.search.hits if step.search else ()
+
+
+def _texts(step: ReasonStep) -> Table:
+    rows = tuple(cells(str(rank), hit.passage.text) for rank, hit in enumerate(_found(step), start=1))
+    return Table(f"Texts of the passages found in step {step.number}", ("Rank", "Text"), rows)
+
+
+def _final_title(run: Solution) -> str:
+    source = "from the passages" if run.decomposition is None else "from the steps, without documents"
+    if not run.problem.options:
+        return f"Final answer, {source}"
+    named = "it names no option" if run.choice is None else f"({letter(run.choice)}) {run.problem.options[run.choice]}"
+    return f"Final answer, {source}: {named}"
+
+
+def _prompts(calls: Sequence[Asked]) -> list[Block]:
+    blocks: list[Block] = []
+    for number, asked in enumerate(calls, start=1):
+        cut = "" if asked.finished else ", cut at the length limit"
+        said = (
+            f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}. Tokens written: {short(asked.written)}"
+        )
+        prompt, reply = Code(asked.prompt.text, f"Prompt {number}"), Code(asked.reply or "(empty)", f"Reply {number}")
+        blocks += [plain(said, "note"), prompt, reply]
+    return [Fold(f"Exact prompts and raw replies ({len(calls)})", tuple(blocks))] if blocks else []
+
+
+# Beside costs: the tokens read and written, and the replies themselves.
+LEFT_OUT = COSTS - {"notes"} | {"read", "written", "reply", "finished"}
+
+
+def _given(result: Json) -> Json:
+    """The replies with the hashes of their prompts, the method, and which passages were found."""
+    solution = Solution.from_dict(result)
+    replies = (Reply.of(Answer(text=a.reply, finished=a.finished), a.prompt) for a in solution.calls)
+    found = (hit.passage.id for step in solution.steps if step.search for hit in step.search.hits)
+    return {
+        "replies": [reply.to_dict() for reply in replies],
+        "method": solution.method,
+        "finished": solution.state in ("done", "unparsed"),
+        "passages": list(dict.fromkeys(found)),
+    }
+
+
+def _compared(result: Json) -> Any:
+    """All but costs and inputs."""
+    return less(result, LEFT_OUT)
+
+
+def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    """The run again; where a prompt is another one than then, it ends there."""
+    asked, stamp = analysis.result, analysis.stamp
+    if not asked.get("finished"):
+        return Outcome(why="the run was stopped before its end; let it finish, then replay it")
+    stamped = dict(stamp.settings.get("reasoning", {}))
+    collection = tools.collection(str(stamped.pop("corpus", "") or case.corpus))
+    changed = changed_since(collection, asked["passages"])
+    if changed:
+        return Outcome(why=changed)
+    own = settings_of(stamp)
+    settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=Reasoning.from_dict(stamped))
+    repeating = Repeating([Reply.from_dict(reply) for reply in asked["replies"]], name=stamp.model)
+    method = method_of(asked["method"])
+    solution, why = None, ""
+    try:
+        means = means_for(collection, repeating, settings, method)
+        problem = Problem(question=case.question, options=case.options)
+        for grown in solutions(problem, method, means, Watch()):
+            solution = grown
+    except GroundworkError as error:
+        why = str(error)
+    if solution is None:
+        return Outcome(why=why)
+    texts = [hit.passage.text for step in solution.steps if step.search for hit in step.search.hits]
+    floor = embedding_floor(collection.embedder, case.question, texts)
+    return Outcome(values=_compared(solution.to_dict()), floor=floor, why=why)
+
+
+class StepsOptions(Value, frozen=True):
+    """Which method of `METHODS`, and who writes."""
+
+    method: str = "raise"
+    model: str = AUTO
+
+
+def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:
+    tools = context.tools
+    writer = tools.writer(default_generator() if options.model == AUTO else options.model)
+    collection = tools.collection(case.corpus or PRIMER)
+    return steps_of(case, options.method, writer, collection, context.settings, watch=context.watch)
+
+
+def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:
+    """Calls of the model for a short plan and for a long one."""
+    method = method_of(options.method)
+    low, high = method.calls(2), method.calls(5)
+    calls = f"{low} calls of the model"
+    return calls if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
+
+
+def _entered(case: Case, analysis: Analysis) -> Case:
+    """The case with the run, and with its answer where the run is over and the case has none of its own."""
+    return answered(added(case, analysis), analysis)
+
+
+def _stopped(analysis: Analysis) -> Analysis:
+    """The run as it stood when it was stopped."""
+    solution = replace(KIND.read(analysis), state="stopped")
+    return replace(analysis, result=solution.to_dict())
+
+
+KIND = Kind(
+    name=STEPS,
+    title="Step by step",
+    result=Solution,
+    blocks=_blocks,
+    options=StepsOptions,
+    run=_run,
+    cost=_cost,
+    terms=("raise", "threshold"),
+    again=Again(_again, _given, _compared),
+    keeps_each=True,
+    entered=_entered,
+    stopped=_stopped,
+    scores_answer=False,
+)

@@ -6,22 +6,53 @@ section 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.kinds import TOKEN_MAP
+from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
+from engine.analyses.floors import (
+    FLOOR_ROWS,
+    relevance_floors,
+)
+from engine.analyses.kind import (
+    TOKEN_MAP,
+    ByModel,
+    Json,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+    words_of,
+)
+from engine.analyses.kind import plain as plain_json
 from engine.answer.prompt import passage_body
-from engine.core.errors import AttributionError, Cancelled, CannotDo
-from engine.core.progress import Watch
+from engine.cases.blocks import (
+    Block,
+    Facts,
+    Fold,
+    Heat,
+    Notice,
+    Table,
+    cells,
+    name_of,
+    plain,
+    signed,
+)
+from engine.cases.review import Review
+from engine.core.errors import AttributionError, CannotDo
+from engine.core.progress import Watch, last
 from engine.core.settings import Gradient, Settings
+from engine.core.text import counted as number_of
 from engine.core.values import (
     Analysis,
     Answer,
     Attribution,
     Case,
+    Details,
     Prompt,
     Stamp,
     Value,
@@ -36,11 +67,11 @@ from engine.methods.flags import (
 )
 from engine.methods.input_x_gradient import INPUT_X_GRADIENT, Relevance
 from engine.methods.spans import Span, content_mask, first_content_tokens
-from engine.methods.subject import analysis_of, kept, subject
+from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel, TokenPrompt
 
 
-class Rows(Value, frozen=True):
+class Rows(ByModel, frozen=True):
     """What to explain beside the whole answer, and by which registered method that has a value for every token.
 
     `sentences` are indices into the answer's sentences, `tokens` into its tokens. One forward pass and one backward
@@ -56,7 +87,7 @@ class Rows(Value, frozen=True):
         return {"sentence": self.sentences[0]} if self.sentences else {"token": self.tokens[0]}
 
 
-class TokenMap(Value, frozen=True):
+class TokenMap(Value, frozen=True, omit_defaults=True):
     """Relevance of a case's passage tokens as the page draws it.
 
     `passages[p]` = (number, token spans [start, end) in that passage's text). `rows[r][p][i]` is the relevance of
@@ -72,7 +103,7 @@ class TokenMap(Value, frozen=True):
     sentences: tuple[tuple[int, int], ...]
     tokens: tuple[int, ...]
     rows: tuple[tuple[tuple[float, ...], ...], ...]
-    argmax_differs: tuple[int, ...] = ()
+    argmax_differs: tuple[int, ...]
     forwards: int = 0
     backwards: int = 0
     seconds: float = 0.0
@@ -106,7 +137,7 @@ class TokenMap(Value, frozen=True):
             forwards=self.forwards,
             backwards=self.backwards,
             seconds=self.seconds,
-            details={"absolute": self.absolute_rows()[:targets]},
+            details=Details(absolute=self.absolute_rows()[:targets]),
         )
 
     def with_rows(self, more: TokenMap) -> TokenMap:
@@ -130,12 +161,11 @@ class TokenMap(Value, frozen=True):
 
 def token_map_of(
     case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, asked: Rows | None = None
-) -> Analysis:
+) -> Iterator[Analysis]:
     """A token map of the whole answer, with the rows that are `asked` for; rows that the case holds are kept.
 
     The graph of one forward pass is held while its rows are computed, and then let go. Raises `CannotDo` for a method
-    that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`
-    with the analysis of the rows that were done.
+    that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`.
     """
     asked = asked or Rows()
     prompt, answer, notes = subject(case, model, settings)
@@ -156,11 +186,9 @@ def token_map_of(
         return replace(empty, id=identity, result=result.to_dict())
 
     if known and not spans and not tokens:
-        return replace(empty, id=identity, result=known.to_dict())
-    try:
-        return keep(own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=watch))
-    except Cancelled as stopped:
-        raise kept(stopped, keep) from stopped
+        yield replace(empty, id=identity, result=known.to_dict())
+        return
+    yield keep(own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=watch))
 
 
 def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
@@ -226,7 +254,9 @@ def map_of(case: Case, method: str, model: str) -> TokenMap | None:
 
 def rows_for_flags(found: TokenMap, settings: Gradient) -> Rows:
     """The rows of the first K content tokens, which the flags look at."""
-    return Rows(method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens))
+    return Rows(
+        model=found.model, method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens)
+    )
 
 
 def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Gradient) -> Flags | None:
@@ -274,8 +304,110 @@ def _attributions(analysis: Analysis) -> dict[str, Attribution]:
     if analysis.kind not in {method.name for method in registry.methods()}:
         return {}
     attribution = Attribution.from_dict(analysis.result)
-    alone = attribution.details.get("alone")
+    alone = attribution.details.alone
     own = {analysis.kind: attribution}
     if alone:
-        own[ALONE] = replace(attribution, method=ALONE, scores=tuple(map(tuple, alone)), per_token=(), details={})
+        own[ALONE] = replace(attribution, method=ALONE, scores=alone, per_token=(), details=Details())
     return own
+
+
+Row = tuple[tuple[float, ...], ...]
+
+
+def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
+    """Sums a passage as a table, then the passages as heatmaps, the strongest first."""
+    places = [found.answer.sentences.index(span) + 1 for span in found.sentences]
+    names = ["Whole answer", *(f"Sentence {place}" for place in places)]
+    targets = list(zip(names, found.rows[: len(names)], strict=True))
+    blocks: list[Block] = [
+        Facts(
+            (
+                ("Method", found.method),
+                ("Scored by", found.model),
+                ("Target", found.target),
+                ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
+                ("Answer tokens where the model would have chosen another", str(len(found.argmax_differs))),
+            )
+        ),
+        *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
+        _sums(case, found, targets),
+    ]
+    blocks.append(Fold("The passages for the whole answer", _heats(case, found, found.rows[0])))
+    return blocks
+
+
+def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:
+    numbers = [number for number, _ in found.passages]
+    sizes = found.absolute_rows()[0]
+    whole = sum(sizes) or 1.0
+    rows = tuple(
+        cells(name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
+        for p, number in enumerate(numbers)
+    )
+    columns = ("Passage", "Share of |relevance|", *(name for name, _ in targets))
+    caption = f"Sum over each passage's tokens, {found.target}; positive pushes the target up"
+    return Table(caption, columns, rows, numeric=frozenset(range(1, len(columns))))
+
+
+def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
+    values = sorted(abs(value) for passage in row for value in passage)
+    # The largest single token would drain all others of colour.
+    largest = (values[int(0.99 * (len(values) - 1))] or values[-1]) if values else 0.0
+    blocks: list[Block] = [plain(legend(largest, found.target), "note")]
+    drawn = 0
+    for p in sorted(range(len(found.passages)), key=lambda p: -sum(map(abs, row[p]))):
+        number, spans = found.passages[p]
+        drawn += len(spans)
+        if drawn > LARGEST_HEAT and len(blocks) > 1:
+            blocks.append(plain("Weaker passages are left out to keep the report small.", "note"))
+            break
+        text = case.passages[number - 1].text if 1 <= number <= len(case.passages) else ""
+        kept = [(span, value) for span, value in zip(spans, row[p], strict=True) if span[0] >= 0]
+        pieces = pieces_of(text, [span for span, _ in kept], [value for _, value in kept])
+        blocks.append(Heat(f"Passage {name_of(case, number)}", pieces, largest, found.target))
+    return tuple(blocks)
+
+
+def _given(result: Json) -> Json:
+    """What was asked for: the method, and which rows."""
+    found = TokenMap.from_dict(result)
+    return {"method": found.method, "sentences": plain_json(found.sentences), "tokens": plain_json(found.tokens)}
+
+
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+    """The same rows again."""
+    prompt, answer, _ = subject(case, model, settings)
+    stored = analysis.result
+    sentences = tuple(i for i, span in enumerate(answer.sentences) if list(span) in stored["sentences"])
+    asked = Rows(method=stored["method"], sentences=sentences, tokens=tuple(stored["tokens"]))
+    bare = replace(case, analyses=())  # rows that the case holds would be kept
+    values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
+    counted = settings.occlusion.count_citation_markers
+    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
+    assert own.explain is not None
+    spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])
+    return Outcome(values=values, floors={"rows": (*spans, each)})
+
+
+def _run(case: Case, options: Rows, context: RunContext) -> Iterator[Analysis]:
+    return token_map_of(case, context.tools.scorer(options.model), context.settings, context.watch, options)
+
+
+def _cost(case: Case, options: Rows, settings: Settings) -> str:
+    """The passes of the rows that are asked for, or of the whole answer's."""
+    passes = max(1, len(options.sentences) + len(options.tokens))
+    return f"1 forward and {number_of(passes, 'backward pass', 'backward passes')} over {words_of(case):,} words"
+
+
+KIND = Kind(
+    name=TOKEN_MAP,
+    title="Token map: relevance of the passages' tokens",
+    result=TokenMap,
+    blocks=_blocks,
+    options=Rows,
+    run=_run,
+    cost=_cost,
+    terms=("gradient",),
+    again=of_the_stamp(_again, _given),
+)

@@ -1,4 +1,4 @@
-"""Citation markers in an answer: `[cite_N]` (GaRAGe) and `[N]` (ALCE), found by position (METHODS section 0).
+"""Citation markers in an answer: `[cite_N]` (GaRAGe) and `[N]` (ALCE), found by position.
 
 Several numbers may stand in one marker ("[cite_1, cite_2]", "[1; 3]"): each is a citation, and their spans
 share the marker out, so that the spans of an answer's citations cover every character of its markers.
@@ -78,7 +78,7 @@ def annotate(answer: Answer, n_passages: int, style: Style = "garage") -> Answer
 
 
 def content_token_mask(answer: Answer) -> tuple[bool, ...]:
-    """For each token of an annotated answer: False where it overlaps a citation marker (METHODS section 0)."""
+    """For each token of an annotated answer: False where it overlaps a citation marker."""
     marked = bytearray(len(answer.text))
     for citation in answer.citations:
         marked[citation.start : citation.end] = b"\1" * (citation.end - citation.start)

@@ -1,7 +1,8 @@
-"""From a question to the passages that the writer is given: retrieve, align, re-rank, keep (Attr-RAG, IV-A and IV-B).
+"""From a question to the passages that the writer is given: retrieve, align, re-rank, keep (Attr-RAG, section IV).
 
-Each step is timed and counted as it happens; the passages come out in prompt order, so that passage i of the
-context carries citation number i + 1 for the rest of the case's life.
+Consecutive alignment joins retrieved passages that are neighbours in a document into a chunk set. Each step is timed
+and counted as it happens. The passages come out in prompt order: passage i of the context carries citation number
+i + 1 for the rest of the case's life. docs/methods/retrieval.md says how this departs from the paper.
 """
 
 from __future__ import annotations
@@ -24,10 +25,7 @@ from engine.corpus.collection import Collection
 from engine.models.protocols import Reranker
 from engine.retrieve.search import rerank, search
 
-# Consecutive alignment: retrieved passages that stand side by side in a document become one chunk set.
-#
-# Attr-RAG, section IV-B-a. Text is merged by character offsets, so that no character of the document stands twice
-# even where passages overlap (METHODS section 0).
+# Consecutive alignment (Attr-RAG, section IV-B-a), by character offsets: no character appears twice.
 
 
 def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[ChunkSet, ...]:

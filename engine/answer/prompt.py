@@ -1,4 +1,4 @@
-"""A question and its passages as a prompt of segments (METHODS section 0)."""
+"""A question and its passages as a prompt of segments (docs/methods/common-ground.md)."""
 
 from __future__ import annotations
 

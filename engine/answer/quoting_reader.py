@@ -1,11 +1,10 @@
 """The quoting reader: an answer made of the best sentences of the passages, word for word, each with its citation.
 
-No language model: every sentence is scored against the question (`sentence_scores`), and the chosen ones (`choice`)
-are quoted in document order; documents come in the order of their best chosen sentence.
-
-When the closest sentence is further than `Reader.close_enough` (cosine plus half the share of the question's words),
-the reader says so and quotes nothing. The threshold was chosen so that under one in a hundred answerable questions
-of XQuAD and CLAP NQ is refused. Deterministic; `reading` returns every candidate with the parts of its score.
+No language model. Every sentence is scored against the question (`sentence_scores.py`); `choose` takes a few, a run or
+whole sections, by the question's wording; the answer quotes them in document order. When the closest sentence is
+further than `Reader.close_enough` (cosine plus half the share of the question's words), the reader says so and quotes
+nothing: under one in a hundred answerable questions of XQuAD and CLAP NQ. Deterministic; `reading` returns every
+candidate with the parts of its score. `best_sentences` gives the same ranking to a small writer as short passages.
 """
 
 from __future__ import annotations
@@ -29,15 +28,9 @@ from engine.core.values import (
 )
 from engine.models.protocols import Can, Embedder
 
-# Which scored sentences the quoting reader takes: a few, a run, or whole sections; always in document order.
-#
-# Three amounts, told by the question's wording (`depth_of`):
-#
-# - *short*: the best sentence, and others within `NEAR` of it. The margin lets document order and a first sentence that
-#   holds the answer go together: a second sentence is quoted only where the scores leave doubt (chosen on XQuAD).
-# - *explain*: the section of the best sentence's document whose heading and sentences are closest, and one more if it
-#   is nearly as close. Where there are no headings, a run of consecutive sentences around the best one.
-# - *steps*: the same with up to four sections. Chosen on the project's own sample procedures.
+# How much is quoted. *short*: the best sentence and others within `NEAR` of it, a margin chosen on XQuAD so that a
+# second one is quoted only where the scores leave doubt. *explain*: the closest section, and one more if nearly as
+# close; without headings a run of sentences. *steps*: up to four sections, chosen on the sample procedures.
 
 Depth = Literal["short", "explain", "steps"]
 NEAR = 0.2  # score under the best at which a further sentence is still quoted
@@ -301,11 +294,8 @@ def _rule(depth: Depth, refused: bool, count: int, settings: Reader) -> str:
     return f"The question asks for {asked}: {count} sentences of the closest part of the document, in its order."
 
 
-# The sentences of some passages that answer a question best, each as a short passage: what a small writer reads.
-#
-# A model of a hundred million parameters seems to answer better from fewer sentences (bench/RESULTS.md: 60 questions,
-# intervals overlap), so the quoting reader's ranking chooses. Every piece is a frozen span of its
-# document like any passage, with its own number, so that citations, occlusion and token maps point at it exactly.
+# Best sentences for a small writer: a model of a hundred million parameters seems to answer better from fewer
+# (bench/RESULTS.md: 60 questions, intervals overlap). Each piece is a frozen span with a number of its own.
 
 _CUT = "#"
 Run = tuple[int, int, int]

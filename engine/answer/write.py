@@ -1,7 +1,8 @@
 """Who answers: the quoting reader or a model, behind one signature.
 
-`Write` is what every later method calls when it wants an answer from a question and some passages: ask,
-occlusion by regeneration, Attr-RAG, refinement.
+`Write` is what every later method calls for an answer from a question and some passages: ask, occlusion by
+regeneration, Attr-RAG, refinement. A model's answer comes with its prompt and its citations; whether the passages
+answer the question at all is asked apart (`answerable`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from engine.models.closed import Choice, choose
 from engine.models.protocols import Embedder, LanguageModel, Writer, require
 from engine.prompts import system, templates_hash
 
-# An answer written by a language model: prompt, writing, citations (METHODS section 0).
+# An answer written by a language model: prompt, writing, citations.
 
 TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
@@ -76,10 +77,8 @@ def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str =
     )
 
 
-# Do these passages answer the question: a closed question of its own, apart from the answer.
-#
-# An invitation to refuse inside the answering prompt makes small writers refuse what they could answer; asked apart,
-# the writer's doubt is a probability, and the answer stays.
+# Do the passages answer the question? Asked inside the answering prompt, small writers refuse what they could answer;
+# asked apart, their doubt is a probability and the answer stays.
 
 OPTIONS = ("yes", "no")
 
@@ -170,7 +169,7 @@ def refusing(write: Write, model: LanguageModel, how: Prompting, threshold: floa
 def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:
     """A language model or server as a `Write`.
 
-    Each of `numbered` keeps its number there when another is left out (METHODS section 0); a passage that is not among
+    Each of `numbered` keeps its number there when another is left out; a passage that is not among
     them (a placebo) gets the next free one. Without `numbered` passages are numbered as they are given.
     """
     known = {passage.id: number for number, passage in enumerate(numbered, start=1)}

@@ -25,10 +25,8 @@ from engine.core.values import (
     sha256,
 )
 
-# Case files of older schemas, brought up to this one as plain JSON, one step a schema.
-#
-# Schema 1 was the bare case, as `ask --json` prints it: no envelope, no history, no hashes. What a later part of
-# Groundwork adds to the file comes in as one more step here, with a kept file of the older schema among the tests.
+# Older schemas, one step each. Schema 1 was the bare case, without envelope, history and hashes. A kept file of each is
+# among the tests.
 
 Json = dict[str, Any]
 
@@ -224,7 +222,7 @@ def _offset_problems(case: Case) -> list[tuple[str, str]]:
 
 
 def _stamp_problems(case: Case) -> list[tuple[str, str]]:
-    """Stamps that belong to another question, passages or answer (METHODS section 0)."""
+    """Stamps that belong to another question, passages or answer (docs/methods/common-ground.md)."""
     asked = inputs_hash(case.question, case.passages)
     answered = inputs_hash(case.question, case.passages, case.answer.text)
     alone = inputs_hash(case.question, ())  # a run that finds passages of its own

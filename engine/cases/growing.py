@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from engine.answer.context import Context
 from engine.answer.write import Written
 from engine.cases.store import CaseStore
 from engine.core.files import now
+from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
@@ -20,24 +20,21 @@ from engine.core.values import (
     inputs_hash,
 )
 
-OnCase = Callable[[Case], None]
-
 
 class Growing:
     """The case of one run; `case` is its state so far, which is also what the library holds."""
 
-    def __init__(self, store: CaseStore, case: Case, settings: Settings, on_case: OnCase | None = None) -> None:
+    def __init__(self, store: CaseStore, case: Case, settings: Settings, watch: Watch) -> None:
         self.case = case
         self._store = store
         self._settings = settings
-        self._on_case = on_case
+        self._watch = watch
 
     def change(self, **values: Any) -> Case:
         """Replace fields, save, tell."""
         self.case = msgspec.structs.replace(self.case, **values)
         self._store.save(self.case)
-        if self._on_case is not None:
-            self._on_case(self.case)
+        self._watch.case(self.case)
         return self.case
 
     def step(self, step: Step) -> None:

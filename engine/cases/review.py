@@ -1,9 +1,9 @@
-"""Human marks: notes, relevance labels, verdict overrides and status, in an append-only hash-chained history.
+"""Human marks: notes, relevance labels, verdict overrides, status and ratings, in an append-only hash-chained history.
 
-Each entry holds the hash of the entry before it and of the case as it stood. What the chain detects: an entry that
-was changed, taken out of the middle or put in. What it does not: a history that was written anew as a whole, or cut
-at its end; against these stand the head hash, which the report prints to be kept elsewhere, and a signing key.
-A machine's verdict is never replaced: an override stands beside it, with its reason.
+Each entry holds the hash of the entry before it and of the case as it was. The chain detects an entry that was changed,
+taken out of the middle or put in. It does not detect a history that was rewritten as a whole or cut at its end: against
+these there are the head hash, which the report prints to be kept elsewhere, and signatures. A machine's verdict is
+never replaced: an override is kept next to it, with its reason.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from engine.methods.judge import LEVELS, Level
 from engine.methods.raise_.relevance import Rating, Ratings
 from engine.methods.raise_.values import Solution
 
-# Signatures of review entries: HMAC-SHA256 under a key file that the reviewers keep outside the library.
-#
-# `GROUNDWORK_SIGNING_KEY` names the file. Whoever has the key can verify and can sign; whoever has only the library
-# can do neither.
+# Signatures: HMAC-SHA256 under the key file that `GROUNDWORK_SIGNING_KEY` names, kept outside the library. Whoever has
+# only the library can neither verify nor sign.
 
 VARIABLE = "GROUNDWORK_SIGNING_KEY"
 SHORTEST = 16  # bytes; a shorter key could be guessed
@@ -271,9 +269,7 @@ def with_labels(case: Case, review: Review) -> Case:
     return msgspec.structs.replace(case, passages=passages)
 
 
-# The reviewers' four-level relevance of a run's passages (RAISE, appendix C.3): marks in the case's history.
-#
-# What a model said of the same passage is kept beside each, never replaced by it.
+# Ratings of retrieved passages on four levels (RAISE, appendix C.3), kept next to what a model said.
 
 REVIEWERS = "reviewers"
 

@@ -1,4 +1,4 @@
-"""attribute, faithfulness: white-box analyses of records."""
+"""attribute, faithfulness: white-box analyses of records; analyse: any analysis of a case of the library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, TextIO
 import click
 from msgspec.structs import replace
 
-from engine.analyses.attribution import FaithfulnessReport, faithfulness
+from engine.analyses.faithfulness import FaithfulnessReport, faithfulness
+from engine.analyses.kind import options_of
+from engine.analyses.registry import kind_named
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.commands.shared import (
@@ -26,7 +28,7 @@ from engine.core.errors import InputError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.statistics import interval_or_none
-from engine.core.values import Answer, Attribution, AuditRecord, Prompt
+from engine.core.values import Answer, Attribution, AuditRecord, Details, Prompt
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.input_x_gradient import input_x_gradient
@@ -84,8 +86,7 @@ def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, nam
         return occlusion(model, prompt, answer, spans=spans, settings=settings, watch=watch)
     alone = occlusion(model, prompt, answer, spans=spans, alone=True, floors=False, settings=settings, watch=watch)
     # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
-    rows = tuple(tuple(row) for row in alone.details["alone"])
-    return replace(alone, method="keep-one", scores=rows, per_token=())
+    return replace(alone, method="keep-one", scores=alone.details.alone, per_token=())
 
 
 def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: Watch) -> Attribution:
@@ -107,7 +108,7 @@ def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: 
         numerical_floor=max(result.floors.values()),
         forwards=result.written,
         notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
-        details={"alphas": result.alphas, "floors": result.floors},
+        details=Details(alphas=result.alphas, floors=result.floors),
     )
 
 
@@ -214,7 +215,7 @@ def _summaries(found: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def _summary(values: list[float]) -> dict[str, Any]:
-    """Mean ABPC; an interval only from enough cases on (METHODS section 2)."""
+    """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
     mean = sum(values) / len(values) if values else None
     summary: dict[str, Any] = {"n": len(values), "unit": "case", "abpc": mean, "interval": None}
     interval = interval_or_none(values)
@@ -223,4 +224,24 @@ def _summary(values: list[float]) -> dict[str, Any]:
     return summary
 
 
-COMMANDS = (attribute, faithfulness_command)
+@click.command("analyse")
+@click.argument("case")
+@click.argument("kind")
+@click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option: model=embedded.")
+@seed_option
+@set_option
+def analyse_case(case: str, kind: str, given: tuple[str, ...], seed: int | None, assignments: tuple[str, ...]) -> None:
+    """Run an analysis on a case of the library and keep it there.
+
+    KIND is a name as the report's JSON has it; a wrong one is answered with those there are.
+
+    Example: python -m engine analyse 3f9c0a417b2e "token map" --with model=embedded
+    """
+    bench = open_workbench(assignments, seed)
+    options = options_of(kind_named(kind), given)
+    click.echo(bench.cost(bench.cases.load(case), kind, options), err=True)
+    found = bench.analyse(case, kind, options, progress())
+    emit({"case": found.id, **found.analyses[-1].to_dict()})
+
+
+COMMANDS = (attribute, faithfulness_command, analyse_case)

@@ -14,7 +14,6 @@ from engine.cases.case_file import write_case_file
 from engine.cases.importers import LAYOUTS, read_cases
 from engine.cases.importers.layouts import Layout
 from engine.cases.query import SORTS, Query
-from engine.cases.report import html_report, markdown_report
 from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import CaseStore, new_case_id
 from engine.commands.shared import (
@@ -25,6 +24,7 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, StorageError
 from engine.core.values import Case
+from engine.report import html_report, markdown_report
 
 case_argument = click.argument("case")
 cases_argument = click.argument("cases", nargs=-1, metavar="CASE...")

@@ -10,8 +10,6 @@ from typing import Any
 import click
 
 from engine.cases.case_file import read_case_file
-from engine.cases.compare import compare_cases
-from engine.cases.replay import replay as run_replay
 from engine.cases.review import (
     STATUSES,
     Draft,
@@ -19,9 +17,11 @@ from engine.cases.review import (
     review_of,
     signing_key,
 )
-from engine.cases.variants import scored, side
 from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, workbench
+from engine.replay import replay as run_replay
+from engine.report.compare import compare_cases
+from engine.report.variants import scored, side
 
 
 @click.command()

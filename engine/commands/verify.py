@@ -110,7 +110,7 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
     """A text as clauses (verbatim spans) and atomic facts; records with `gold` facts are scored in a summary.
 
     The summary: n_c, the share of texts with as many facts as in the gold, and d_correct, the mean share of facts
-    that are paired with a gold one, each entailing the other by the embedded verifier (ARE, D.5).
+    that are paired with a gold one, each entailing the other by the embedded verifier (ARE, appendix D.5).
 
     Example: python -m engine decompose answers.jsonl
     """

@@ -1,4 +1,4 @@
-"""Files and folders put in place whole or not at all."""
+"""The disk and the clock: files put in place whole or not at all, the data folder, the time and versions for stamps."""
 
 from __future__ import annotations
 
@@ -70,10 +70,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-# Where state lives: one folder, `GROUNDWORK_HOME`, by default the platform's own place for user data.
-#
-# Model weights are in its folder `models`, or in the folder that `GROUNDWORK_MODELS` names: several homes can share
-# one.
+# One folder, `GROUNDWORK_HOME`, holds all state. `GROUNDWORK_MODELS` names a folder of weights that several homes
+# share.
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 EMBEDDED = "embedded"  # the name of what comes with the project: a language model, and a verifier
@@ -101,15 +99,13 @@ def _make(folder: Path, what: str, variable: str) -> Path:
     return folder
 
 
-# The time as stamps, marks and manifests hold it.
+# For stamps.
 
 
 def now() -> str:
     """The time in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
-
-# Versions of what a result depends on, for stamps.
 
 STAMPED = ("torch", "transformers", "sentence-transformers", "chromadb", "bm25s", "numpy")
 VERSION = "0.1.0"

@@ -1,6 +1,8 @@
-"""Preservation, evidence and citation scores, beside the similarities of `engine.core.metrics`: one formula a function.
+"""Measures, one formula per function: similarity of texts and vectors, preservation, attribution, citations.
 
-Levenshtein comes from rapidfuzz. All scores lie in [0, 1].
+ROUGE comes from rouge-score, BLEU from sacrebleu, Levenshtein from rapidfuzz. rouge-score's own tokeniser drops every
+character outside a-z and 0-9, and its summary splitting needs a download, so both are ours. All values are in [0, 1],
+the cosine of vectors in [-1, 1]. Texts are compared without stemming and, except for BLEU, case-folded.
 """
 
 from __future__ import annotations
@@ -17,12 +19,6 @@ from numpy.typing import ArrayLike
 
 from engine.core.text import sentences
 from engine.core.values import Answer
-
-# Similarity of two texts, and of two vectors: one formula a function.
-#
-# ROUGE and BLEU come from rouge-score and sacrebleu. rouge-score's own tokeniser drops every character outside a-z and
-# 0-9 and its summary splitting wants a download, so both are ours. All similarities lie in [0, 1], the cosine of
-# vectors in [-1, 1]; texts are compared without stemming and, but for BLEU, case-folded.
 
 # Scripts written without spaces (Thai, Lao, Burmese, Khmer, kana, Han): there a term is one character.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -111,13 +107,13 @@ LEXICAL: Mapping[str, Callable[[str, str], float]] = {
     "rouge_l": rouge_l,
     "rouge_lsum": rouge_lsum,
 }
-"""Five of Attr-RAG's six metrics (IV-B-c); the sixth, `cosine`, needs an embedder."""
+"""Five of the six metrics of Attr-RAG, section IV-B-c; the sixth, `cosine`, needs an embedder."""
 
 
 Entails = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """(claim, evidence) pairs to probabilities that the evidence entails the claim, as `Entailment.entailment`."""
 
-ENTAILED = 0.5  # probability above which a pair counts as entailed; METHODS section 2, "Scores"
+ENTAILED = 0.5  # probability above which a pair counts as entailed; grounded refinement, section 3.5
 
 
 def harmonic_mean(first: float, second: float) -> float:
@@ -126,7 +122,7 @@ def harmonic_mean(first: float, second: float) -> float:
 
 
 def preservation(original: str, revised: str) -> float:
-    """Pres = max(1 - Lev(X, X') / len(X), 0) in characters (ARE, section 4; RARR)."""
+    """Pres = max(1 - Lev(X, X') / len(X), 0) in characters (ARE, section 5.1)."""
     from rapidfuzz.distance import Levenshtein
 
     if not original:

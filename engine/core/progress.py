@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from engine.core.errors import Cancelled
 
 Report = Callable[[str, int, int], None]
+Tell = Callable[[Any], None]
+T = TypeVar("T")
 
 
 def _silent(stage: str, done: int, total: int) -> None:
     """The report of a run that nobody watches."""
 
 
+def _untold(value: Any) -> None:
+    """What is written or grows while nobody looks on."""
+
+
 @dataclass(frozen=True)
 class Watch:
     """What a long computation reports to, and asks whether to go on.
 
-    `report(stage, done, total)` is called between batches; `cancel` is set from another thread.
+    `report(stage, done, total)` is called between batches, `text` with what is being written so far, `case` with the
+    case as it was just saved; `cancel` is set from another thread.
     """
 
     report: Report = _silent
     cancel: threading.Event = field(default_factory=threading.Event)
+    text: Callable[[str], None] = _untold
+    case: Tell = _untold
 
     def step(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report, then raise `Cancelled` if the user asked to stop."""
         self.report(stage, done, total)
         if self.cancel.is_set():
             raise Cancelled(f"Stopped during {stage}. What was finished is kept.")
+
+
+def last(growing: Iterable[T]) -> T:
+    """The whole value of a computation that yields its value as it grows; at least one must come.
+
+    >>> last(iter(["one", "one two"]))
+    'one two'
+    """
+    *_, value = growing
+    return value

@@ -27,16 +27,16 @@ class Chunking(Value, frozen=True):
 
     method: Literal["sentences", "words", "headings"] = "sentences"
     words: int = 100  # budget of a passage in words; 100 as in RAISE's Wikipedia passages
-    overlap: int = 0  # words shared by neighbours; METHODS section 0
+    overlap: int = 0  # words shared by neighbours
 
 
 class Retrieval(Value, frozen=True):
     """Stage 1 of Attr-RAG, and what every search uses."""
 
-    k: Count = 30  # passages retrieved; Attr-RAG, IV-A
+    k: Count = 30  # passages retrieved; Attr-RAG, section IV-A
     mode: Literal["dense", "bm25", "hybrid"] = "hybrid"
-    align_gap: Count = 1  # ordinals apart that still join a chunk set; Attr-RAG, IV-B-a
-    rerank_pool: Count = 50  # passages re-ranked by the re-ranked baselines; METHODS section 1
+    align_gap: Count = 1  # ordinals apart that still join a chunk set; Attr-RAG, section IV-B-a
+    rerank_pool: Count = 50  # passages re-ranked by the re-ranked baselines; Attr-RAG, section V, names no pool
     keep: Count = 5  # chunk sets that a reader or a writer is given in `reranked`
     # Best sentences that a writer is given in place of whole passages; 0: whole passages. None: SMALL_WRITER for the
     # embedded model, whole passages for any other. Attr-RAG always works on whole passages.
@@ -59,7 +59,7 @@ class Reader(Value, frozen=True):
 class Decoding(Value, frozen=True):
     """How a writer writes."""
 
-    max_new_tokens: Count = 512  # ALCE style; 1,024 for GaRAGe style (METHODS section 2)
+    max_new_tokens: Count = 512  # ALCE style; 1,024 for GaRAGe style; grounded refinement, section 3.6
     temperature: Temperature = 0.0  # 0 = greedy; the refinement studies use 0.7
     top_p: Share = 0.95
     seed: int = 1337
@@ -78,14 +78,14 @@ class Prompting(Value, frozen=True):
 class Occlusion(Value, frozen=True):
     """Teacher-forced and regenerated occlusion."""
 
-    count_citation_markers: bool = False  # in every attribution, flag and curve; METHODS section 0
+    count_citation_markers: bool = False  # in every attribution, flag and curve
     placebos: CountOrZero = 5  # unrelated passages inserted one at a time
     max_sources: Count = 60  # above, a surrogate over random ablations stands in
     seed: int = 1337
 
 
 class Selection(Value, frozen=True):
-    """Adaptive selection of Attr-RAG, IV-B-d; METHODS section 1, step 4."""
+    """Adaptive selection of Attr-RAG, section IV-B-d; docs/methods/attr-rag.md."""
 
     expansion: Literal["chain", "neighbour"] = "chain"
     neighbour_threshold: float = 0.05  # largest step of alpha (0 to 1) that the walk goes down
@@ -95,7 +95,7 @@ class Selection(Value, frozen=True):
 
 
 class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps hold settings that are gone
-    """Input x gradient and its flags; METHODS section 2."""
+    """Input x gradient and its flags; grounded refinement, section 4.3."""
 
     target: Literal["logit", "log_probability"] = "logit"
     first_tokens: Count = 10  # K content tokens that a flag looks at
@@ -114,12 +114,12 @@ class Faithfulness(Value, frozen=True):
 
 
 class Refinement(Value, frozen=True):
-    """The second pass: what the conditions share, when they fire, how long they may take; METHODS section 2."""
+    """The second pass: what the conditions share and when they fire; grounded refinement, section 3."""
 
     demonstrations: CountOrZero = 2  # shots before A's passages
     max_new_tokens: CountOrZero = 0  # of every condition; 0 = 512 (ALCE's citations) or 1,024 (GaRAGe's)
     temperature: Temperature = 0.7  # of every condition, 0 = greedy; grounded refinement, section 3.6
-    seeds: tuple[int, ...] = (1337, 2024, 42)  # section 3.6; C1 takes the one after A's
+    seeds: tuple[int, ...] = (1337, 2024, 42)  # grounded refinement, section 3.6; C1 takes the one after A's
     overlap_threshold: float = 0.75  # S3 under which D fires, for a lone question
     overlap_percentile: float = 40.0  # of S3 over the question set, once there are enough
     overlap_cases: Count = 20  # cases by the same model from which the percentile is taken
@@ -129,23 +129,23 @@ class Refinement(Value, frozen=True):
 
 
 class Reasoning(Value, frozen=True):
-    """Step by step: RAISE and its baselines; METHODS section 4."""
+    """Step by step: RAISE and its baselines; RAISE, section 3 and appendix B."""
 
     k: Count = 10  # passages a search; RAISE, appendix B.3
-    threshold: float | None = None  # T, a cosine; None: the embedder's own, see reason/threshold.py
+    threshold: float | None = None  # T, a cosine; None: the embedder's own, see methods/raise_/threshold.py
     max_steps: Count = 30  # sub-questions of one reply that are worked on; the paper sets no bound
 
 
 class Verification(Value, frozen=True):
-    """ARE: evidence, verdicts, edits; METHODS section 3."""
+    """ARE: evidence, verdicts, edits; ARE, section 4."""
 
     evidence_from: Literal["case", "corpus", "both"] = "both"
-    passages: Count = 10  # searched for a fact; ARE's o, 4.2
+    passages: Count = 10  # searched for a fact; ARE's o, section 4.2
     keep: Count = 3  # of them that are checked, a source; ARE keeps the best one (set 1 for the paper's figures)
-    max_iterations: Count = 3  # METHODS section 3, step 4
-    names_and_numbers: bool = True  # evidence without a fact's number or name does not support it; verify/guards.py
-    event_order: bool = True  # "A before B" is not supported by "A after B"; verify/guards.py
-    anchored: bool = True  # a passage must speak of the fact, and what it cites is checked; verify/anchor.py
+    max_iterations: Count = 3  # rounds of a fact; ARE, section 4.3, names no bound
+    names_and_numbers: bool = True  # evidence without a fact's number or name is no support; methods/are/guards.py
+    event_order: bool = True  # "A before B" is not supported by "A after B"; methods/are/guards.py
+    anchored: bool = True  # a passage must speak of the fact, and what it cites is checked; methods/are/anchor.py
     edit: bool = True  # ablation "w/o edit"
     atomic: bool = True  # ablation "w/o atomic": a clause is its own fact
     molecular: bool = True  # ablation "w/o molecular": the answer is one clause

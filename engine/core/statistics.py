@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-RESAMPLES = 10_000  # METHODS section 2, "Faithfulness" and "Scores"
+RESAMPLES = 10_000  # grounded refinement, sections 3.6 and 4.4.2
 LEVEL = 0.95  # of every interval
 FEWEST = 10  # under this many cases an interval would suggest more than the points show
 

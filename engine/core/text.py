@@ -2,8 +2,8 @@
 
 The splitter is a set of rules rather than a model: it must be right on procedures ("90-100 °C. Add ...",
 "2. Filter ..."), on names ("Dr. Hunt", "J. Smith") and on extracted text (hard-wrapped lines, headings
-without a full stop), be the same everywhere, and need no download. Content words follow the refinement
-paper's S3 as METHODS section 2 fixes it.
+without a full stop), be the same everywhere, and need no download. Content words are those of S3 (grounded
+refinement, section 3.2; docs/methods/refinement.md).
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def normal_number(word: str) -> str:
 
 
 def content_words(text: str) -> tuple[str, ...]:
-    """Content words of `text` in order, with repeats (METHODS section 2, S3).
+    """Content words of `text` in order, with repeats (S3; grounded refinement, section 3.2).
 
     Lower-cased white-space words with the punctuation at their ends stripped, citation markers and stop words
     left out, numbers in one form.

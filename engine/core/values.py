@@ -1,7 +1,8 @@
 """The values that flow between the stages: frozen, comparable, and plain JSON on request.
 
-Text positions are half-open character offsets [start, end) into the text named in the docstring; token
-strings are never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail.
+Text positions are half-open character offsets [start, end) into the text named in the docstring; token strings are
+never keys. `to_dict` gives plain JSON values, `from_dict` checks them and says where they fail; the last part reads the
+command line's JSONL records.
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ import msgspec
 
 from engine.core.errors import RecordError
 
-# The frozen value that everything is, and its way in from JSON, safe from whichever thread comes first.
-#
-# msgspec looks at a type when it first meets it; two threads that are the first to do so bring the process down. So
-# typed data comes in through `converted` and `decoded` here, and a decoder of one's own is made after `ready`.
+# msgspec looks at a type when it first meets it, and two threads that do so at once crash the process. So typed data
+# comes in through `converted` and `decoded`, and a decoder of one's own is made after `ready`.
 
 T = TypeVar("T")
 
@@ -136,7 +135,7 @@ class Hit(Value, frozen=True):
 
 
 class ChunkSet(Value, frozen=True):
-    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, IV-B).
+    """Retrieved passages of one document with consecutive ordinals, in document order (Attr-RAG, section IV-B).
 
     `text` is the passages' text merged by offsets: no character stands twice. `score` is the re-ranker's.
     `filled` is kept for older files: what gap filling adds stands with the Attr-RAG run.
@@ -240,8 +239,47 @@ class Stamp(Value, frozen=True):
     created: str = ""
 
 
+class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
+    """What an attribution has beside its scores; what a method does not measure is left out of the stored form.
+
+    Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
+    end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
+    log-probability in nats, `content_tokens`, the floors `..._by_span`, and `elsewhere`, the sum outside the sources.
+    (spans, sources): `with_markers`, `alone`, each as the only source, and `absolute`, the sums of |R| of its tokens.
+    Of each answer token: `placebo_floor_by_token` and `content`, whether it counts. `tokens` are those of `per_token`:
+    their places in the answer, or [start, end) in its text, as `token_spans` are. `delta` and `steps` are of integrated
+    gradients, `approximate`, `hold_out_correlation` (a span each) and `ablations` of a surrogate, `alphas` and `floors`
+    of regeneration by metric. `revision` is the scoring model's, where the stamp is another one's.
+    """
+
+    kept: tuple[int, ...] = ()
+    source_spans: tuple[tuple[int, int, int], ...] = ()
+    text_spans: tuple[tuple[int, int, int], ...] = ()
+    lengths: tuple[int, ...] = ()
+    full: tuple[float, ...] = ()
+    content_tokens: tuple[int, ...] = ()
+    numerical_floor_by_span: tuple[float, ...] = ()
+    placebo_floor_by_span: tuple[float, ...] = ()
+    elsewhere: tuple[float, ...] = ()
+    absolute: tuple[tuple[float, ...], ...] = ()
+    with_markers: tuple[tuple[float, ...], ...] = ()
+    alone: tuple[tuple[float, ...], ...] = ()
+    placebo_floor_by_token: tuple[float, ...] = ()
+    content: tuple[bool, ...] = ()
+    tokens: tuple[int | tuple[int, int], ...] = ()
+    token_spans: tuple[tuple[int, int], ...] = ()
+    delta: float | None = None
+    steps: float | None = None
+    approximate: bool = False
+    hold_out_correlation: tuple[float | None, ...] = ()
+    ablations: int = 0
+    alphas: dict[str, tuple[float, ...]] = {}
+    floors: dict[str, float] = {}
+    revision: str | None = None
+
+
 class Attribution(Value, frozen=True):
-    """Signed scores of sources for spans of the answer (METHODS: positive = makes the answer more likely).
+    """Signed scores of sources for spans of the answer (positive = makes the answer more likely).
 
     `sources[j]` are the passage numbers removed together as source j (one number a passage for a passage-level
     attribution). `scores[s][j]` is the total over the content tokens of answer span s, in `unit`.
@@ -261,7 +299,7 @@ class Attribution(Value, frozen=True):
     backwards: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    details: dict[str, Any] = {}
+    details: Details = Details()
 
 
 class Step(Value, frozen=True):

@@ -1,6 +1,6 @@
 """Documents to passages with exact offsets: whole sentences to a word budget, blocks of words, or headings.
 
-Consecutive passages do not overlap unless asked (METHODS section 0). White space between passages belongs to
+Consecutive passages do not overlap unless asked. White space between passages belongs to
 none of them; everything else of the document stands in at least one.
 """
 

@@ -1,9 +1,8 @@
-"""A named collection: documents, passages and vectors under one folder, with the embedder and chunking it was
-made with.
+"""A named collection: documents, passages and vectors in one folder, with its embedder and its chunking.
 
-`ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The
-same file again changes nothing and embeds nothing; a changed file replaces its passages; a bad file is skipped
-with its reason and the batch goes on. Vectors already embedded are kept by text across a cancel or a kill.
+`ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The same
+file again changes nothing and embeds nothing; a changed file replaces its passages; a bad file is skipped with its
+reason and the batch goes on. Vectors that a cancelled or killed ingest has paid for are used by the next one.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from engine.corpus.store import Manifest, Snapshot, storage
 from engine.models.embedder import DEFAULT, load_embedder
 from engine.models.protocols import Embedder, Floats
 
-# Which collections there are, what one may be called, and whether a reader and a collection fit together.
+# Names, and whether a reader and a collection fit together.
 
 _NAME = re.compile(r"[^\W_][\w .\-]{0,63}")
 
@@ -98,11 +97,8 @@ def _told(how: Chunking) -> str:
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
-# Vectors already paid for: an ingest that is cancelled or killed does not embed the same texts again.
-#
-# While an ingest embeds, each finished piece is written to `pending/` as one .npz file (hashes of the texts, vectors),
-# renamed into place when whole. The next ingest into the collection takes what it finds there, whatever it is for:
-# a vector belongs to a text and an embedder, not to a passage. A finished ingest empties the folder.
+# Vectors already paid for. Each finished piece is one .npz file in `pending/` (hashes of the texts, vectors), renamed
+# into place when whole. Any later ingest takes it, since a vector belongs to a text and an embedder, not to a passage.
 
 log = logging.getLogger(__name__)
 PIECE = 1_024  # texts embedded between two files; about 15 seconds of work

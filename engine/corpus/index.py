@@ -49,10 +49,7 @@ if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection as ChromaCollection
 
 
-# Chroma itself: clients, collections of our vectors, and whether they hold what they should.
-#
-# Always with our own vectors and no embedding function, by cosine, nothing reported to anybody. The index that stands
-# on this is `index.py`.
+# Chroma: always our own vectors, no embedding function, cosine, no telemetry.
 
 _BATCH = 5_000  # Chroma refuses more than 5,461 a call
 _PROBES = 8

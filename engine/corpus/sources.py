@@ -1,7 +1,8 @@
-"""What a user hands over, file by file: single files, folders, zip and tar archives.
+"""What a user hands over, as documents: single files, folders, zip and tar archives.
 
 Nothing is unpacked to the disk. A name that points out of its archive, a member that unpacks to too much, an archive in
-an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over.
+an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over. The
+format is told by the name and checked against the bytes; a document's id is the name it was given by.
 """
 
 from __future__ import annotations
@@ -34,10 +35,7 @@ from engine.corpus.formats.documents import (
 )
 from engine.corpus.formats.records import Fields
 
-# Files to documents: the format is told by the name and checked against the bytes.
-#
-# One file under `formats/` a format. A document's id is the name it was given by (a file's name, its path inside a
-# folder, a JSONL record's _id); its text never changes after this, and every offset points into it.
+# A document's text never changes after this: every offset points into it.
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 LARGEST = 500 * 1024 * 1024  # bytes of one file; above, the text would not fit beside its vectors

@@ -3,7 +3,7 @@
     corpora/NAME/
       manifest.json        what the collection is and which generation is current; replaced atomically, last
       generation-0001/     documents.jsonl, passages.jsonl, vectors.npy (float32), row i = passage i
-      pending/             vectors already paid for by an ingest that has not finished (see `pending.py`)
+      pending/             vectors already paid for by an ingest that has not finished (see `collection.py`)
       index-*/             Chroma's files; may be deleted at any time
 
 A generation is written whole under a name of its own and never changed; renaming the manifest makes it current.

@@ -1,8 +1,8 @@
 """The three sample worlds with their gold labels, resolved to character spans of the documents' stored text.
 
-A label names a document and quotes it; a quote must stand exactly once in the text that the library stores (Markdown
-rendered to plain text), so its offsets hold for every passage cut from it. Loading checks every label and raises
-`RecordError` naming world, record and quote. The labels are in `engine.corpus.worlds`.
+A label names a document and quotes it. A quote must occur exactly once in the text that the library stores, so its
+offsets hold for every passage cut from it. Loading checks every label and raises `RecordError` naming world, record and
+quote. What the fields mean is in each world's README.md.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from engine.core.values import (
 from engine.corpus.samples import documents_in
 from engine.corpus.sources import load
 
-# What the gold labels of a sample world say: questions, drafts with planted errors, the facts of their sentences.
-#
-# What the fields mean stands in assets/corpora/*/README.md; `engine.corpus.worlds` reads the labels and checks them.
+# The labels: questions, drafts with planted errors, the facts of their sentences.
 
 Kind = Literal["short", "long", "multiple_choice", "open"]
 ErrorKind = Literal["amount", "date", "owner", "order", "unsupported"]

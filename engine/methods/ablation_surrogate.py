@@ -1,10 +1,10 @@
 """A sparse linear surrogate over random ablations: for more sources than can be left out one by one.
 
-Source of the design: ContextCite (Cohen-Wang et al., 2024), sections 3 and 4: sources are kept or dropped at
-random, a LASSO from the kept sources to the answer's log-probability is fitted, its weights are the scores.
-Here the target is the log-probability of each span (nats), not its logit, so that weights compare with exact
-leave-one-out; and the fit is judged on ablations that it never saw. Up to about 60 sources n + 1 exact passes
-cost less and are right.
+ContextCite (Cohen-Wang et al., 2024), sections 3 and 4: sources are kept or dropped at random, a LASSO from the kept
+sources to the answer's log-probability is fitted, and its weights are the scores. Here the target is the
+log-probability of each span (nats), not its logit, so that weights compare with exact leave-one-out, and the fit is
+judged on ablations that it never saw. Left out: few sources; up to about 60, n + 1 exact passes cost less and are
+right.
 """
 
 from __future__ import annotations

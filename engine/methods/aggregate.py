@@ -1,7 +1,7 @@
 """Token -> word -> sentence -> passage: every level partitions the one below, so that sums are kept.
 
-Sums, never means: a passage's relevance is the signed sum over its token span (grounded refinement, 4.3.2). Ranks go by
-the sum of |R| of its tokens, which do not cancel out: the sign of a first-order effect says little (bench/RESULTS.md).
+Sums, never means: a passage's relevance is the signed sum over its token span (grounded refinement, section 4.3.2).
+Ranks go by the sum of |R| of its tokens, which do not cancel out: the sign says little (bench/RESULTS.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError
 from engine.core.text import sentences, words
-from engine.core.values import Attribution, Prompt, Value
+from engine.core.values import Attribution, Details, Prompt, Value
 from engine.methods.input_x_gradient import Relevance
 from engine.methods.spans import passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
@@ -137,8 +137,8 @@ def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: S
 def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attribution:
     """Relevance by passage as an `Attribution`: spans as explained, tokens as explained.
 
-    `details["tokens"]` are the answer tokens of `per_token`; `details["elsewhere"]` the sum outside the sources;
-    `details["absolute"]` the sums of |R|, shaped as `scores`: what sources are ranked by.
+    `details.tokens` are the answer tokens of `per_token`; `details.elsewhere` the sum outside the sources;
+    `details.absolute` the sums of |R|, shaped as `scores`: what sources are ranked by.
     """
     chosen = tuple((number,) for number in passage_numbers(prompt))
     scores = passage_sums(relevance.by_span, prompt, chosen)
@@ -157,12 +157,13 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
         backwards=relevance.backwards,
         seconds=relevance.seconds,
         notes=relevance.notes,
-        details={
-            "tokens": list(relevance.tokens),
-            "elsewhere": (totals - scores.sum(axis=1)).tolist(),
-            "absolute": absolute.tolist(),
-            **relevance.details,
-        },
+        details=Details(
+            tokens=relevance.tokens,
+            elsewhere=tuple((totals - scores.sum(axis=1)).tolist()),
+            absolute=tuple(map(tuple, absolute.tolist())),
+            delta=relevance.delta,
+            steps=relevance.steps,
+        ),
     )
 
 

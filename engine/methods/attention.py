@@ -1,8 +1,8 @@
 """Value-weighted attention: sum over layers and heads of attention(t, i) x ||value_i|| (Kobayashi et al., 2020).
 
-A cheap row beside the gradient methods, never negative. Left out: the output projection and the residual stream.
-The prompt goes through once with a cache; only the answer's positions are run with attention weights, since
-weights of a whole long prompt would fill the memory. Layers without attention (short convolutions) add nothing.
+Cheap, and never negative. The prompt goes through once with a cache; only the answer's positions are run with attention
+weights, since weights of a whole long prompt would fill the memory. Layers without attention (short convolutions) add
+nothing. Left out: the output projection and the residual stream.
 """
 
 from __future__ import annotations

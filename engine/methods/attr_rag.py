@@ -1,10 +1,9 @@
-"""Attr-RAG: occlusion-guided context selection, stage 2 as a whole (sections IV-B-c and d).
+"""Attr-RAG: occlusion-guided context selection, stage 2 as a whole (Attr-RAG, sections IV-B-c and IV-B-d).
 
-Chunk sets come aligned and re-ranked (engine.retrieve). Then: the answer from all sets, the answer without each,
-alpha in six metrics, votes and expansion, gap filling, and the answer from what is left: documents ordered by
-their best set, chunks in document order. Every step is a value of its own in `AttrRag`.
-Under the quoting reader the sets that count are those it quoted, and no others: its `alphas` say so by themselves.
-Left open by the paper and fixed in METHODS section 1: numbering, floors, cap, order.
+Chunk sets come aligned and re-ranked (engine/retrieve/search.py). Then: the answer from all sets, the answer without
+each (regeneration.py), alpha in six metrics, votes and expansion, gap filling, and the answer from what is left:
+documents ordered by their best set, chunks in document order. Every step is a value of its own in `AttrRag`.
+The paper leaves numbering, floors, cap and order open: docs/methods/attr-rag.md. Left out: nothing of the two sections.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ from engine.methods.regeneration import Answering, Regeneration, regenerate
 from engine.methods.subject import answer_for, banner
 from engine.models.protocols import Embedder, LanguageModel
 
-# Gap filling (Attr-RAG, section IV-B-d, last paragraph): {55, 57, 59} becomes 55 to 59.
-#
-# Where two consecutive selected chunks of a document are at most `max_gap` ordinals apart, the chunks between them
-# are added from the document itself, also when retrieval never returned them.
+# Gap filling: {55, 57, 59} becomes 55 to 59, from the document itself, also where retrieval never returned the chunk.
 
 Lookup = Callable[[str, int], Passage | None]
 """(document id, ordinal) to the passage there, None where the document has none."""
@@ -96,11 +92,7 @@ def _from(passage: Passage, start: int) -> Passage:
     return replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:])
 
 
-# Adaptive chunk selection (Attr-RAG, section IV-B-d): votes, expansion, cap.
-#
-# The six metrics are correlated: "three agree" is not three witnesses. Left open by the paper and fixed in METHODS
-# section 1: a regeneration floor under which no metric chooses, a cap on the share of sets, and two readings of
-# the expansion (`chain`, `neighbour`). Sets are given in re-rank order, which breaks every tie.
+# Selection: votes, expansion, cap. Sets are in re-rank order, which breaks every tie.
 
 _ROUNDING = 1e-9  # 0.90 - 0.85 is 0.05000000000000004
 
@@ -260,7 +252,7 @@ def attr_rag(
 
     `write` is any writer; `ablate` makes of all passages the writer of A_full and the ablated answers, for which each
     passage keeps its number (default `write`). `lookup` finds the passages that fill gaps; without it none are filled.
-    Raises `AttributionError` without sets, `Cancelled` whose `partial` is the `Regeneration` so far.
+    Raises `AttributionError` without sets, `Cancelled`.
     """
     settings, watch = settings or Selection(), watch or Watch()
     sources = _sources(chunk_sets)
@@ -371,7 +363,7 @@ def scored_by(
         own = answer_for(model, answer, writer, len(passages), prompting.citations)
         result = occlusion(model, build_prompt(question, passages, prompting), own, sources=groups, watch=watch)
         said = banner(writer, model.name)
-        details = {**result.details, "revision": getattr(model, "revision", "")}
+        details = replace(result.details, revision=getattr(model, "revision", ""))
         return replace(result, notes=(said, *result.notes) if said else result.notes, details=details)
 
     return score

@@ -1,6 +1,7 @@
-"""Attr-RAG's baselines and its table (section V): vanilla RAG and re-ranked RAG at k = 10, 20, 30.
+"""Attr-RAG's baselines and its table (Attr-RAG, section V): vanilla and re-ranked RAG at k = 10, 20, 30.
 
 Against a reference: cosine, BLEU, Jaccard, ROUGE-1/2/L/Lsum F1; the winner is the method that most metrics favour.
+Left out: eight further metrics that the paper computes and does not report.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def rag_baselines(
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
 ) -> tuple[Baseline, ...]:
-    """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (50 in METHODS)."""
+    """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (`retrieval.rerank_pool`)."""
     rankings = {"vanilla": list(retrieved)} if "vanilla" in methods else {}
     if "re-ranked" in methods:
         rankings["re-ranked"] = rerank_hits(question, retrieved, reranker)

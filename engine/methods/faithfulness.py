@@ -3,21 +3,21 @@
 Passage tokens are deleted, positions closed up, in equal batches: most relevant first (MoRF) or least relevant
 first (LeRF), by signed relevance. Confidence = probability of the target token, mean over the explained tokens.
 ABPC = AUC(LeRF) - AUC(MoRF) by the trapezoid over the share removed, so it lies in [-1, 1]; positive = the
-ranking finds what the answer needs. The papers' 2.59, 3.16 and 54.9 are on other scales: compare sign and order.
-Beside it: random rankings, the occlusion ranking, and a curve that removes whole passages, since deleting single
-tokens makes text that no model has seen.
+ranking finds what the answer needs. Published values are on other scales: compare sign and order. Next to it: random
+rankings, the occlusion ranking, a curve that removes whole passages, since deleting single tokens makes text that no
+model has seen, and how far methods agree. Left out: removing tokens outside the passages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.errors import AttributionError, Cancelled
-from engine.core.progress import Watch
+from engine.core.errors import AttributionError
+from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness
 from engine.core.statistics import Spread, rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
@@ -151,9 +151,21 @@ def random_abpc(
     settings: Faithfulness | None = None,
     watch: Watch | None = None,
 ) -> RandomABPC:
+    """The last of `random_abpcs`."""
+    return last(random_abpcs(model, prompt, answer_ids, explained, settings, watch))
+
+
+def random_abpcs(
+    model: LanguageModel,
+    prompt: TokenPrompt,
+    answer_ids: Sequence[int],
+    explained: Mask,
+    settings: Faithfulness | None = None,
+    watch: Watch | None = None,
+) -> Iterator[RandomABPC]:
     """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
 
-    A run that is stopped raises `Cancelled`; its `partial` is the result of the rankings so far, from two on.
+    A value comes after each ranking, from the second on.
     """
     settings, watch = settings or Faithfulness(), watch or Watch()
     rng = np.random.default_rng(settings.seed)
@@ -161,18 +173,14 @@ def random_abpc(
     ends: dict[frozenset[int], Floats] = {}  # nothing gone and all gone: the same rows in every ranking
     found: list[float] = []
     silent = Watch(cancel=watch.cancel)
-    try:
-        for number in range(settings.rankings):
-            watch.step("random rankings", number, settings.rankings)
-            order = {"random": rng.permutation(positions).tolist()}
-            rows = dict(ends)
-            found.append(
-                curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc
-            )
-            ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
-    except Cancelled as stopped:
-        raise Cancelled(str(stopped), _described(found) if len(found) > 1 else None) from stopped
-    return _described(found)
+    for number in range(settings.rankings):
+        watch.step("random rankings", number, settings.rankings)
+        order = {"random": rng.permutation(positions).tolist()}
+        rows = dict(ends)
+        found.append(curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc)
+        ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
+        if len(found) > 1 or settings.rankings == 1:
+            yield _described(found)
 
 
 def _described(abpcs: Sequence[float]) -> RandomABPC:
@@ -203,7 +211,7 @@ def passage_curves(
 
 
 def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:
-    """What a relevance map looks like (grounded refinement, 4.2.5). `target` is the explained sum of targets.
+    """What a relevance map looks like (grounded refinement, section 4.2.5). `target` is the explained sum of targets.
 
     `conservation` = sum of relevance / target; `first_token_share` = |R| of position 0 over all |R|;
     `density_ratio` = mean |R| on passage tokens over mean |R| elsewhere. None where a denominator is 0.
@@ -220,7 +228,7 @@ def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) 
     }
 
 
-# How far methods agree about the same sources: rank correlation and sign, for every pair of methods.
+# Agreement of methods about the same sources.
 
 
 class Pair(Value, frozen=True):
@@ -260,8 +268,8 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
 
 def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
     """What the sources are ranked by: sums of |R| where the method has a value for each token, else the scores."""
-    rows = attribution.details.get("absolute")
-    return tuple(rows[span]) if rows else attribution.scores[span]
+    rows = attribution.details.absolute
+    return rows[span] if rows else attribution.scores[span]
 
 
 def _top(row: Sequence[float]) -> int:

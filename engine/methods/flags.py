@@ -1,10 +1,10 @@
-"""Distractor flag and concentration trigger (grounded refinement, sections 4.3.2 and 4.5.5), with chance beside them.
+"""Distractor flag and concentration trigger (grounded refinement, sections 4.3.2 and 4.5.5), with their chance rates.
 
 Over the first K content tokens a passage is *high in the gradient ranking* if it is among the top `used_top` by
 |relevance| for at least `share` of them; it is flagged if it is also labelled not relevant. "Relied on" would say
 more than a ranking shows. Ours: the rate at which the rule flags by chance, and on random rankings of the same case.
 Without labels the concentration trigger looks at shares of length-normalised relevance; the paper reports it as a
-negative result, and chose 1.5 for five passages or fewer after seeing its data.
+negative result, and chose 1.5 for five passages or fewer after seeing its data (section 4.5.6). Left out: nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.core.statistics import binomial_at_least
 from engine.core.values import Value
 
 Floats = NDArray[np.float64]
-FEW = 10  # passages under which the rule says little; METHODS section 2
+FEW = 10  # passages under which the rule says little
 FEW_RATIO = 1.5  # concentration ratio for five passages or fewer
 RANDOM_RANKINGS = 200
 

@@ -23,11 +23,10 @@ import numpy as np
 
 from engine.core.errors import (
     AttributionError,
-    Cancelled,
     CannotDo,
     ModelError,
 )
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.values import Answer, Prompt, Value
 from engine.methods.spans import Span, content_mask, span_masks
 from engine.models.memory import is_out_of_memory
@@ -46,9 +45,9 @@ class Relevance(Value, frozen=True):
     Inputs are the prompt's tokens, then the answer's tokens except the last: `inputs` positions in all, the first
     `prompt_tokens` of them the prompt's. `by_span[s]` explains the sum of the target over the content tokens of
     `spans[s]`, `by_token[k]` the target of answer token `tokens[k]`. `target` is "logit", "log_probability" or, for
-    methods that do not add up to one, the name of their unit. `values[t]` is the target of answer token t; `argmax[t]`
-    the token id that the model would have chosen there (the papers explain that one; where it differs from the
-    answer's the page says so). Both empty where a method does not compute them.
+    methods without one, a name of their own. `values[t]` is the target of answer token t; `argmax[t]` the token id
+    that the model would have chosen there (the papers explain that one; where it differs from the answer's the
+    page says so). Both empty where a method does not compute them.
     """
 
     method: str
@@ -65,7 +64,8 @@ class Relevance(Value, frozen=True):
     backwards: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    details: dict[str, float] = {}
+    delta: float | None = None
+    steps: float | None = None
 
     @property
     def inputs(self) -> int:
@@ -105,12 +105,39 @@ def input_x_gradient(
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
+    """The last of `input_x_gradient_rows`."""
+    rows = input_x_gradient_rows(
+        model,
+        prompt,
+        answer,
+        spans=spans,
+        tokens=tokens,
+        target=target,
+        form=form,
+        count_citation_markers=count_citation_markers,
+        watch=watch,
+    )
+    return last(rows)
+
+
+def input_x_gradient_rows(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    spans: Sequence[Span] | None = None,
+    tokens: Sequence[int] = (),
+    target: Target = "logit",
+    form: Form = "product",
+    count_citation_markers: bool = False,
+    watch: Watch | None = None,
+) -> Iterator[Relevance]:
     """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
 
     `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
-    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model without gradients,
-    `PromptTooLong`, `AttributionError` for an answer without content tokens or logits that are not finite,
-    `Cancelled` whose `partial` is the `Relevance` of the spans and tokens that were done.
+    One forward and len(spans) + len(tokens) backwards, a value after each of those. Raises `CannotDo` for a model
+    without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
+    logits that are not finite.
     """
     require(model, "gradients")
     start = time.perf_counter()
@@ -120,26 +147,22 @@ def input_x_gradient(
     wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
     watch = watch or Watch()
     with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
-        rows, values, argmax, stopped = _backwards(module, inputs, wanted, target, form, watch)
-    done = tuple(tokens)[: max(0, len(rows) - len(chosen))]
-    result = Relevance(
-        method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
-        model=model.name,
-        target=unit_of(target, form),
-        spans=chosen[: len(rows)],
-        by_span=tuple(rows[: len(chosen)]),
-        tokens=done,
-        by_token=tuple(rows[len(chosen) :]),
-        prompt_tokens=len(inputs.ids),
-        values=values,
-        argmax=argmax,
-        forwards=1,
-        backwards=len(rows),
-        seconds=time.perf_counter() - start,
-    )
-    if stopped is not None:
-        raise Cancelled(str(stopped), result)
-    return result
+        for rows, values, argmax in _backwards(module, inputs, wanted, target, form, watch):
+            yield Relevance(
+                method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
+                model=model.name,
+                target=unit_of(target, form),
+                spans=chosen[: len(rows)],
+                by_span=tuple(rows[: len(chosen)]),
+                tokens=tuple(tokens)[: max(0, len(rows) - len(chosen))],
+                by_token=tuple(rows[len(chosen) :]),
+                prompt_tokens=len(inputs.ids),
+                values=values,
+                argmax=argmax,
+                forwards=1,
+                backwards=len(rows),
+                seconds=time.perf_counter() - start,
+            )
 
 
 def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
@@ -155,11 +178,8 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
 
 def _backwards(
     module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, form: Form, watch: Watch
-) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...], Cancelled | None]:
-    """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids.
-
-    A run that is cancelled after the first backward gives the rows so far and what stopped it.
-    """
+) -> Iterator[tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...]]]:
+    """One forward, one backward for each list of answer positions in `wanted`: rows so far, targets, argmax ids."""
     import torch
 
     embeddings = embed(module, inputs.row).requires_grad_(True)
@@ -169,17 +189,13 @@ def _backwards(
     if not torch.isfinite(values).all():
         raise AttributionError("The model gave logits that are no finite numbers. Load it in float32 or bfloat16.")
     rows: list[tuple[float, ...]] = []
-    stopped = None
-    try:
-        for done, positions in enumerate(wanted):
-            watch.step("backward passes", done, len(wanted))
-            rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
-        watch.report("backward passes", len(wanted), len(wanted))
-    except Cancelled as cancelled:
-        if not rows:
-            raise
-        stopped = cancelled
-    return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist()), stopped
+    targets, likeliest = tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist())
+    for done, positions in enumerate(wanted):
+        watch.step("backward passes", done, len(wanted))
+        rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
+        if len(rows) == len(wanted):
+            watch.report("backward passes", len(wanted), len(wanted))
+        yield rows, targets, likeliest
 
 
 def _row(

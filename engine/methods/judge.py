@@ -1,7 +1,7 @@
 """Language models as judges: pairwise grounding, six criteria, four levels of relevance.
 
-Pairwise (grounded refinement, 3.5 and 4.4.2): blinded, told to judge grounding and not length, asked in both orders,
-counted only where the two orders agree. Six criteria from 0 to 5, total 30 (Attr-RAG, section V). Relevance of a
+Pairwise (grounded refinement, sections 3.5 and 4.4.2): blinded, told to judge grounding, not length, asked in both
+orders, counted only where the two agree. Six criteria from 0 to 5, total 30 (Attr-RAG, section V). Relevance of a
 passage to a sub-question on four levels (RAISE, appendix C.3). Each is a closed question (models/closed.py): a judge
 that scores answers by likelihood; another one's reply is kept, and counted as unparsed where it cannot be read.
 Left out: the paper's half win for a tie; win% is of the pairs that were decided, with the ties beside it.

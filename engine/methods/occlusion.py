@@ -1,16 +1,17 @@
-"""Teacher-forced occlusion: how much less likely is *this* answer without a source (METHODS sections 0 and 1).
+"""Teacher-forced occlusion: how much less likely is *this* answer without a source (docs/methods/occlusion.md).
 
-score(j) = log p(A | all) - log p(A | all but j), in nats, total and per token; positive = the source makes the
-answer more likely. One `score` call gives the full row, each source left out, on demand each source alone, and
-the rows of the placebo floor; every span of the answer is read from the same rows. Leave-one-out gives two copies
-of the same evidence 0 each, hence the scores of each source alone: log p(A | only j) - log p(A | none).
-Above `max_sources` sources the surrogate over random ablations stands in (ablation_surrogate.py).
+score(j) = log p(A | all) - log p(A | all but j), in nats, total and per token; positive = the source makes the answer
+more likely. One `score` call gives the full row, each source left out, on demand each source alone, and the rows of the
+placebo floor; every span of the answer is read from the same rows. Leave-one-out gives two copies of the same evidence
+0 each, hence log p(A | only j) - log p(A | none). Above `max_sources` sources a surrogate over random ablations is used
+(ablation_surrogate.py). Attr-RAG, section IV-B-c, occludes by regeneration (regeneration.py); this form is that of
+ContextCite (Cohen-Wang et al., 2024). Left out: its surrogate for few sources.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,11 +20,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
-from engine.core.errors import AttributionError, Cancelled, PromptTooLong
-from engine.core.progress import Watch
+from engine.core.errors import AttributionError, PromptTooLong
+from engine.core.progress import Watch, last
 from engine.core.settings import Occlusion
 from engine.core.text import words
-from engine.core.values import Answer, Attribution, Prompt, Segment
+from engine.core.values import Answer, Attribution, Details, Prompt, Segment
 from engine.methods.ablation_surrogate import surrogate_scores
 from engine.methods.spans import (
     Mask,
@@ -38,17 +39,13 @@ from engine.methods.spans import (
 )
 from engine.models.hooks import count_forwards
 from engine.models.memory import summed_otherwise
-from engine.models.protocols import LanguageModel, TokenPrompt, require
+from engine.models.protocols import LanguageModel, TokenPrompt, growing_scores, require
 from engine.prompts import fill
 
-# What an effect has to exceed before it means anything (METHODS section 0).
-#
-# *Numerical floor*: the same row scored in its batch and alone, the second time with eager attention. Two equal rows
-# inside one batch differ by exactly 0 and would be no floor; so does, on a CPU, most often a batched bf16 row against
-# the same row alone, since both sum in the same order, although each is 0.05 to 0.4 nats from float32. Eager attention
-# sums in another order: the two differ by as much as either differs from float32.
-# *Placebo floor*: passages from other documents, inserted one at a time; an effect no larger than an unrelated
-# passage's says nothing of the passage's content.
+# Floors. *Numerical*: a row in its batch and alone with eager attention. Two equal rows inside one batch differ by
+# exactly 0, and on a CPU batched and single bf16 rows mostly agree, although each is 0.05 to 0.4 nats from float32;
+# eager attention sums in another order and differs as much. *Placebo*: passages of other documents, inserted one at a
+# time.
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -111,7 +108,7 @@ def numerical_floor(
     return largest_change(alone, scored[chosen], masks)
 
 
-# The rows behind an occlusion: which prompts are scored, and how their differences become a value.
+# The rows: which prompts are scored, and how their differences become a value.
 
 
 @dataclass(frozen=True)
@@ -144,14 +141,14 @@ class Asked:
 class Rows:
     """Token log-probabilities (nats) of the answer, each (rows, tokens); not finite where a row is missing.
 
-    `alone[0]` is the row without any source. `stopped` is set where a cancelled run left rows out.
+    `alone[0]` is the row without any source. `whole`: no row is still to come.
     """
 
     full: Floats
     without: Floats
     alone: Floats
     placebos: Floats
-    stopped: Cancelled | None = None
+    whole: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -187,42 +184,46 @@ def ask(
 
 def score_rows(
     model: LanguageModel, asked: Asked, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch | None
-) -> Rows:
-    """All rows from one `score` call; a placebo that does not fit into the window costs the placebos only."""
+) -> Iterator[Rows]:
+    """All rows as they come; a placebo that does not fit into the window costs the placebos only."""
     count = len(asked.groups)
     rows = [asked.prompt, *(asked.without(j) for j in range(count))]
     if alone:
         rows += [asked.alone(None), *(asked.alone(j) for j in range(count))]
-    scored, stopped, notes = _score(model, rows, placebos, asked.ids, watch)
+
+    def split(scored: Floats, notes: tuple[str, ...], *, whole: bool) -> Rows:
+        without, single, extra = np.split(scored[1:], [count, len(rows) - 1])
+        return Rows(scored[0], without, single, extra[np.isfinite(extra).all(axis=1)], whole, notes)
+
+    scored = np.empty(0)
+    for scored, notes in _scores(model, rows, placebos, asked.ids, watch):
+        if np.isfinite(scored[0]).all():
+            yield split(scored, notes, whole=False)
     if not np.isfinite(scored[0]).all():
         raise AttributionError(
             f"{model.name} gave a probability that is no finite number for the full prompt. "
             "Load it in float32 or bfloat16 and try again."
         )
-    without, single, extra = np.split(scored[1:], [count, len(rows) - 1])
-    return Rows(scored[0], without, single, extra[np.isfinite(extra).all(axis=1)], stopped, notes)
+    yield split(scored, notes, whole=True)
 
 
-def _score(
+def _scores(
     model: LanguageModel,
     rows: list[TokenPrompt],
     placebos: Sequence[TokenPrompt],
     ids: Sequence[int],
     watch: Watch | None,
-) -> tuple[Floats, Cancelled | None, tuple[str, ...]]:
-    """Log-probabilities, what stopped the run (its rows are nan), and what to say."""
+) -> Iterator[tuple[Floats, tuple[str, ...]]]:
+    """Log-probabilities as they come (nan: not yet), and what to say."""
     try:
-        return model.score([*rows, *placebos], ids, watch), None, ()
+        for scored in growing_scores(model, [*rows, *placebos], ids, watch):
+            yield scored, ()
     except PromptTooLong:
         if not placebos:
             raise
         said = "With an unrelated passage the prompt does not fit into the window: no placebo floor."
-        scored, stopped, _ = _score(model, rows, (), ids, watch)
-        return scored, stopped, (said,)
-    except Cancelled as stopped:
-        if not isinstance(stopped.partial, np.ndarray) or not np.isfinite(stopped.partial[0]).all():
-            raise
-        return stopped.partial, stopped, ()
+        for scored, _ in _scores(model, rows, (), ids, watch):
+            yield scored, (said,)
 
 
 def floors_of(model: LanguageModel, asked: Asked, rows: Rows) -> tuple[Floats, Floats | None]:
@@ -254,34 +255,33 @@ def attribution_of(
         per_token=as_tuples(drops.T),
         numerical_floor=numerical,
         placebo_floor=placebo,
-        notes=(*rows.notes, *_missing(asked, kept, rows.stopped)),
+        notes=(*rows.notes, *_missing(asked, kept, whole=rows.whole)),
         details=_details(asked, rows, kept, drops, floors),
     )
 
 
 def _details(
     asked: Asked, rows: Rows, kept: list[int], drops: Floats, floors: tuple[Floats | None, Floats | None]
-) -> dict[str, object]:
-    details: dict[str, object] = {
-        "kept": kept,
-        "full": (asked.masks @ rows.full).tolist(),
-        "with_markers": (asked.marked @ drops.T).tolist(),
-        "content_tokens": asked.masks.sum(axis=1).tolist(),
-    }
+) -> Details:
     wanted = [0, *(j + 1 for j in kept)]
-    if len(rows.alone) and np.isfinite(rows.alone[wanted]).all():
-        details["alone"] = (asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T).tolist()
-    for name, floor in zip(("numerical", "placebo"), floors, strict=True):
-        if floor is not None:
-            details[f"{name}_floor_by_span"] = floor[: len(asked.spans)].tolist()
-    if floors[1] is not None:
-        details["placebo_floor_by_token"] = floors[1][len(asked.spans) :].tolist()
-    return details
+    alone = len(rows.alone) and np.isfinite(rows.alone[wanted]).all()
+    spans = len(asked.spans)
+    numerical, placebo = (np.empty(0) if floor is None else floor for floor in floors)
+    return Details(
+        kept=tuple(kept),
+        full=tuple((asked.masks @ rows.full).tolist()),
+        with_markers=as_tuples(asked.marked @ drops.T),
+        content_tokens=tuple(asked.masks.sum(axis=1).tolist()),
+        alone=as_tuples(asked.masks @ (rows.alone[wanted[1:]] - rows.alone[0]).T) if alone else (),
+        numerical_floor_by_span=tuple(numerical[:spans].tolist()),
+        placebo_floor_by_span=tuple(placebo[:spans].tolist()),
+        placebo_floor_by_token=tuple(placebo[spans:].tolist()),
+    )
 
 
-def _missing(asked: Asked, kept: list[int], stopped: Cancelled | None) -> tuple[str, ...]:
+def _missing(asked: Asked, kept: list[int], *, whole: bool) -> tuple[str, ...]:
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
-    why = "the run was stopped" if stopped else "the model gave no finite probability"
+    why = "the model gave no finite probability" if whole else "the run was stopped"
     return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
 
 
@@ -314,12 +314,42 @@ def occlusion(
     settings: Occlusion | None = None,
     watch: Watch | None = None,
 ) -> Attribution:
+    """The last of `occluding`."""
+    return last(
+        occluding(
+            model,
+            prompt,
+            answer,
+            sources=sources,
+            spans=spans,
+            placebos=placebos,
+            alone=alone,
+            floors=floors,
+            settings=settings,
+            watch=watch,
+        )
+    )
+
+
+def occluding(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    sources: Sequence[Sequence[int]] | None = None,
+    spans: Sequence[Span] | None = None,
+    placebos: Sequence[str] = (),
+    alone: bool = False,
+    floors: bool = True,
+    settings: Occlusion | None = None,
+    watch: Watch | None = None,
+) -> Iterator[Attribution]:
     """Score sources (groups of passage numbers; default each passage) for spans (default the answer, its sentences).
 
     `answer.tokens` must carry the ids of `model` (see `answer_for`). `placebos` are texts of other documents.
     `details` holds, each (spans, sources): `with_markers`, and `alone` on demand; each (spans,): `full` (nats),
     `content_tokens`, `numerical_floor_by_span`, `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`,
-    `AttributionError`, or `Cancelled` whose `partial` is the `Attribution` of the sources that were scored.
+    `AttributionError`, `Cancelled`. What comes before the last value lacks floors and the sources not scored yet.
     """
     require(model, "score")
     coded = model.encode(prompt)
@@ -339,31 +369,31 @@ def occlude(
     removed: Sequence[frozenset[int]],
     spans: Sequence[Span] | None,
     options: Options,
-) -> Attribution:
+) -> Iterator[Attribution]:
     """Occlusion of any sets of prompt positions `removed`; `groups[j]` names the passages that j stands in."""
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else answer_spans(answer)
     counted = options.settings.count_citation_markers
     asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=counted)
     with count_forwards(model) as count:
-        if len(groups) > options.settings.max_sources:
-            result, stopped = _approximate(method, model, asked, options), None
-        else:
-            result, stopped = _exact(method, model, prompt, asked, options)
-    whole = replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
-    if stopped is not None:
-        raise Cancelled(str(stopped), whole)
-    return whole
+        approximate = len(groups) > options.settings.max_sources
+        grown = (
+            iter((_approximate(method, model, asked, options),))
+            if approximate
+            else _exact(method, model, prompt, asked, options)
+        )
+        for result in grown:
+            yield replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
-def _exact(
-    method: str, model: LanguageModel, prompt: Prompt, asked: Asked, options: Options
-) -> tuple[Attribution, Cancelled | None]:
+def _exact(method: str, model: LanguageModel, prompt: Prompt, asked: Asked, options: Options) -> Iterator[Attribution]:
     settings = options.settings
     texts = options.placebos[: settings.placebos] if options.floors else ()
     extra = [model.encode(changed) for changed in placebo_prompts(prompt, texts, settings.seed)]
-    rows = score_rows(model, asked, extra, alone=options.alone, watch=options.watch)
-    floors = floors_of(model, asked, rows) if options.floors and rows.stopped is None else (None, None)
+    for rows in score_rows(model, asked, extra, alone=options.alone, watch=options.watch):
+        if not rows.whole:
+            yield attribution_of(model.name, method, asked, rows, (None, None))
+    floors = floors_of(model, asked, rows) if options.floors else (None, None)
     result = attribution_of(model.name, method, asked, rows, floors)
     if texts and len(rows.placebos) < settings.placebos:
         said = f"The placebo floor stands on {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
@@ -372,7 +402,7 @@ def _exact(
         said = f"Rounding did not show in the floor, yet {model.name} computes in {getattr(model, 'dtype', '')}: "
         said += "differences of a few tenths of a nat may be rounding."
         result = replace(result, notes=(*result.notes, said))
-    return result, rows.stopped
+    yield result
 
 
 def _approximate(method: str, model: LanguageModel, asked: Asked, options: Options) -> Attribution:
@@ -395,11 +425,11 @@ def _approximate(method: str, model: LanguageModel, asked: Asked, options: Optio
         scores=as_tuples(fit.weights[:count]),
         per_token=(),
         notes=(fit.note,),
-        details={
-            "approximate": True,
-            "kept": list(range(len(asked.groups))),
-            "with_markers": fit.weights[count:].tolist(),
-            "hold_out_correlation": fit.correlation[:count],
-            "ablations": fit.ablations,
-        },
+        details=Details(
+            approximate=True,
+            kept=tuple(range(len(asked.groups))),
+            with_markers=as_tuples(fit.weights[count:]),
+            hold_out_correlation=tuple(fit.correlation[:count]),
+            ablations=fit.ablations,
+        ),
     )

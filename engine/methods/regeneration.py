@@ -1,10 +1,10 @@
 """Occlusion by regeneration (Attr-RAG, section IV-B-c): what would the writer say without each source.
 
-A_full is the answer from all sources, A_-j the one from all but j; for six metrics
-alpha_M(j) = 1 - sim_M(A_full, A_-j). Write greedily, so that a difference is the source's and not the sampler's.
-Ours beside the paper: citation markers are left out of the texts compared, equal texts have alpha 0 in every
-metric (two equal one-word answers share no bigram), and a floor says how much alpha moves when nothing of
-substance changed: A_full written a second time, and with each of three unrelated passages inserted.
+A_full is the answer from all sources, A_-j the one from all but j; for six metrics alpha_M(j) = 1 - sim_M(A_full,
+A_-j). Written greedily, so that a difference comes from the source and not from sampling. Ours: citation markers are
+left out of the texts compared, equal texts have alpha 0 in every metric (two equal one-word answers share no bigram),
+and a floor says how much alpha moves when nothing of substance changed: A_full written a second time, and with each of
+three unrelated passages inserted. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.answer.citations import without_markers
-from engine.core.errors import AttributionError, Cancelled
+from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
 from engine.core.progress import Watch
 from engine.core.values import Answer, Passage, Value
@@ -25,7 +25,7 @@ Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
 METRICS = ("cosine", *LEXICAL)
-PLACEBOS = 3  # unrelated passages inserted for the floor; METHODS section 0
+PLACEBOS = 3  # unrelated passages inserted for the floor
 
 
 class Regeneration(Value, frozen=True):
@@ -74,7 +74,7 @@ def regenerate(
 ) -> Regeneration:
     """Write A_full, every A_-j and the answers of the floor: len(sources) + 2 + placebos answers in all.
 
-    A cancelled run raises `Cancelled` whose `partial` is the `Regeneration` so far (None before A_full).
+    Raises `AttributionError` without sources.
     """
     if not sources:
         raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
@@ -83,13 +83,9 @@ def regenerate(
     contexts += [passages, *_with_placebos(passages, placebos[:PLACEBOS], seed)]
     answers: list[Answer] = []
     watch = watch or Watch()
-    try:
-        for context in contexts:
-            watch.step("writing without each source", len(answers), len(contexts))
-            answers.append(write(question, context))
-    except Cancelled as stopped:
-        partial = _collect(answers, len(sources), embedder) if answers else None
-        raise Cancelled(str(stopped), partial) from stopped
+    for context in contexts:
+        watch.step("writing without each source", len(answers), len(contexts))
+        answers.append(write(question, context))
     watch.report("writing without each source", len(answers), len(contexts))
     return _collect(answers, len(sources), embedder)
 
@@ -104,12 +100,8 @@ def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None)
     full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
     floor_alphas = alphas(full, repeats, embedder)
     notes: list[str] = []
-    if len(ablated) < sources:
-        notes.append(f"Stopped after {len(ablated)} of {sources} sources.")
     placebos = len(repeats) - 1  # the first repeat has none
-    if placebos < 0:
-        notes.append("There is no floor: the answer was not written a second time.")
-    elif placebos < PLACEBOS:
+    if placebos < PLACEBOS:
         notes.append(f"The floor stands on {placebos} unrelated passages instead of {PLACEBOS}.")
     return Regeneration(
         full=full,

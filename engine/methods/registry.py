@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Gradient, Occlusion
-from engine.core.values import Answer, Attribution, Prompt
+from engine.core.values import Answer, Attribution, Details, Prompt
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
 from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient, unit_of
@@ -149,7 +149,7 @@ def with_token_rows(
     found = own.attribute(model, prompt, answer, (whole, *(_stretch(answer, t) for t in tokens)), watch)
     each = len(found.per_token) == len(answer.tokens)
     rows = tuple(found.per_token[t] for t in tokens) if each else found.scores[1:]
-    details = {"tokens": list(tokens)}
+    details = Details(tokens=tuple(tokens))
     return replace(found, spans=(whole,), scores=found.scores[:1], per_token=rows, details=details)
 
 

@@ -1,10 +1,10 @@
-"""S1, S2, S3: is the answer grounded in the passages (grounded refinement, section 3.2, as METHODS section 2 fixes it).
+"""S1, S2, S3 and the scores of a condition's answer (grounded refinement, sections 3.2 and 3.5).
 
 S1 = ROUGE-L F1 of the answers with and without passages (grounded: low). S2 = mean over A's tokens of
-log p(token | prompt) - log p(token | the same prompt, passage segments dropped) (grounded: high). S3 = share of A's
-content words found in any passage (grounded: high): string matching, no attribution; it cannot see a detail made up
-inside a well-cited sentence. The paper gave S2 up for token counts that did not match; here the answer's ids are the
-same in both rows by construction.
+log p(token | prompt) - log p(token | the same prompt, passage segments dropped) in nats (grounded: high). S3 = share of
+A's content words found in any passage (grounded: high): string matching, not attribution; it cannot see a detail made
+up inside a well-cited sentence. The paper gave S2 up for token counts that did not match; here both rows have the
+answer's own ids. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -96,10 +96,7 @@ def overlap_threshold(history: Sequence[float], settings: Thresholds | None = No
     return Threshold(value=value, rule=rule, n=len(history))
 
 
-# Scores of a condition's answer (METHODS section 2, "Scores"): grounding, length, what it took.
-#
-# Citation scores come from a verifier's entailment probability, the others from text and labels alone. None always
-# means "not defined here" and `missing` says why; it is never a zero.
+# Scores. None means "not defined here" and `missing` says why; it is never a zero.
 
 
 class Scores(Value, frozen=True):

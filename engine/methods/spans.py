@@ -1,7 +1,8 @@
-"""From a stretch of the answer to the tokens that carry it (METHODS section 0).
+"""From a stretch of the answer to its tokens, and prompts with tokens removed (docs/methods/common-ground.md).
 
 A token belongs to the span that holds its first character that is not white space (`anchor`), so that spans that do not
-overlap never share a token and their scores add up to the whole answer's.
+overlap never share a token and their scores add up to the whole answer's. Removing tokens closes positions up; nothing
+is tokenised again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from engine.answer.citations import content_token_mask
 from engine.core.errors import AttributionError
 from engine.core.text import content_words, words
-from engine.core.values import Answer, Attribution
+from engine.core.values import Answer, Attribution, Details
 from engine.models.protocols import TokenPrompt
 
 _VISIBLE = re.compile(r"\S")
@@ -93,11 +94,9 @@ def spans_mask(answer: Answer, spans: Sequence[Span]) -> Mask:
     return mask
 
 
-# Prompts with some of their tokens removed: positions close up, nothing is tokenised again.
-#
-# Removing ids is the reference. Masking them in place is the same only with position ids counted over what is
-# left; with plain position ids the answer's log-probability was 1.4 nats off, and hiding a passage from the answer
-# alone, while later passages still see it, is another quantity altogether (146 nats).
+# Removing ids is the reference. Masking them in place equals it only with position ids counted over what is left: with
+# plain position ids the answer's log-probability was 1.4 nats off. Hiding a passage from the answer alone, while later
+# passages still see it, is another quantity (146 nats).
 
 
 def drop_positions(prompt: TokenPrompt, positions: Collection[int]) -> TokenPrompt:
@@ -131,9 +130,7 @@ def passage_numbers(prompt: TokenPrompt) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in prompt.numbers if number is not None))
 
 
-# Any stretch of the answer from token scores that are already there: a click on a word asks no model.
-#
-# A clause takes the tokens inside it; an atomic fact takes its words' tokens inside its clause, else the clause.
+# Any stretch from token scores that exist already: a click on a word asks no model.
 
 
 def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Sequence[Span]]) -> Attribution:
@@ -144,15 +141,15 @@ def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Se
     """
     if len(attribution.per_token) != len(answer.tokens):
         raise AttributionError("This attribution has no score for each token. Run it again for these spans.")
-    counted = attribution.details.get("content")  # as the attribution counted them
-    content = content_mask(answer) if counted is None else np.asarray(counted, dtype=bool)
+    counted = attribution.details.content  # as the attribution counted them
+    content = np.asarray(counted, dtype=bool) if counted else content_mask(answer)
     masks = np.stack([spans_mask(answer, stretch) & content for stretch in stretches])
     scores = masks.astype(np.float64) @ np.asarray(attribution.per_token, dtype=np.float64)  # (stretches, sources)
     return replace(
         attribution,
         spans=tuple((min(s for s, _ in stretch), max(e for _, e in stretch)) for stretch in stretches),
         scores=tuple(tuple(row) for row in scores.tolist()),
-        details={"content_tokens": masks.sum(axis=1).tolist()},
+        details=Details(content_tokens=tuple(masks.sum(axis=1).tolist())),
     )
 
 

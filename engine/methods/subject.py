@@ -1,12 +1,11 @@
 """What an analysis of a case scores, and what it leaves: prompt and answer in, an `Analysis` with its stamp out.
 
 The prompt is the one that was sent where the scorer wrote the answer, else the engine's answering prompt over the
-case's passages (METHODS section 0, "Stamps"); a banner in the notes says so.
+case's passages (docs/methods/common-ground.md); a banner in the notes says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.answer.write import stamp_of
-from engine.core.errors import AttributionError, Cancelled
+from engine.core.errors import AttributionError
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
@@ -26,7 +25,7 @@ from engine.core.values import (
 )
 from engine.models.protocols import LanguageModel
 
-# The model that scores an answer need not be the one that wrote it (METHODS section 0, "Stamps").
+# The model that scores an answer need not be the one that wrote it.
 
 
 def banner(writer: str, scorer: str) -> str:
@@ -72,9 +71,3 @@ def analysis_of(
     written = stamp_of(model, settings.prompting, settings.decoding, inputs)
     stamp: Stamp = replace(written, settings={**written.settings, **markers_stamped(settings), **extra})
     return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp, result=result)
-
-
-def kept(stopped: Cancelled, keep: Callable[[Any], Analysis]) -> Cancelled:
-    """The same stop, its partial result (None if there is none) as an analysis that can be saved."""
-    has = hasattr(stopped.partial, "to_dict")
-    return Cancelled(str(stopped), keep(stopped.partial) if has else None)

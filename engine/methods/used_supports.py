@@ -1,8 +1,8 @@
-"""Used x supports: for each clause and passage, what the model used beside what the passage bears out.
+"""Used x supports: for each clause and passage, what the model used next to what the passage supports.
 
 `used` is the teacher-forced score of the source for the clause (nats; occlusion.py), `supports` the verifier's
 probability that the source's text entails the clause. "Supported but not used" and "used but not supporting" are
-what neither number shows alone. No paper's method.
+what neither number shows alone. No paper's method. Left out: sources that no occlusion scored.
 """
 
 from __future__ import annotations
@@ -91,11 +91,10 @@ def used_supports(
 
 def _floors(attribution: Attribution) -> tuple[Sequence[float], Literal["placebo", "numerical", "zero"]]:
     """The highest floor that was measured, one a span (else the whole attribution's): placebo, numerical, else 0."""
-    placebo = attribution.details.get("placebo_floor_by_span")
-    numerical = attribution.details.get("numerical_floor_by_span")
-    if placebo is not None:
+    placebo, numerical = attribution.details.placebo_floor_by_span, attribution.details.numerical_floor_by_span
+    if placebo:
         return [max(pair) for pair in zip(placebo, numerical or placebo, strict=True)], "placebo"
-    if numerical is not None:
+    if numerical:
         return numerical, "numerical"
     count = len(attribution.spans)
     if attribution.placebo_floor is not None:

@@ -1,4 +1,4 @@
-"""A prompt's segments placed into a model's chat template, each piece known by itself (METHODS section 0).
+"""A prompt's segments placed into a model's chat template, each piece known by itself (docs/methods/common-ground.md).
 
 The template is rendered once around placeholders, so that no segment's text ever passes through it: what the
 template adds comes back as pieces of its own, and a segment's ids depend on its text alone. A template that

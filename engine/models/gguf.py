@@ -1,6 +1,6 @@
 """GGUF files: the header, read with bounds; and the file converted once to safetensors that give gradients.
 
-GGUF is the file format of llama.cpp (github.com/ggml-org/ggml, docs/gguf.md). transformers dequantizes the weights;
+GGUF is the format of llama.cpp (github.com/ggml-org/ggml, in its docs folder). transformers dequantizes the weights;
 they are stored in bfloat16, tied weights once. Conversion takes seconds to minutes, loading what it wrote a second.
 """
 

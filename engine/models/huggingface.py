@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import (
     Answer,
@@ -42,17 +42,15 @@ from engine.models.sampling import write_tokens
 from engine.models.scoring import (
     close_gaps,
     continuation_scores,
-    score_from_prefix,
-    score_rows,
+    scores_by_batch,
+    scores_from_prefix,
     spans_of_ids,
     stable_text,
     worth_reusing,
 )
 
-# A tokenizer for text in the middle of a prompt: none that adds a space of its own before each piece.
-#
-# SentencePiece-style tokenizers (Llama 2, Mistral 7B v0.1, Gemma 1) put a space before whatever they are given.
-# A prompt tokenised piece by piece would gain one at every seam. The ids are otherwise the same.
+# Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
+# would gain one at every seam. The ids are otherwise the same.
 
 
 def prefixless(tokenizer: Any) -> Any:
@@ -217,15 +215,21 @@ class HuggingFaceModel:
         self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
     ) -> NDArray[np.float64]:
         """Exact teacher-forced log-probabilities (nats), shape (len(prompts), len(answer_ids)); see scoring.py."""
+        return last(self.scores(prompts, answer_ids, watch))
+
+    def scores(
+        self, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """The same as it grows, nan where a row is not reached yet."""
         for prompt in prompts:
             check_fits(prompt, self.window, len(answer_ids), self.name)
         rows = [prompt.ids for prompt in prompts]
         with self.hold(watch) as module:
+            reused = False
             if answer_ids and worth_reusing(module, rows):
-                scores = score_from_prefix(module, rows, answer_ids, watch)
-                if scores is not None:
-                    return scores
-            return score_rows(module, rows, answer_ids, watch)
+                reused = yield from scores_from_prefix(module, rows, answer_ids, watch)
+            if not reused:
+                yield from scores_by_batch(module, rows, answer_ids, watch)
 
     def score_continuations(
         self, prompt: TokenPrompt, continuations: Sequence[Sequence[int]], watch: Watch | None = None

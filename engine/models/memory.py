@@ -1,4 +1,8 @@
-"""How much memory a model takes, from its config alone, before anything is loaded."""
+"""Memory and numbers of a model: what it will take, whether a prompt fits, and the same sums in another order.
+
+`memory_estimate` reads the config alone, before anything is loaded. `eager_attention` and `computed_otherwise` give the
+other sums that floors and replays compare with. A prompt over the window is refused with what would have to go.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +92,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
-# Eager attention: it shows the attention weights, and it sums in another order than the fused kind.
+# Other sums: eager attention, which also shows its weights, and float64.
 
 SHARE = 0.25  # of the free memory that the weights of one layer may take
 
@@ -128,9 +132,6 @@ def weight_bytes(config: Any, tokens: int) -> int:
     return 12 * int(config.get_text_config().num_attention_heads) * tokens**2
 
 
-# A model's numbers without its own rounding: the same weights in float64.
-
-
 @contextmanager
 def computed_otherwise(model: Any, tokens: int) -> Iterator[Any]:
     """The model in another arithmetic, for rows of up to `tokens`: what its numbers differ by is rounding.
@@ -164,7 +165,7 @@ def in_double(model: Any) -> Any | None:
     return twin
 
 
-# Whether a prompt fits a model's window; what would have to go where it does not (never cut silently).
+# Whether a prompt fits the window; it is never cut.
 
 LEAST_ROOM = 64  # tokens that an answer needs for the prompt to count as fitting
 

@@ -6,7 +6,7 @@ A model says what it can do in `can`; a caller that needs more raises `CannotDo`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -180,3 +180,14 @@ def require(model: Writer, capability: Literal["generate", "score", "gradients"]
     if not getattr(model.can, capability):
         words = {"generate": "write text", "score": "score a given text", "gradients": "give gradients"}
         raise CannotDo(f"{model.name} cannot {words[capability]}. {model.can.why_not}".strip())
+
+
+def growing_scores(
+    model: LanguageModel, prompts: Sequence[TokenPrompt], answer_ids: Sequence[int], watch: Watch | None = None
+) -> Iterator[NDArray[np.float64]]:
+    """`model.score` as it grows where the model can tell (nan: a row not reached yet), else whole at once."""
+    grows = getattr(model, "scores", None)
+    if grows is None:
+        yield model.score(prompts, answer_ids, watch)
+    else:
+        yield from grows(prompts, answer_ids, watch)

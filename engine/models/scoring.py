@@ -1,14 +1,14 @@
-"""Teacher-forced log-probabilities of one answer after many prompts, exact row by row.
+"""Teacher-forced log-probabilities of one answer after many prompts, exact row by row; the characters of its tokens.
 
-Rows are sorted by length and padded on the right. A causal model's position never sees what follows it, so
-right padding needs neither a mask nor positions and is exact for every architecture: attention, sliding
-windows, short convolutions. Only the answer's positions go through the output layer.
+Rows are sorted by length and padded on the right: a causal model's position never sees what follows it, so this needs
+neither a mask nor positions and is exact for every architecture. Only the answer's positions go through the output
+layer. Rows that share a long beginning read its keys and values once.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from copy import copy, deepcopy
 from functools import partial
 from typing import Any, TypeVar
@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.core.errors import Cancelled, ModelError
-from engine.core.progress import Watch
+from engine.core.errors import ModelError
+from engine.core.progress import Watch, last
 from engine.models.hooks import cancellable, picked_positions
 from engine.models.memory import free_memory, is_out_of_memory, row_bytes
 
@@ -35,35 +35,45 @@ def score_rows(
     watch: Watch | None = None,
     limit: int | None = None,
 ) -> Floats:
-    """log p(answer[t] | rows[i], answer[:t]) in nats, float64, shape (len(rows), len(answer)).
+    """The last of `scores_by_batch`."""
+    return last(scores_by_batch(module, rows, answer, watch, limit))
 
-    `limit` caps the rows of a batch. A batch that does not fit into memory is halved, and `watch` hears of it.
-    Raises `ModelError` where a lone row does not fit, `Cancelled` where the watch says so;
-    its `partial` are the scores so far, longest rows first, nan where a row was not reached.
+
+def scores_by_batch(
+    module: Any,
+    rows: Sequence[Sequence[int]],
+    answer: Sequence[int],
+    watch: Watch | None = None,
+    limit: int | None = None,
+) -> Iterator[Floats]:
+    """log p(answer[t] | rows[i], answer[:t]) in nats, float64, shape (len(rows), len(answer)), after every batch.
+
+    One array that fills, longest rows first; nan where a row is not reached yet. `limit` caps the rows of a batch. A
+    batch that does not fit into memory is halved, and `watch` hears of it. Raises `ModelError` where a lone row does
+    not fit, `Cancelled` where the watch says so.
     """
     scores = np.full((len(rows), len(answer)), np.nan)
     if not rows or not answer:
-        return scores
+        yield scores
+        return
     if any(not row for row in rows):
         raise ModelError("An empty prompt gives the first token nothing to follow. Give at least one token.")
     pending = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
     size = min(limit or len(rows), batch_size(module, len(rows[pending[0]]) + len(answer), len(answer)))
     watch = watch or Watch()
-    try:
+    while pending:
+        watch.step("scoring", len(rows) - len(pending), len(rows))
+        batch = pending[:size]
         with cancellable(module, watch):
-            while pending:
-                watch.step("scoring", len(rows) - len(pending), len(rows))
-                batch = pending[:size]
-                done = if_it_fits(partial(score_batch, module, [rows[i] for i in batch], answer))
-                if done is None:
-                    size = halved("scoring", len(batch), watch, len(rows) - len(pending), len(rows))
-                    continue
-                scores[batch] = done
-                pending = pending[size:]
-    except Cancelled as stopped:
-        raise Cancelled(str(stopped), scores) from stopped
-    watch.report("scoring", len(rows), len(rows))
-    return scores
+            done = if_it_fits(partial(score_batch, module, [rows[i] for i in batch], answer))
+        if done is None:
+            size = halved("scoring", len(batch), watch, len(rows) - len(pending), len(rows))
+            continue
+        scores[batch] = done
+        pending = pending[size:]
+        if not pending:
+            watch.report("scoring", len(rows), len(rows))
+        yield scores
 
 
 def batch_size(module: Any, longest: int, answer: int) -> int:
@@ -158,10 +168,8 @@ def takes_logits_to_keep(module: Any) -> bool:
     return "logits_to_keep" in inspect.signature(module.forward).parameters
 
 
-# Where each token stands in its text: half-open character spans, for tokens that are not whole characters too.
-#
-# A byte-level token may hold part of a character, or the end of one and the start of the next. It gets the
-# smallest span of characters that covers its bytes; neighbouring tokens may then share a character.
+# Character spans of tokens. A byte-level token may hold part of a character: it gets the smallest span that covers its
+# bytes, and neighbours may then share a character.
 
 Span = tuple[int, int]
 Decode = Callable[[Sequence[int]], str]
@@ -218,12 +226,9 @@ def stable_text(text: str) -> str:
     return text.rstrip("�")
 
 
-# Scoring rows that share a long beginning: the first row's keys and values are computed once and read again.
-#
-# A prompt without passage j equals the whole prompt up to that passage; a row then costs what follows the passage.
-# Exact for models whose every layer is attention, since a position's keys depend on what stands before it alone, and
-# for hybrids with short convolutions (Lfm2), whose cache can record the inputs of all positions. Layers with a running
-# state (state spaces) have no such cache and take the plain path.
+# Shared beginnings: a prompt without passage j equals the whole prompt up to j. Exact where every layer is attention,
+# and for hybrids with short convolutions, whose cache records all inputs; layers with a running state take the plain
+# path.
 
 LEAST_TOKENS = 256  # under this length batching a few rows beats reading them one by one
 LEAST_SAVING = 0.2  # share of all tokens that must not be read again
@@ -268,38 +273,37 @@ def worth_reusing(module: Any, rows: Sequence[Sequence[int]]) -> bool:
     return sum(shared(rows)) >= LEAST_SAVING * sum(map(len, rows))
 
 
-@torch.no_grad()
-def score_from_prefix(
+def scores_from_prefix(
     module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int], watch: Watch | None = None
-) -> Floats | None:
-    """As `score_rows`, every row after the first from the first row's cache.
+) -> Generator[Floats, None, bool]:
+    """As `scores_by_batch`, every row after the first from the first row's cache, one row at a time.
 
-    None where the model has no such cache, or memory for it ran out: score the rows whole then.
-
-    A cancelled run raises `Cancelled` whose `partial` are the scores so far, nan where a row was not reached.
+    Returns False where the model has no such cache, or memory for it ran out: score the rows whole then.
     """
     if not keeps_keys(module):
-        return None
+        return False
     scores = np.full((len(rows), len(answer)), np.nan)
     watch = watch or Watch()
     try:
-        with cancellable(module, watch):
+        with torch.no_grad(), cancellable(module, watch):
             watch.step("scoring", 0, len(rows))
             scores[0], cache = _read(module, rows[0], answer, _empty_cache(module))
-            if not _whole(cache, len(rows[0]) + len(answer) - 1):
-                return None
-            for i, length in enumerate(shared(rows)[1:], start=1):
-                watch.step("scoring", i, len(rows))
-                start = _beginning(cache, length) if length else _empty_cache(module)
+        if not _whole(cache, len(rows[0]) + len(answer) - 1):
+            return False
+        yield scores
+        for i, length in enumerate(shared(rows)[1:], start=1):
+            watch.step("scoring", i, len(rows))
+            start = _beginning(cache, length) if length else _empty_cache(module)
+            with torch.no_grad(), cancellable(module, watch):
                 scores[i], _ = _read(module, rows[i][length:], answer, start)
-    except Cancelled as stopped:
-        raise Cancelled(str(stopped), scores) from stopped
+            if i + 1 == len(rows):
+                watch.report("scoring", len(rows), len(rows))
+            yield scores
     except (RuntimeError, MemoryError) as error:
         if is_out_of_memory(error):
-            return None  # the plain path keeps no cache, halves its batches and says so
+            return False  # the plain path keeps no cache, halves its batches and says so
         raise
-    watch.report("scoring", len(rows), len(rows))
-    return scores
+    return True
 
 
 def _read(module: Any, ids: Sequence[int], answer: Sequence[int], cache: Any) -> tuple[Floats, Any]:

@@ -225,9 +225,7 @@ def _gradients(model: Any, prompt: Prompt) -> Check:
     )
 
 
-# Self-tests kept in the data folder, so that Settings and every report can show the table of the model it used.
-#
-# A record belongs to name, revision and dtype, the three that a stamp carries: other weights, other record.
+# Kept in the data folder by name, revision and dtype: other weights, other record.
 
 
 def checks_of(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:

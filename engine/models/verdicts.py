@@ -1,4 +1,4 @@
-"""From window probabilities to a verdict: pure functions that every verifier shares (ARE, 3.3; METHODS section 3).
+"""From window probabilities to a verdict: pure functions that every verifier shares (ARE, section 4.3).
 
 Long evidence is read in windows of whole sentences. p(supportive) and p(editing required) are each the maximum over
 the windows; each has a threshold that depends on the number of windows; with neither reached the verdict is
@@ -18,7 +18,7 @@ from engine.core.values import Value
 from engine.models.protocols import Floats, Judged, VerdictClass
 
 CLASSES: tuple[VerdictClass, ...] = get_args(VerdictClass)
-UNSURE = 0.6  # a top probability under it is shown as "unsure"; METHODS section 0
+UNSURE = 0.6  # a top probability under it is shown as "unsure"
 WINDOW_WORDS = 80
 _LONG_SENTENCE = 110  # words over which a sentence is cut: about what the network reads
 

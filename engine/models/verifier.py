@@ -1,10 +1,10 @@
-"""The embedded verifier: all-MiniLM-L6-v2 with a trained low-rank adapter, a three-way verdict on claim and evidence.
+"""Verifiers of evidence: the embedded one, and classifiers by id or folder (ARE, section 4.3).
 
-Verdicts as in ARE (3.3): supportive, editing required, irrelevant (also where the evidence bears out only part). The
-weights in assets/models/verifier are trained by `training.verifier` on public data (README.md there says on what
-and how well). The calibration (scale and bias of each class) and the thresholds by number of windows were fitted on dev
-halves and stand in thresholds.json. A guard beside the network (a logistic layer on counts of differing numbers, names
-and negations) was measured and left out: the network reads the same counts as token types.
+Three verdicts: supportive, editing required, irrelevant (also where the evidence supports a part only). `embedded` is
+all-MiniLM-L6-v2 with a trained low-rank adapter; assets/models/verifier/README.md says on what it was trained and how
+well it does. Calibration and thresholds by number of windows were fitted on dev halves (thresholds.json). Others: any
+NLI classifier whose config names its labels, and TRUE (Honovich et al. 2022). Left out: a logistic layer on counts of
+differing numbers, names and negations, which gained nothing; models that need remote code.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from engine.models.verdicts import (
     windows,
 )
 
-# Whatever classifies a claim against one window of evidence, as a verifier of evidence of any length.
+# Any classifier of one window as a verifier of evidence of any length.
 
 Pairs = Sequence[tuple[str, str]]
 Classify = Callable[[Pairs], Floats]
@@ -93,12 +93,8 @@ class WindowedVerifier:
         return list(zip(parts, spans, strict=True))
 
 
-# Verifiers from the hub behind the `Entailment` protocol: three-way NLI classifiers and T5-style TRUE models.
-#
-# TRUE (Honovich et al. 2022) is a T5 that reads "premise: ... hypothesis: ..." and writes 1 or 0. Any sequence
-# classifier works whose config names its labels: their order is read from `config.id2label`, never assumed. Evidence
-# longer than a window is read in windows, thresholds 0.5 (`engine.models.verifier`). Left out: models that need remote
-# code.
+# From the hub. Label order is read from `config.id2label`, never assumed; TRUE reads "premise: ... hypothesis: ..." and
+# writes 1 or 0.
 
 _NAMES = {
     "supportive": r"entail|support|true|consistent|agree|yes",
@@ -248,7 +244,7 @@ class EmbeddedVerifier(WindowedVerifier):
         return other
 
     def note(self, judged: Judged) -> str:
-        """The words that stand beside one of its verdicts (METHODS section 0)."""
+        """The words that stand beside one of its verdicts."""
         return verdict_note(judged, self.name, self.calibration.precisions)
 
     def logits(self, pairs: Pairs) -> Floats:

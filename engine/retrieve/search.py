@@ -1,9 +1,9 @@
-"""Stage 1: the passages of a collection nearest to a question (Attr-RAG, IV-A), dense, BM25 or both.
+"""Stage 1 and re-ranking: the passages nearest to a question, dense, BM25 or both (Attr-RAG, sections IV-A and IV-B-b).
 
 Hybrid is the cosine plus `LEXICAL` times BM25 as a share of the question's best BM25 score in the collection. Of the
 sums tried on the public sets XQuAD, NQ gold passages and CLAP NQ it is the one that was above both of its parts on
 all three (recall@1 0.952, 0.902, 0.980); a sum of z-scores lost 0.033 on NQ's noisy questions, reciprocal-rank
-fusion more.
+fusion more. In a large collection an index names the candidates; their scores come from our own vectors.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from engine.corpus.store import Snapshot
 from engine.models.protocols import Floats, Reranker
 from engine.retrieve import bm25
 
-# Which passages the dense search looks at: all of them, or in a large collection those that the index names.
-#
-# Up to `index.NEEDED_FROM` passages every cosine is computed: that is exact and takes less than embedding the question.
-# Above, and whenever a Chroma server is named, the index gives `POOL` times k candidates and their cosines are computed
-# from our own vectors, so that an approximate index can leave a passage out but never gives a wrong score.
+# Candidates. Up to `index.NEEDED_FROM` passages every cosine is computed: exact, and cheaper than embedding the
+# question. Above, or with a Chroma server, the index names `POOL` times k: it can leave a passage out, never give a
+# wrong score.
 
 log = logging.getLogger(__name__)
 POOL = 10  # candidates a wanted passage
@@ -143,9 +141,7 @@ def _hits(snapshot: Snapshot, rows: NDArray[np.intp] | None, parts: dict[str, Fl
     ]
 
 
-# Re-ranking: chunk sets in the order of a re-ranker's score of (question, full text of the set).
-#
-# Attr-RAG, section IV-B-b; also the re-ranked baselines, which rank single passages from a pool.
+# Re-ranking: chunk sets for Attr-RAG, single passages from a pool for its baselines.
 
 
 def rerank(question: str, sets: Sequence[ChunkSet], reranker: Reranker) -> tuple[ChunkSet, ...]:

@@ -1,36 +1,23 @@
-"""Refinement over the library: run on a saved case, S3 of a model's answers, gain by quartile, the task table.
-
-What needs the library or a corpus beside the case stands here; what needs the case alone is in engine/refine.
-"""
+"""Refinement over the library: gain by quartile of S3, advice on a case, the task table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.analyses.refinement import (
-    Report,
-    analysis_id,
-    analysis_of,
-    overlap_history,
-    refine_case,
+    LIBRARY,
     report_scores,
     reports_of,
-    request_for,
 )
 from engine.answer.context import find_context
 from engine.cases.review import review_of, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import GroundworkError
 from engine.core.progress import Watch
-from engine.core.settings import Retrieval, Settings
-from engine.core.values import Analysis, Case, Passage
+from engine.core.settings import Retrieval
+from engine.core.values import Case, Passage
 from engine.corpus.collection import Collection
-from engine.methods.are.values import AreRecord
-from engine.methods.judge import PairJudgement, judge_pair
 from engine.methods.refinement.advisor import (
     CORPUS,
     TASKS,
@@ -41,95 +28,13 @@ from engine.methods.refinement.advisor import (
     gain_by_quartile,
     point_of,
 )
-from engine.methods.refinement.values import Gate
-from engine.models.protocols import Entailment, LanguageModel, Writer
 from engine.models.reranker import load_reranker
-
-LIBRARY = 500  # cases read at most, last changed first
-OnCase = Callable[[Case], None]
 
 
 def labelled_case(cases: CaseStore, case_id: str) -> Case:
     """A case with the reviewers' labels in place."""
     case, marks = cases.load_whole(case_id)
     return with_labels(case, review_of(marks))
-
-
-def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float, ...]:
-    """S3 of the library's answers by a model; empty under the number of cases that a threshold needs."""
-    rows = [row.id for row in cases.rows(limit=LIBRARY) if row.model == model]
-    if len(rows) < settings.refinement.overlap_cases:
-        return ()
-    return overlap_history((cases.load(case_id) for case_id in rows), model)
-
-
-def refine_saved(
-    cases: CaseStore,
-    case_id: str,
-    writer: Writer,
-    settings: Settings,
-    *,
-    variants: tuple[str, ...],
-    gate: Gate = "own",
-    use_answer: bool = False,
-    scorer: LanguageModel | None = None,
-    verifier: Entailment | None = None,
-    on_case: OnCase | None = None,
-    on_text: Callable[[str, str], None] | None = None,
-    watch: Watch | None = None,
-) -> Report:
-    """Run conditions on a saved case, going on from what it holds; the case is saved after every step."""
-    case = labelled_case(cases, case_id)
-    request = request_for(
-        case,
-        writer,
-        settings,
-        variants=variants,
-        gate=gate,
-        use_answer=use_answer,
-        scorer=scorer,
-        history=history_of(cases, writer.name, settings),
-    )
-
-    def save(report: Report) -> None:
-        saved = cases.add_analysis(case_id, analysis_of(case, report, use_answer))
-        if on_case is not None:
-            on_case(saved)
-
-    earlier = reports_of(case).get(analysis_id(writer.name, use_answer))
-    facts = facts_of(case) if use_answer else ()
-    return refine_case(
-        case, request, earlier=earlier, verifier=verifier, facts=facts, save=save, on_text=on_text, watch=watch
-    )
-
-
-def facts_of(case: Case) -> tuple[tuple[str, str], ...]:
-    """The atomic facts of the case's answer with their verdicts, where facts were run on this very answer."""
-    for analysis in reversed(case.analyses):
-        if analysis.kind == "facts":
-            record = AreRecord.from_dict(analysis.result)
-            if record.answer == case.answer.text:
-                return tuple((f.fact.text, f.ruling.verdict if f.ruling else "not checked") for f in record.facts)
-    return ()
-
-
-def judge_saved(
-    cases: CaseStore, case: Case, report: Report, first: str, second: str, judge: Writer, watch: Watch | None = None
-) -> PairJudgement:
-    """Have two conditions of a case compared; the raw replies are kept with the case."""
-    texts = [passage.text for passage in case.passages]
-    x, y = (_text(report, name) for name in (first, second))
-    found = judge_pair(judge, case.question, texts, x, y, watch)
-    stamp = replace(analysis_of(case, report, use_answer=False).stamp, settings={"judge": judge.name})
-    result = {"x": first, "y": second, "judgement": found.to_dict()}
-    identity = f"judgement:{judge.name}:{first}:{second}"
-    cases.add_analysis(case.id, Analysis(id=identity, kind="judgement", stamp=stamp, result=result))
-    return found
-
-
-def _text(report: Report, name: str) -> str:
-    answer = report.refinement.variants[name].answer
-    return answer.text if answer else ""
 
 
 def library_quartiles(cases: CaseStore, watch: Watch | None = None) -> QuartileStudy:

@@ -44,10 +44,8 @@ from engine.studies.plan import Plan
 from engine.studies.pools import Pool
 from engine.studies.values import Failure, Row, Unit
 
-# units.jsonl: a row a unit, appended and synced when the unit has ended; a run can be killed at any byte of it.
-#
-# A last line without its line break was cut off while it was written. It is dropped before anything is appended, and
-# its unit is run again; nothing else is.
+# units.jsonl: a row is appended and synced when its unit has ended. A last line without its line break was cut off: it
+# is dropped, and its unit runs again.
 
 
 class Journal:

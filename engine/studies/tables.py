@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from engine.cases.report.markdown import escaped
+from engine.report.markdown import escaped
 from engine.studies.values import (
     Cell,
     Column,

@@ -1,4 +1,4 @@
-"""What a unit works with: models, corpora and settings of one config, loaded when first asked for, once a process."""
+"""What a unit works with (models, corpora, settings, loaded on demand, once per process), and what a study is."""
 
 from __future__ import annotations
 
@@ -115,10 +115,7 @@ class Tools:
         return self._collections[name]
 
 
-# A study: which tables and figures of a paper it redraws, what one unit of it does, and how the rows become results.
-#
-# A study is a module with one `STUDY`; `studies.STUDIES` lists them by name. It computes no method itself: it calls the
-# engine's own, once a unit, and its results are a pure function of the rows that were written.
+# A study is a module with one `STUDY`. It computes no method itself, and its results are a pure function of the rows.
 
 
 @dataclass(frozen=True)

@@ -33,15 +33,7 @@ def begin(question: str, corpus: str, method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
 
     def work(run: Run[Case]) -> Case:
-        def on_case(case: Case) -> None:
-            run.case = case
-
-        def on_text(text: str) -> None:
-            run.text = text
-
-        return workbench().ask(
-            question, corpus, method=method, model=model, watch=run.watch, on_text=on_text, on_case=on_case
-        )
+        return workbench().ask(question, corpus, method=method, model=model, watch=run.watch)
 
     state.keep_run("ask", start(workers(), work, label=method))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from components.agreement import agreement_view
-from components.analysis_run import ask_for, banners, begin, is_banner, latest, seconds_said, words_of
+from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, latest, seconds_said
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
@@ -18,9 +18,9 @@ from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
 from components.token_map import map_check, token_map
 from components.used_supports import used_supports_view
-from engine.analyses.attribution import FaithfulnessReport
-from engine.analyses.faithfulness import rows_needed
-from engine.analyses.kinds import DROPS, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
+from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
+from engine.analyses.registry import runnable
 from engine.analyses.token_map import Rows, TokenMap, map_of, methods_run
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
@@ -30,7 +30,8 @@ from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
 from engine.models.defaults import default_for
 
-TABBED = ("occlusion", "input x gradient")  # methods with a tab of their own
+# Analyses with a place of their own on this page.
+TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, ATTR_RAG, "input x gradient")
 
 
 def occlusion_tab(case: Case, model: str) -> None:
@@ -43,16 +44,15 @@ def occlusion_tab(case: Case, model: str) -> None:
     st.subheader("What would the writer say instead: occlusion by regeneration, and the selection")
     found = AttrRag.from_dict(selection.result)
     if found.drops is None:
-        cost = f"{len(found.sets) + 4} rows through the model; the column does not vote"
-        ask_for(case, DROPS, "Score the drop of each set", cost, model)
+        ask_for(case, ATTR_RAG, "Score the drop of each set", model)
     attr_rag_view(found)
 
 
 def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
     method = _choose_map(case, model)
-    cost = f"1 forward and 1 backward pass over {words_of(case):,} words" + seconds_said(case, model, 3)
-    ask_for(case, TOKEN_MAP, "Map the tokens", cost, model, Rows(method=method))
+    whole = Rows(model=model, method=method)
+    ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, 3), options=whole)
     result = map_of(case, method, model)
     if result is None:
         return
@@ -62,7 +62,8 @@ def tokens_tab(case: Case, model: str) -> None:
     asked = token_map(result, case, key=f"token_map_{case.id}", chosen=st.session_state.get(clicked))
     if asked is not None:
         st.session_state[clicked] = asked.target()
-        begin(case, TOKEN_MAP, "Explain the row", model, asked)
+        begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
+        st.rerun()
     for note in result.notes:
         if not is_banner(note):
             st.caption(plain(note))
@@ -96,10 +97,8 @@ def _choose_map(case: Case, model: str) -> str:
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
     rows = rows_needed(len(case.passages), workbench().settings.faithfulness)
-    cost = f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
-    cost += seconds_said(case, model, rows / 2)
-    ask_for(case, "faithfulness", "Delete and measure", cost, model)
-    found = latest(case, "faithfulness", model)
+    ask_for(case, FAITHFULNESS, "Delete and measure", model, seconds_said(case, model, rows / 2))
+    found = latest(case, FAITHFULNESS, model)
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
         banners(report.notes)
@@ -107,17 +106,18 @@ def faithfulness_tab(case: Case, model: str) -> None:
     st.subheader("Do the methods agree?")
     run = methods_run(case, model)
     agreement_view(run, case, key=f"agreement_{case.id}")
-    further = [method for method in registry.methods() if method.name not in (*run, *TABBED)]
-    chosen = st.selectbox("Another method", further, format_func=lambda m: m.name, key=f"further_{case.id}")
+    further = [name for name, kind in runnable().items() if kind.options is ByModel and name not in (*run, *TABBED)]
+    chosen = st.selectbox("Another method", further, key=f"further_{case.id}")
     if chosen is not None:
-        ask_for(case, chosen.name, "Run it", chosen.about, model)
+        ask_for(case, chosen, "Run it", model)
+        own = latest(case, chosen, model)
+        if own is not None:
+            as_reported(case, own)
 
 
 def used_tab(case: Case, model: str) -> None:
     """What the model used beside what the passage supports."""
-    pairs = len(case.answer.sentences) * len(case.passages)
-    cost = f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
-    ask_for(case, USED_SUPPORTS, "Compare use and support", cost, model)
+    ask_for(case, USED_SUPPORTS, "Compare use and support", model)
     found = latest(case, USED_SUPPORTS, model)
     if found is not None:
         result = UsedSupports.from_dict(found.result)
@@ -143,6 +143,7 @@ heading(
     "attr-rag",
     "integrated-gradients",
     "attention",
+    "common-ground",
 )
 stored = open_case()
 if stored is not None and not stored.passages:

@@ -4,9 +4,10 @@ import msgspec
 import streamlit as st
 
 from components import state
+from components.analysis_run import begin
 from components.answer import answer_view
-from components.cache import workbench, workers
-from components.fact_compare import collection_of, compare_panel
+from components.cache import workbench
+from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
 from components.facts import facts_tree, measures_view
@@ -14,16 +15,14 @@ from components.frame import open_case
 from components.heading import heading, question_line
 from components.html import banner, chips, note, plain, show
 from components.polling import say_problem, wait_for
-from components.runs import Run, start
 from components.used_supports import used_supports_view
-from engine.analyses.facts import facts_of, record_of
-from engine.core.errors import Cancelled, GroundworkError
-from engine.core.settings import Settings
+from engine.analyses.facts import FactsOptions, record_of
+from engine.analyses.kind import FACTS
+from engine.core.errors import GroundworkError
 from engine.core.text import counted
-from engine.core.values import Analysis, AuditRecord, Case
+from engine.core.values import AuditRecord, Case
 from engine.corpus.collection import list_corpora
-from engine.methods.are.decompose import decompose
-from engine.methods.are.tools import LANGUAGE_MODEL, load_tools
+from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.methods.used_supports import UsedSupports
 
@@ -53,20 +52,6 @@ def own_draft() -> None:
     st.rerun()
 
 
-def check(case: Case, asked: Asked, settings: Settings, run: Run[Case]) -> Case:
-    """The check in its worker: what is finished is kept when it is stopped."""
-    run.stage = "loading the models"
-    bench = workbench()
-    tools = load_tools(asked.verifier, asked.decomposer, asked.judge, settings.prompting.demonstrations)
-    try:
-        found = facts_of(case, tools, settings, bench.embedder, collection_of(case), run.watch)
-    except Cancelled as stopped:
-        if isinstance(stopped.partial, Analysis):
-            bench.cases.add_analysis(case.id, stopped.partial)
-        raise
-    return bench.cases.add_analysis(case.id, found)
-
-
 def controls(case: Case, record: AreRecord | None) -> Asked | None:
     """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
     name = f"facts:{case.id}"
@@ -76,18 +61,12 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
         return None
     asked = fact_controls(workbench().settings.verification)
     settings = msgspec.structs.replace(workbench().settings, verification=asked.settings)
+    options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
     if st.button("Check the answer", key="start_facts", type="primary"):
-        state.keep_run(name, start(workers(), lambda run: check(case, asked, settings, run), label="facts"))
+        begin(case, FACTS, options, name, settings=settings)
         st.rerun()
-    chosen = asked.settings
-    found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
-    count = sum(len(clause.facts) for clause in found.clauses)
-    most = (
-        count * (chosen.keep + chosen.anchored) * (2 if chosen.evidence_from == "both" else 1) * chosen.max_iterations
-    )
     st.caption(
-        f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits"
-        f"{'' if record is None else last_took(record)}."
+        workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
         f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
     )
     if running is not None:
@@ -131,6 +110,7 @@ heading(
     "Does the answer stand, fact by fact? Each fact with a verdict and its evidence, each edit as a tracked change.",
     "facts",
     "verifier",
+    "are-baselines",
     "used-x-supports",
 )
 with st.expander("Check a draft of your own"):

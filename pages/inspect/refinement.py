@@ -13,15 +13,17 @@ from components.html import banner, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
 from components.polling import result_of, say_problem, wait_for
-from components.refinement_controls import begin, controls, cost_before, settings_for, watch_run
+from components.refinement_controls import begin, controls, options_for, settings_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
+from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import (
     Report,
     analysis_id,
+    history_of,
     report_facts,
     report_scores,
     reports_of,
@@ -41,7 +43,6 @@ from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import (
     case_advice,
-    history_of,
     library_quartiles,
     task_advice,
 )
@@ -240,7 +241,7 @@ elif stored is not None:
         if left.button(label, type="primary", width="stretch", disabled=not chosen.model):
             begin(case, names, gate, chosen)
             st.rerun()
-        right.caption(cost_before(names, report, gate))
+        right.caption(workbench().cost(case, REFINEMENT, options_for(names, gate, chosen)))
         if run is not None:
             say_problem(run)
         tabs(case, review, report, names, gate, settings_for(chosen.temperature))

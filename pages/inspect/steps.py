@@ -10,7 +10,9 @@ from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
+from engine.analyses.kind import STEPS
 from engine.analyses.steps import (
+    StepsOptions,
     at_threshold,
     changed_steps,
     solutions_of,
@@ -33,10 +35,7 @@ def controls(case: Case, model: str) -> None:
     if right.button("Work it out", key="start_steps", type="primary", width="stretch"):
         begin(case, name, model)
         st.rerun()
-    low, high = method.calls(2), method.calls(5)
-    cost = (
-        f"{low} calls of the model" if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
-    )
+    cost = workbench().cost(case, STEPS, StepsOptions(method=name, model=model))
     st.caption(f"{method.label}: {method.said}. {cost}. Calls that this case already holds are not made again.")
 
 

@@ -16,12 +16,12 @@ from components.reviewer import reviewer
 from components.runs import start
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
-from engine.cases.replay import Replay, replay
-from engine.cases.report import html_report, markdown_report
 from engine.cases.review import Draft, check_chain, review_of, signing_key
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
+from engine.replay import Replay, replay
+from engine.report import html_report, markdown_report
 
 
 def delete(ids: list[str]) -> None:

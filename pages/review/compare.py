@@ -10,13 +10,13 @@ from components.html import plain, visible
 from components.polling import result_of, wait_for
 from components.runs import Run, start
 from components.state import open_case_id
-from engine.cases.compare import compare_cases
-from engine.cases.report.refinement import title_of
+from engine.analyses.refinement import title_of
 from engine.cases.review import review_of
-from engine.cases.variants import conditions, scored, side
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.models.defaults import default_for
+from engine.report.compare import compare_cases
+from engine.report.variants import conditions, scored, side
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"

@@ -31,6 +31,7 @@ heading(
     "Evaluate",
     "A study over a data set: its cost before it starts, its progress, and its tables and figures with intervals.",
     "evaluation",
+    "decomposer",
 )
 see_runs()
 with st.expander("A new run", expanded=not runs()):

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from engine.cases.case_file import read_case_file
-from engine.cases.report import html_report
 from engine.cases.review import Draft, append
 from engine.cases.store import CaseStore
 from engine.core.values import Answer
 from engine.corpus.samples import FIRST_QUESTION
+from engine.report import html_report
 from tests.browser.test_every_page import settle
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case

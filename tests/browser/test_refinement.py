@@ -36,13 +36,13 @@ def refined(app):
     from engine.core.settings import Settings
     from engine.methods.refinement.gates import flags_of
     from engine.models.scripted import ScriptedWriter
-    from engine.studies.on_case import refine_saved
+    from tests.analysing import refined
 
     cases = CaseStore(app.home / "cases.sqlite")
     scorer = save_tiny_model(app.home / "models" / "tiny-short", WINDOW)
     save_tiny_model(app.home / "models" / "tiny-long", 16384, scorer)
     save_short_case(cases)
-    report = refine_saved(
+    report = refined(
         cases,
         FIRST_CASE,
         ScriptedWriter(lambda asked: TEXTS[purpose(asked)], name=WRITER),

@@ -61,7 +61,7 @@ def test_typed_data_comes_in_through_one_door():
     found = {
         path.relative_to(ENGINE).as_posix() for path in ENGINE.rglob("*.py") if typed.search(path.read_text("utf-8"))
     }
-    assert found == {"value.py"}
+    assert found == {"core/values.py"}
 
 
 def test_a_passages_label_is_read_from_it_and_not_stored():

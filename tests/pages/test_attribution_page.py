@@ -11,15 +11,12 @@ from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import explained_pieces, token_map_data
-from engine.analyses.attribution import (
-    faithfulness_of,
-    method_of,
-    occlusion_of,
-    sentence_occlusion_of,
-    token_map_of,
-)
-from engine.analyses.token_map import ALONE, Rows, TokenMap, methods_run
+from engine.analyses.attribution import method_of
+from engine.analyses.faithfulness import faithfulness_of
+from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
+from engine.analyses.token_map import ALONE, Rows, TokenMap, methods_run, token_map_of
 from engine.answer.citations import annotate
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import (
     Answer,
@@ -53,10 +50,10 @@ def case():
     )
     placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
     analyses = (
-        occlusion_of(bare, model, Settings(), placebos=placebos),
-        token_map_of(bare, model, Settings(), asked=Rows(sentences=(0,), tokens=tuple(range(14)))),
+        last(occlusion_of(bare, model, Settings(), placebos=placebos)),
+        last(token_map_of(bare, model, Settings(), asked=Rows(sentences=(0,), tokens=tuple(range(14))))),
         method_of(bare, "value-weighted attention", model, Settings()),
-        sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3)),
+        last(sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3))),
     )
     return Case.from_dict({**bare.to_dict(), "analyses": [a.to_dict() for a in analyses]})
 
@@ -69,7 +66,7 @@ def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
     attribution = Attribution.from_dict(stored(case, "occlusion"))
     data = source_map_data(attribution, case)
     rows = np.array([[passage[0] for passage in row] for row in data["rows"]])
-    content = stored(case, "occlusion")["details"]["content"]
+    content = list(stored(case, "occlusion")["details"]["content"])
     assert rows[:3] == pytest.approx(np.array(attribution.scores), abs=1e-5)
     assert rows[3:] == pytest.approx(np.array(attribution.per_token)[content], abs=1e-5)
     assert [passage["tokens"] for passage in data["passages"]] == [[text] for text in PASSAGES]
@@ -224,7 +221,7 @@ def draw_check(case):
 def checked(case, abpc):
     """The page's check of the case's map, as if its ABPC had come out so; another ranking's is 0.5."""
     few = Settings().apply(["faithfulness.steps=2", "faithfulness.rankings=2"])
-    report = faithfulness_of(case, tiny_model("llama"), few)
+    report = last(faithfulness_of(case, tiny_model("llama"), few))
     mine, other = report.result["curves"]
     random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": 20}
     result = {**report.result, "curves": [{**mine, "abpc": abpc}, {**other, "abpc": 0.5}], "random": random}

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 
 from engine.analyses.facts import facts_of
+from engine.analyses.kind import ByModel
 from engine.analyses.steps import steps_of
 from engine.cases.review import Draft
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import AuditRecord, Case, GivenPassage
 from engine.corpus.collection import Collection
@@ -20,8 +22,8 @@ from engine.methods.are.task import Tools
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedWriter
-from engine.studies.on_case import refine_saved
 from engine.workbench import Workbench
+from tests.analysing import refined
 from tests.engine.verify.scripted import WordVerifier
 from tests.tiny import TURNS, tiny_config, tiny_tokenizer
 from tests.trust.attacks import ALL, FORMULAS, LINE, LONG_LINE, TEXTS
@@ -78,7 +80,7 @@ def hostile_case(bench: Workbench, models: Path) -> Case:
     bench.cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=CORPUS))
     bench.cases.set_tags(case.id, (LINE, FORMULAS[0]))
     for method in ("occlusion", "token map", "faithfulness"):
-        bench.attribute(case.id, method, str(long))
+        bench.analyse(case.id, method, ByModel(model=str(long)))
     _reasoned(bench, case.id, long)
     for draft in _drafts():
         bench.cases.add_mark(case.id, draft)
@@ -89,12 +91,12 @@ def _reasoned(bench: Workbench, case_id: str, scorer: Path) -> None:
     """Facts, refinement and steps by writers that reply with attacks."""
     writer = ScriptedWriter(lambda asked: f"{LINE} | {LINE}\n{LINE} | {LINE}", name=LINE)
     case, store = bench.cases.load(case_id), bench.cases
-    store.add_analysis(case_id, facts_of(case, Tools(WordVerifier()), bench.settings, ScriptedEmbedder()))
+    store.add_analysis(case_id, last(facts_of(case, Tools(WordVerifier()), bench.settings, ScriptedEmbedder())))
     wanted = ("A", "B", "C1", "C2", "D", "E", "v2a", "v2b", "v2c")
     loaded = HuggingFaceModel.load(scorer)
-    refine_saved(store, case_id, writer, bench.settings, variants=wanted, scorer=loaded)
+    refined(store, case_id, writer, bench.settings, variants=wanted, scorer=loaded)
     for method in ("raise", "hyde"):
-        store.add_analysis(case_id, steps_of(case, method, writer, Collection.open(CORPUS), bench.settings))
+        store.add_analysis(case_id, last(steps_of(case, method, writer, Collection.open(CORPUS), bench.settings)))
 
 
 def _drafts() -> tuple[Draft, ...]:

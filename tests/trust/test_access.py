@@ -17,12 +17,12 @@ from websockets.exceptions import InvalidStatus
 import components.cache
 from components.reviewer import HEADER, forwarded, identity
 from components.runs import start
-from engine.cases.report import html_report, markdown_report
 from engine.cases.store import CaseStore
 from engine.commands import main
 from engine.core.hosts import hosts
 from engine.corpus.samples import FIRST_CASE
 from engine.models.registry import load_writer
+from engine.report import html_report, markdown_report
 from tests.browser.conftest import serve
 from tests.trust.replies import Replies
 from tests.trust.streamlit_client import Page, Session

@@ -18,6 +18,7 @@ import pytest
 from engine.cases.review import check_chain
 from engine.cases.store import CaseStore
 from engine.core.errors import ServerError, StorageError
+from engine.core.progress import Watch
 from engine.core.settings import Retrieval
 from engine.core.values import sha256
 from engine.corpus import index, store
@@ -37,7 +38,8 @@ def test_a_model_server_killed_in_mid_stream_leaves_a_case_that_says_so(sample_h
     served = Replies(TEXT, breaks=3)
     bench, seen = Workbench(), []
     with pytest.raises(ServerError, match="middle of its answer"):
-        bench.ask("How is it made?", "bench-chemistry", method="vanilla", model=served.model, on_case=seen.append)
+        watch = Watch(case=seen.append)
+        bench.ask("How is it made?", "bench-chemistry", method="vanilla", model=served.model, watch=watch)
     kept = Workbench().cases.load(seen[-1].id)
     assert kept.answer.text == TEXT[:120]
     assert not kept.answer.finished
@@ -161,12 +163,14 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
 ASKS = """
 import json, sys
 from engine.cases.review import Draft
+from engine.core.progress import Watch
 from engine.workbench import Workbench
 bench = Workbench()
 print(json.dumps({"ready": True}), flush=True)
 for turn in range(10_000):
     growing = lambda case: print(json.dumps({"saved": case.id}), flush=True)
-    case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", on_case=growing)
+    watch = Watch(case=growing)
+    case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", watch=watch)
     print(json.dumps({"asked": case.id, "answer": case.answer.text}), flush=True)
     for number in range(3):
         mark = bench.cases.add_mark(case.id, Draft(kind="note", author="Ada", value=f"Note {number}."))

@@ -1,4 +1,8 @@
-"""Which layout a file has, and its cases one by one; a bad record comes out as the error that it is."""
+"""Answers from elsewhere as cases: our own JSONL, ALCE, GaRAGe and RAGTruth, told by their fields.
+
+A record that cannot be read comes out as its error, and the rest goes on. Labels of a data set are kept with the case
+as an analysis.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from engine.core.values import (
     read_jsonl,
 )
 
-# A question, passages and an answer that some system wrote, as a case; its labels stay beside it as an analysis.
+# Our own records.
 
 Style = Literal["garage", "alce"]
 
@@ -84,11 +88,8 @@ def style_of(answer: str) -> Style:
     return "alce" if counts["alce"] > counts["garage"] else "garage"
 
 
-# ALCE (Gao et al. 2023): a result file is {"args", "data": [...]}, a data file the bare list.
-#
-# An item has `question`, `docs` (each `title`, `text`, in a retrieval file also `id`, `score`, `answers_found`) and,
-# in a result file, `output`, the answer with citations [1]. Reference answers (`answer`, `qa_pairs`, `answers`,
-# `claims`) are kept as facts. As ALCE's own evaluation does, only the first line of an output is the answer.
+# ALCE (Gao et al. 2023): a result file is {"args", "data": [...]}, a data file the bare list. As in ALCE's own
+# evaluation only the first line of `output` is the answer; reference answers are kept as facts.
 
 REFERENCES = ("answer", "qa_pairs", "answers", "claims")
 
@@ -121,11 +122,8 @@ def _relevant(doc: dict[str, Any]) -> bool | None:
     return any(found) if isinstance(found, list) and found else None
 
 
-# GaRAGe (Sorodoc et al. 2025): one JSON object a line.
-#
-# Read: `sample_id`, `question`, `grounding` (passages, their text behind a citation marker), `answer_generate` (the
-# human answer with markers), and a tag a passage in `evidence_relevant` (YES or NO), `evidence_correct` and
-# `evidence_cited`. The question's own fields are kept as facts.
+# GaRAGe (Sorodoc et al. 2025): one object per line; passages in `grounding` behind a citation marker, a tag per passage
+# in `evidence_relevant`, `evidence_correct` and `evidence_cited`, the human answer in `answer_generate`.
 
 GARAGE_FACTS = (
     "question_date",
@@ -205,12 +203,8 @@ def _title(given: Any) -> str:
     return ", ".join(parts)
 
 
-# RAGTruth (Niu et al. 2024): answers in response.jsonl, what they were written from in source_info.jsonl.
-#
-# Read: `id`, `source_id`, `model`, `response`, `labels` (hallucination spans of the response: `start`, `end`, `text`,
-# `label_type`, `meta`, and the flags `implicit_true` and `due_to_null`), `quality`, `split`; `task_type` and
-# `source_info`. A question-answering source is cut at its "passage N:"; a summary has one passage, structured data
-# is one passage of JSON.
+# RAGTruth (Niu et al. 2024): answers with `labels` (hallucination spans) in response.jsonl, their sources in
+# source_info.jsonl: cut at "passage N:" for questions, one passage for summaries and structured data.
 
 _PASSAGE = re.compile(r"(?:^|\n)\s*passage \d+:")
 TASKS = {

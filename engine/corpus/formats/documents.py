@@ -1,4 +1,8 @@
-"""Plain text: bytes in any common encoding to text with line breaks as \n, and text put together from its parts."""
+"""Documents as plain text with sections: text in any common encoding, Markdown, HTML, DOCX, PDF.
+
+Nothing is executed or fetched: no macro, script, link, linked picture or external template. A packed file that unpacks
+to too much is refused unread.
+"""
 
 from __future__ import annotations
 
@@ -115,10 +119,7 @@ def _share_of_control(text: str) -> float:
     return len(_CONTROL.findall(text)) / max(len(text), 1)
 
 
-# Markdown to plain text with its headings as sections; rendered by markdown-it-py, nothing executed.
-#
-# Numbered steps keep their numbers, bullets become "- ", links and images keep their words, tables become lines of
-# cells. HTML inside is left out.
+# Markdown by markdown-it-py: headings become sections, numbered steps keep their numbers, HTML inside is left out.
 
 
 def render(source: str) -> tuple[str, tuple[Section, ...]]:
@@ -190,9 +191,7 @@ def _words(token: Token) -> str:
     return "".join(pieces)
 
 
-# HTML: the main content as trafilatura finds it, without menus, scripts and adverts; nothing is fetched.
-#
-# Where it finds no main content, the visible text of the body stands in.
+# HTML: the main content by trafilatura, else the visible text of the body.
 
 
 def extract_html(source: str, name: str) -> tuple[str, tuple[Section, ...], str]:
@@ -237,14 +236,13 @@ def _tree(source: str):  # type: ignore[no-untyped-def]
         return None
 
 
-# How large a packed file may become: an archive that unpacks to far more than it holds is refused unread.
+# Packed files.
 
 UNPACKED = 500 * 1024 * 1024  # bytes in all
 MEMBERS = 20_000  # files in one archive
 RATIO = 200  # unpacked over packed, for a member of more than `SMALL` bytes
 SMALL = 1024 * 1024
-# What the standard library raises for an archive that is damaged or of a kind that it does not unpack.
-DAMAGED = (
+DAMAGED = (  # raised for an archive that is damaged or of an unknown kind
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
@@ -276,9 +274,7 @@ def too_large(name: str) -> FileError:
     )
 
 
-# DOCX by python-docx: paragraphs, lists and tables in the order of the page; headings become sections.
-#
-# Nothing is run or fetched: macros, linked pictures, embedded objects and external templates are not looked at.
+# DOCX by python-docx: paragraphs, lists and tables in order; headings become sections.
 
 
 @dataclass
@@ -358,7 +354,7 @@ def _heading_level(style: str) -> int:
     return int(number) if name == "Heading" and number.isdigit() else 0
 
 
-# PDF by pypdf: text page by page with the offset at which each page starts. Scripts and links are never followed.
+# PDF by pypdf: text page by page with the offset at which each page starts.
 
 _BREAK = "\n\n"
 

@@ -1,4 +1,7 @@
-"""JSONL: one document a line, {"_id", "title", "text"} or other names by a field mapping."""
+"""Documents from rows: JSONL, CSV and TSV, and passages in wiki_dpr's layout.
+
+JSONL has one document per line, {"_id", "title", "text"} or other names by a field mapping.
+"""
 
 from __future__ import annotations
 
@@ -69,10 +72,7 @@ def refuse_repeats(found: list[Document], name: str) -> None:
         seen.add(document.id)
 
 
-# CSV and TSV: one document a row, its id the cell of the id column, else the file's name and the row's number.
-#
-# With a column named as the text field (default "text") a row's text is that cell; else every filled cell as
-# "column: value", one line each.
+# CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value".
 
 _LONGEST_CELL = 10_000_000  # characters
 _SAMPLE = 20_000
@@ -122,11 +122,8 @@ def _table_document(
     )
 
 
-# Passages in wiki_dpr's layout (Karpukhin et al. 2020; RAISE, appendix B.3): id, text of 100 words, title of the page.
-#
-# TSV with that header line, quoted as in psgs_w100.tsv, or JSONL with those fields (others, as `embeddings`, are left
-# out). Read line by line, so that a file of any size needs no memory of its own; a passage is a document. Vectors that
-# an ingest has paid for are kept when it is stopped (corpus/pending.py), so that starting it again resumes.
+# wiki_dpr (Karpukhin et al. 2020; RAISE, appendix B.3): id, text of 100 words, title of the page, as TSV like
+# psgs_w100.tsv or JSONL. Read line by line, so the size does not matter; a stopped ingest resumes (collection.py).
 
 COLUMNS = ("id", "text", "title")
 _EVERY = 10_000  # passages between two reports

@@ -3,7 +3,7 @@
 A small entailment model sees that a passage and a fact differ, not well where. The sentence that holds most of the
 fact's content words, rare ones counting more, says what the passage has in place of a number or name; a passage none of
 whose sentences holds enough of them speaks of something else. A passage that the answer itself cites comes first where
-two hold alike. No paper's method: ARE leaves this to a large language model (A.3, A.4).
+two hold alike. No paper's method: a large language model does this in ARE, appendices A.3 and A.4.
 """
 
 from __future__ import annotations

@@ -11,12 +11,11 @@ A round is in `rounds.py`. Every round stays in the record; facts shown = facts 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.core.errors import Cancelled
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.settings import Verification
 from engine.methods.are.backtrack import hold_clauses, proposals, revised
 from engine.methods.are.decompose import decompose
@@ -40,7 +39,19 @@ def check_answer(
     settings: Verification | None = None,
     watch: Watch | None = None,
 ) -> AreRecord:
-    """The whole ARE record of an answer; on cancel `Cancelled.partial` is the record as far as it came."""
+    """The whole ARE record of an answer: the last of `checking`."""
+    return last(checking(question, answer, sources, tools, settings, watch))
+
+
+def checking(
+    question: str,
+    answer: str,
+    sources: Sources,
+    tools: Tools,
+    settings: Verification | None = None,
+    watch: Watch | None = None,
+) -> Iterator[AreRecord]:
+    """The record of an answer as it grows: after the decomposition, after each fact of each round, and whole."""
     settings, watch = settings or Verification(), watch or Watch()
     task = Task(question, answer, sources.chosen(settings), tools, settings)
     started = time.perf_counter()
@@ -55,14 +66,15 @@ def check_answer(
     records = [
         FactRecord(clause=number, fact=fact) for number, clause in enumerate(found.clauses) for fact in clause.facts
     ]
-    try:
-        for round_number in range(settings.max_iterations):
-            if not one_round(task, found, records, round_number, watch):
-                break
-        return _record(task, found, records, started, watch)
-    except Cancelled as stopped:
-        partial = _unfinished(task, found, records, started)
-        raise Cancelled(str(stopped), partial) from stopped
+    yield _unfinished(task, found, records, started)
+    for round_number in range(settings.max_iterations):
+        worked = False
+        for _ in one_round(task, found, records, round_number, watch):
+            worked = True
+            yield _unfinished(task, found, records, started)
+        if not worked:
+            break
+    yield _record(task, found, records, started, watch)
 
 
 def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:

@@ -1,4 +1,4 @@
-"""Backtracking (ARE, 4.3): an edited fact goes back to its place in its own clause; all other characters stay.
+"""Backtracking (ARE, section 4.3): an edited fact goes back to its place in its own clause; all other characters stay.
 
 A change is placed where every character that it replaces is a copy from the answer (`Fact.pieces`), so that the same
 word elsewhere is never touched. What cannot be placed exactly, meets another edit, or makes its clause fail against the

@@ -1,7 +1,7 @@
 """An answer as molecular clauses by rules: sentences, cut again where a second clause has its own subject and verb.
 
 Clauses are verbatim spans; clauses and what lies between them give back the answer. A citation marker after a sentence
-belongs to that sentence's last clause. ARE, 4.1.2; the rules are ours.
+belongs to that sentence's last clause. ARE, section 4.1.2; the rules are ours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Molecular-to-atomic fact decomposition (ARE, 4.1.2): answer -> clauses, verbatim -> atomic facts, pronouns resolved.
+"""Molecular-to-atomic fact decomposition (ARE, section 4.1.2): answer -> clauses, verbatim -> atomic facts.
 
 With a language model by prompt (`clauses`, `facts`), asking, parsing and deciding apart; without one, and wherever a
 reply cannot be used, by rules (`clauses.py`, `splitter.py`, `pronouns.py`), which is said on the fact and counted.

@@ -1,4 +1,4 @@
-"""How well a decomposer does against gold clauses or facts (ARE, D.5): n_c and d_correct.
+"""How well a decomposer does against gold clauses or facts (ARE, appendix D.5): n_c and d_correct.
 
 n_c = share of records with as many predicted as gold; d_correct = facts that are paired one to one with a gold fact
 that they entail and that entails them, over the number predicted. The pairing is the largest one, so that no

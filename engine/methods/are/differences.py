@@ -2,7 +2,7 @@
 
 Numbers with their comparison ("less than 8,000" beside 8,157), dates, names, opposites, negation, and single words that
 the evidence lacks. Each replacement carries how plausible its kind makes it; which one is right the verifier says.
-No paper's method: ARE asks a language model (A.4). Left out: rewriting, word order, more than the span in question.
+No paper's method: a language model does this in ARE, appendix A.4. Left out: rewriting, word order, more than the span.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The smallest edit that the evidence bears out (ARE, 4.3 and A.4; METHODS section 3).
+"""The smallest edit that the evidence bears out (ARE, section 4.3 and appendix A.4).
 
 With an entailment model: replacements of the same kind (`differences.py`), each checked by the verifier; kept is that
 with the highest p(supportive), less `PRICE` a changed word, then a second and a third one where they help. Where none

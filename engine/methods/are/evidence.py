@@ -1,4 +1,4 @@
-"""Evidence for a fact (ARE, 4.2): search, re-rank by similarity to the fact, keep the best; the rest stays visible.
+"""Evidence for a fact (ARE, section 4.2): search, re-rank by similarity to the fact, keep the best; the rest is shown.
 
 Sources are the case's own passages ("faithful to what it was given") and a collection ("supported elsewhere"), kept
 apart. Similarity is the cosine of the embedder's vectors; of a case passage the closest sentence counts where it is

@@ -1,4 +1,4 @@
-"""The values of a decomposition: an answer as clauses, verbatim, and their atomic facts (ARE, 4.1.2).
+"""The values of a decomposition: an answer as clauses, verbatim, and their atomic facts (ARE, section 4.1.2).
 
 Offsets are characters into the answer.
 """

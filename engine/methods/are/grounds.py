@@ -3,7 +3,7 @@
 In this order: what stands beside it in the sentence stands beside it in the fact (`pinned.py`); the fact's number is in
 no passage, and the sentence has its digits in another order; the sentence holds most other numbers and names of the
 fact; it holds most words of the fact, and the verifier speaks for the edited fact more than for the fact. No paper's
-method: ARE leaves this to a large language model (A.4).
+method: a large language model does this in ARE, appendix A.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Guards beside the verifier: what can be counted on words turns a verdict, and is said on the ruling.
 
-names_and_numbers: ARE calls evidence that supports only part of a fact irrelevant (A.3); a small entailment model
+names_and_numbers: evidence for only a part of a fact is irrelevant (ARE, appendix A.3); a small entailment model
 overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in

@@ -1,4 +1,4 @@
-"""Pronouns at the start of a fact as the names they stand for (ARE, A.2), by rules.
+"""Pronouns at the start of a fact as the names they stand for (ARE, appendix A.2), by rules.
 
 "He" and "she" stand for the last person or name that was a subject, "it" for the last other subject, "they" for the
 last subject that is a plural or a list. Where none is known the pronoun stays. Left out: pronouns inside a fact, and

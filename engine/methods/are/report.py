@@ -1,4 +1,4 @@
-"""The attribution report of an answer and its measures before and after editing (ARE, 4.3 and 5.1; METHODS section 3).
+"""The attribution report of an answer and its measures before and after editing (ARE, sections 4.3 and 5.1).
 
 E_i is the evidence of clause i's facts, duplicates removed, joined. Attr_r = mean over clauses of the highest
 NLI(E, clause) over all E of the report; Attr_p = share of clauses that their own E_i entails whole; Pres in characters.

@@ -1,6 +1,6 @@
 """Which number of the evidence a number of the claim speaks of: of its kind, in like words, near in value or miscopied.
 
-No paper's method: ARE leaves this to a large language model (A.4).
+No paper's method: a large language model does this in ARE, appendix A.4.
 """
 
 from __future__ import annotations

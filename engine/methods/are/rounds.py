@@ -1,4 +1,4 @@
-"""One round of ARE on the facts that are open: search, verdicts, then an edit or another round (ARE, 4.2 and 4.3).
+"""One round of ARE on the facts that are open: search, verdicts, then an edit or another (ARE, sections 4.2 and 4.3).
 
 All facts of a round are searched and judged together. Of a source `keep` passages are checked (the paper: one): a fact
 that one of them bears out is not edited by another.
@@ -7,7 +7,7 @@ that one of them bears out is not edited by another.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -43,11 +43,13 @@ EDITED_FROM = 2  # passages that ask for an edit from which one is tried
 FAR = 0.3  # shares of words by which another sentence says less of the fact
 
 
-def one_round(task: Task, found: Decomposition, records: list[FactRecord], number: int, watch: Watch) -> int:
-    """One round on the facts that are open; returns how many were."""
+def one_round(
+    task: Task, found: Decomposition, records: list[FactRecord], number: int, watch: Watch
+) -> Iterator[FactRecord]:
+    """One round on the facts that are open, each as it is settled and put into `records`."""
     wanted = [i for i, record in enumerate(records) if _open(record, number, task.settings)]
     if not wanted:
-        return 0
+        return
     facts = [records[i].fact.text for i in wanted]
     asked = [_queries(task, found, records[i], number, watch) for i in wanted]
     cited = [cited_numbers(task.answer, found.clauses[records[i].clause]) for i in wanted]
@@ -74,7 +76,7 @@ def one_round(task: Task, found: Decomposition, records: list[FactRecord], numbe
             exchanges=(*([exchange] if exchange else []), *said),
         )
         records[i] = _settled(task, records[i], clauses[done], iteration, sentences[done], watch)
-    return len(wanted)
+        yield records[i]
 
 
 def _beside(records: Sequence[FactRecord], clause: int) -> list[str]:

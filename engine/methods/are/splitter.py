@@ -1,4 +1,4 @@
-"""A clause as atomic facts by rules: the decomposition that needs no language model (ARE, 4.1.2; METHODS section 3).
+"""A clause as atomic facts by rules: the decomposition that needs no language model (ARE, section 4.1.2).
 
 Patterns, outermost first: text in brackets, relative clauses, apposition, participial phrases, coordinated predicates
 that share their subject, lists ("A, B and C", "thin and short routes") whose items are put into the rest one by one.

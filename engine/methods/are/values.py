@@ -190,7 +190,7 @@ class Placed(Value, frozen=True):
 
 
 class Measures(Value, frozen=True):
-    """Attr_r, Attr_p in [0, 1] by the verifier `by`, and with Pres their harmonic means (METHODS section 3)."""
+    """Attr_r, Attr_p in [0, 1] by the verifier `by`, and with Pres their harmonic means (ARE, section 5.1)."""
 
     attr_r: float
     attr_p: float

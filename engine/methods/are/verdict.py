@@ -1,4 +1,4 @@
-"""The verdict on a fact and its evidence (ARE, 4.3 and A.3): supportive, editing required, irrelevant, or unparsed.
+"""The verdict on a fact and its evidence (ARE, section 4.3, appendix A.3): supportive, editing required and so on.
 
 By an entailment model (scores kept) or a language model: one that scores answers a closed question (models/closed.py),
 another one's reply is parsed. A reply that cannot be parsed is a verdict of its own: shown, counted, never guessed.

@@ -1,4 +1,4 @@
-"""RAISE (Oh et al. 2026, section 3 and Algorithm 1) and, through the same loop, its baselines.
+"""RAISE (section 3 and Algorithm 1) and, through the same loop, its baselines.
 
 x -> (r_i, q_i); per i in order: q*_i, the top k for it, those under T dropped, a_i; then y from x and all (r, a). A
 step for which T keeps nothing is answered from the earlier steps and says so. `solutions` yields the run after every
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from engine.core.errors import Cancelled, PromptTooLong
-from engine.core.progress import Watch
+from engine.core.errors import PromptTooLong
+from engine.core.progress import Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import Hit, Passage, Prompt
 from engine.methods.raise_.steps import (
@@ -45,7 +45,6 @@ from engine.models.closed import after, by_likelihood, can_score
 from engine.models.protocols import Writer, require
 
 Find = Callable[[str], tuple[Hit, ...]]
-OnSolution = Callable[[Solution], None]
 NOTHING_KEPT = "No passage reached T, so this step was answered from the earlier steps and what the model knows."
 NOTHING_FOUND = (
     "The search found no passage, so this step was answered from the earlier steps and what the model knows."
@@ -90,28 +89,9 @@ def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[st
     return {asked.prompt.text: asked for asked in earlier.calls}
 
 
-def solve(
-    problem: Problem,
-    method: Method,
-    means: Means,
-    watch: Watch | None = None,
-    on_solution: OnSolution | None = None,
-) -> Solution:
-    """Run a method; `on_solution` gets the run after every call.
-
-    Raises what the model or the search raises; `Cancelled` carries the run as it stood in `partial`.
-    """
-    last = _start(problem, method, means)
-    try:
-        for last in solutions(problem, method, means, watch or Watch()):
-            if on_solution is not None:
-                on_solution(last)
-    except Cancelled as stop:
-        stopped = replace(last, state="stopped")
-        if on_solution is not None:
-            on_solution(stopped)
-        raise Cancelled(str(stop), partial=stopped) from stop
-    return last
+def solve(problem: Problem, method: Method, means: Means, watch: Watch | None = None) -> Solution:
+    """Run a method; raises what the model or the search raises. The last of `solutions`."""
+    return last(solutions(problem, method, means, watch or Watch()))
 
 
 def solutions(problem: Problem, method: Method, means: Means, watch: Watch) -> Iterator[Solution]:

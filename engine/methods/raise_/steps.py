@@ -1,9 +1,9 @@
-"""Problem decomposition: x -> ((r_1, q_1), ..., (r_n, q_n)) (RAISE, section 3, figure 12).
+"""The prompts of RAISE and its baselines, and the reader of sub-questions (RAISE, section 3, appendices B.2 and E).
 
-The reply is asked for as `question | query`, a line each. The parser also reads what models write instead: numbered
-and bulleted lists, the paper's own "Subquestion 1: ... / Search Query for Subquestion 1: ...", table rows, bold. A
-missing query is the sub-question itself, and said. A reply with no sub-question in it is not repaired: the run stops
-there in the state `unparsed` with the reply shown.
+Sub-questions are asked for as `question | query`, one per line. The parser also reads what models write instead:
+numbered and bulleted lists, the paper's own labels, table rows, bold. A missing query is the sub-question itself, and
+said. A reply without a sub-question is not repaired: the run stops in the state `unparsed`. Left out: the mean over
+several hypothetical answers of the original HyDE.
 """
 
 from __future__ import annotations
@@ -143,10 +143,8 @@ def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple
     return tuple(text for count, text in said if count > 0)
 
 
-# Logical query: (r_i, q_i) -> q*_i, what the search should find, written before the search (RAISE, figure 13).
-#
-# Two or three sentences on the principle, without the sub-question in other words. It may be wrong; it is used only to
-# search, never shown to the model that answers.
+# Logical query (RAISE, figure 13): the principle that the search should find. It may be wrong, so the model that
+# answers never sees it.
 
 LABEL = "guess used only to search"
 
@@ -156,9 +154,7 @@ def logical_query_prompt(sub: SubQuestion) -> Prompt:
     return ask("logical_query", question=sub.question, query=sub.query)
 
 
-# HyDE in a decomposed run: the search text is a hypothetical answer to the sub-question (Gao et al. 2023; RAISE, B.2).
-#
-# Left out: the mean over several hypothetical answers of the original; RAISE's figure 11 asks for one.
+# HyDE (Gao et al. 2023): a hypothetical answer to the sub-question is searched.
 
 
 def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
@@ -166,9 +162,7 @@ def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
     return ask("hypothetical_answer", question=sub.question)
 
 
-# Step-Back prompting in a decomposed run: the principle behind a sub-question, asked for first (RAISE, B.2, figure 9).
-#
-# Step-Back gives the principle to the model that answers the sub-question; Step-Back+RAG searches with it instead.
+# Step-Back (RAISE, figure 9): the principle goes to the model that answers; Step-Back+RAG searches with it instead.
 
 
 def principle_prompt(sub: SubQuestion) -> Prompt:
@@ -181,9 +175,7 @@ def principle_segment(principle: str) -> Segment:
     return Segment(kind="instruction", text=fill("principles", principles=principle.strip()))
 
 
-# CoT, and CoT+RAG with passages: one call that works the problem out step by step (Wei et al. 2022; RAISE, figure 8).
-#
-# Both share one wording, so that they differ in the passages alone. RAISE-Direct answers with it too.
+# CoT (Wei et al. 2022; RAISE, figure 8), CoT+RAG and RAISE-Direct share one wording: they differ in passages only.
 
 
 def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) -> Prompt:
@@ -192,10 +184,8 @@ def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) 
     return Prompt(segments=(system("think"), *passage_segments(passages), ask))
 
 
-# Sub-answers a_i, and the final answer y composed of them (RAISE, Algorithm 1, figures 14 and 15; Least-to-Most).
-#
-# a_i is written from x with its options, the earlier (r_j, a_j), D_i and what the model knows; y from x and every
-# (r, a), without documents.
+# Sub-answers from x, the earlier (r_j, a_j), D_i and what the model knows; the final answer without documents (RAISE,
+# Algorithm 1, figures 14 and 15).
 
 
 def told(steps: Sequence[ReasonStep]) -> str:

@@ -1,4 +1,8 @@
-"""What a run of RAISE or a baseline is made of: every call with its prompt, every search with its hits."""
+"""The values of RAISE and its baselines: the problem, every call and search of a run, and the table of the ten methods.
+
+RAISE, section 3 and appendix B.2. Which option a reply names is read here, and nothing is guessed from a reply that
+names none. Left out: nothing of the paper's methods; "RAISE without T" is ours.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,8 @@ from engine.core.values import (
     Value,
 )
 
-# The problem x with its options, and which option a reply names.
-#
-# RAISE asks for "the final answer is (X)" (figures 8, 10 and 15). Nothing is guessed from the rest of a reply that
-# names no option, or one that does not exist: a model that scores is asked for one (solve.py), else the reply counts as
-# wrong.
+# The problem. RAISE asks for "the final answer is (X)" (figures 8, 10, 15); a reply that names no option, or one that
+# does not exist, is asked for one (solve.py) or counts as wrong.
 
 _STATED = re.compile(r"\banswer(?:\s+is|\s*:)[\s:*_]*(?=(?P<said>[^\n]{0,500}))", re.IGNORECASE)
 _LETTER = re.compile(
@@ -266,11 +267,8 @@ def _calls(solution: Solution) -> Iterator[Asked | None]:
     yield solution.option
 
 
-# RAISE and its nine baselines as a table: what is decomposed, what is searched, whether T applies.
-#
-# Every method runs through the same loop with the same model, corpus, k and length limit. Per sub-question those that
-# search differ in the text searched and in T, in nothing else. T is part of RAISE and applies to none of the baselines
-# (appendix B.3); RAISE-Direct is RAISE less the decomposition (section 5, figure 2) and keeps it.
+# The ten methods. Per sub-question those that search differ in the query and in T only. T is RAISE's (appendix B.3);
+# RAISE-Direct is RAISE without the decomposition (RAISE, section 5, figure 2) and keeps it.
 
 
 @dataclass(frozen=True)

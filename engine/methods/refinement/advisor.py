@@ -1,8 +1,8 @@
-"""Should this case be refined: noise proxies, one difficulty, the decision tree's branch (grounded refinement, B).
+"""Should this case be refined (grounded refinement, appendix B)? Also the AML tasks, and the gain by quartile of S3.
 
-The proxies are those of appendix B.2; each is put on a scale of our own from 0 (clean) to 1 (noisy), and the
-difficulty is their plain mean, with every part shown. None of them is calibrated, and the page says so. The branches
-and their evidence are those of figure 1; the cuts between clean, noisy and "cannot tell" are ours.
+The signs of noisy retrieval are those of appendix B.2; each is put on a scale of our own from 0 (clean) to 1 (noisy),
+and the difficulty is their plain mean, with every part shown. None is calibrated, and the page says so. The branches
+and their evidence are those of figure 1; the cuts are ours. Left out: nothing.
 """
 
 from __future__ import annotations
@@ -205,10 +205,9 @@ def _clip(value: float) -> float:
     return float(min(1.0, max(0.0, value)))
 
 
-# The AML task table (grounded refinement, table 17), each task with a question of the sample bank investigation.
-#
-# The table's own strategy stands beside what the advisor says of the passages that are really retrieved: where the two
-# differ, the retrieval shape is another than the table supposes, and the page says so.
+# The AML tasks (table 17), each with a question of the sample bank investigation. Where the table's strategy differs
+# from the advice for what is really retrieved, the retrieval has another shape than the table supposes: the page says
+# so.
 
 CORPUS = "bank-investigation"
 
@@ -287,11 +286,8 @@ CAVEATS = (
 )
 
 
-# Gain of the second pass by S3 of the first (grounded refinement, section 3.8, table 4).
-#
-# Questions are sorted by their mean S3 over seeds and cut into four parts of equal size; the gain of each part is
-# D - A with a question-level bootstrap. Only ungated runs count: a gated D is A wherever S3 is high, so its gain there
-# is 0 by construction.
+# Gain D - A by quartile of S3 (grounded refinement, section 3.8, table 4), with a question-level bootstrap. Ungated
+# runs only: a gated D is A wherever S3 is high, so its gain there is 0 by construction.
 
 NAMES = ("lowest S3", "second", "third", "highest S3")
 READINGS = (

@@ -1,4 +1,11 @@
-"""The nine conditions by name, in the order in which they run."""
+"""The nine conditions of a second pass, in running order (grounded refinement, sections 3.4 and 4.3.3).
+
+A, B, C1, C2 are controls; D is the passage-overlap heuristic, E Self-Refine (Madaan et al., 2023), v2a to v2c rewrites
+triggered by attribution. Each is a function of one frozen case, one writer and one decoding; `VARIANTS` at the end is
+the table, gates.py says what starts each. A revision is given A's whole prompt, then A as its own turn, then the
+critique, so instruction, demonstrations and passages are the same in every condition. Left out: further rounds of E,
+and stopping where it finds no fault (the paper always revises).
+"""
 
 from __future__ import annotations
 
@@ -77,7 +84,7 @@ class Conditions:
         return self.draft.text
 
 
-# A: the answer from the passages, 2-shot, no second pass (grounded refinement, section 3.4).
+# A: the answer from the passages, 2-shot, no second pass.
 
 
 def baseline(conditions: Conditions) -> tuple[Turn, ...]:
@@ -85,9 +92,7 @@ def baseline(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", conditions.baseline_prompt()),)
 
 
-# C1: A's prompt, token for token, with another decoding seed (grounded refinement, section 3.4).
-#
-# What C1 gains over A is sampling noise; greedy decoding draws nothing, so there C1 repeats A.
+# C1: A's prompt, token for token, drawn with another seed. Greedy decoding draws nothing, so there C1 repeats A.
 
 
 def reseeded(conditions: Conditions) -> tuple[Turn, ...]:
@@ -96,10 +101,7 @@ def reseeded(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", conditions.baseline_prompt(), decoding),)
 
 
-# B: the same question without passages (grounded refinement, section 3.4): what the model says from memory.
-#
-# The demonstrations go with the passages: they show how to cite what is not there, and METHODS asks for an answer from
-# memory. B is a control and half of S1, not a refinement.
+# B: the same question from memory. The demonstrations go with the passages: they show how to cite what is not there.
 
 
 def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
@@ -107,10 +109,7 @@ def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", build_prompt(conditions.question, (), conditions.prompting)),)
 
 
-# The second pass: the same case again with A's answer as a draft and a critique of it.
-#
-# The writer is given the input of A, then its draft as its own turn, then the critique (grounded refinement, 3.4), so
-# that instruction, demonstrations and passages are the same in every condition.
+# The second pass.
 
 
 def revise(conditions: Conditions, critique: str) -> Turn:
@@ -135,10 +134,7 @@ def critique_prompt(conditions: Conditions) -> Prompt:
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 
 
-# E: Self-Refine (Madaan et al., 2023), one round as in grounded refinement, section 3.4.
-#
-# The writer criticises its own draft, then revises after its own words, whatever they are. Left out: further rounds,
-# and stopping where it finds no fault (the paper always revises).
+# E: Self-Refine, one round: the writer revises after its own critique, whatever it says.
 
 
 def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
@@ -148,7 +144,7 @@ def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
     return (critique, revise(conditions, said)) if said else (critique,)
 
 
-# C2: a fixed, generic "look again and revise" (grounded refinement, section 3.4): the gain of any second pass.
+# C2: a fixed "look again and revise": the gain of any second pass.
 
 
 def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
@@ -156,10 +152,7 @@ def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, fill("critique_generic")),)
 
 
-# D: the passage-overlap heuristic (grounded refinement, sections 3.2 and 3.4).
-#
-# Fires where S3 of A is under the threshold (gates.py); the critique is fixed: the answer seems to come from memory,
-# read again, ground every statement and cite. One revision, no further round.
+# D: where S3 is low: the answer seems to come from memory, read again, ground every statement and cite.
 
 
 def _overlap_critique() -> str:
@@ -172,10 +165,8 @@ def overlap_heuristic(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, _overlap_critique()),)
 
 
-# v2c: rewrite triggered by attribution with D's critique and no passage names (grounded refinement, 4.3.3 and 4.3.4).
-#
-# The paper's "binary trigger": what the attribution is good for is when to refine, not what to say. v2c differs from D
-# in its trigger alone.
+# v2c: D's critique without passage names: the paper's "binary trigger" (section 4.3.4) says when to refine, not what to
+# say.
 
 
 def grounding_critique(conditions: Conditions) -> tuple[Turn, ...]:
@@ -183,9 +174,7 @@ def grounding_critique(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, _overlap_critique()),)
 
 
-# v2a: rewrite triggered by attribution, naming the flagged passages (grounded refinement, section 4.3.3).
-#
-# The paper found that naming them hurts; it is here to be compared with v2c, which fires on the same trigger.
+# v2a: the critique names the flagged passages. The paper found that this hurts.
 
 
 def passages_critique(conditions: Conditions) -> str:
@@ -203,7 +192,7 @@ def flagged_passages(conditions: Conditions) -> tuple[Turn, ...]:
     return (revise(conditions, passages_critique(conditions)),)
 
 
-# v2b: v2a, and omit what cannot be grounded (grounded refinement, section 4.3.3).
+# v2b: v2a, and omit what cannot be grounded.
 
 
 def omit_critique(conditions: Conditions) -> str:

@@ -1,4 +1,6 @@
-"""When a second pass runs: S3, flags from labels, concentration, or always (METHODS section 2, "Conditions").
+"""When a second pass runs: S3, flags from labels, concentration, or always.
+
+Grounded refinement, sections 3.4 (S3), 4.3.2 (labels) and 4.5.5 (concentration).
 
 A rule is a pure function of what is stored with the case, so that a label marked on the page changes a trigger
 without a model call. In a gated run a condition whose rule does not fire is A, byte for byte: a tie.
@@ -56,7 +58,7 @@ def flags_of(gradient: Attribution, labels: Labels, settings: Settings) -> Flags
 
 def concentration_of(gradient: Attribution, settings: Settings) -> Concentration:
     """The concentration trigger on the stored gradient rows."""
-    lengths: list[int] = gradient.details["lengths"]
+    lengths = gradient.details.lengths
     return concentration(gradient.per_token, _numbers(gradient), lengths, settings.gradient)
 
 
@@ -145,7 +147,7 @@ def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels
 EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
 
 
-# The gradient rows that flags stand on: passage relevance for A's first content tokens, computed once a case.
+# The gradient rows that flags are read from, computed once per case.
 
 
 def gradient_rows(
@@ -153,7 +155,7 @@ def gradient_rows(
 ) -> Attribution:
     """Passage relevance by `refinement.ranked_by`: the answer in `scores`, its first K content tokens in `per_token`.
 
-    `details["lengths"]` are the passages' token counts. Input x gradient: one forward, K + 1 backwards. Raises
+    `details.lengths` are the passages' token counts. Input x gradient: one forward, K + 1 backwards. Raises
     `InputError` for a method that is not registered, `CannotDo`, `PromptTooLong`, `AttributionError` for an answer
     without content tokens.
     """
@@ -163,5 +165,5 @@ def gradient_rows(
     found = registry.with_token_rows(own, model, prompt, answer, first, watch)
     coded = model.encode(prompt)
     spans = [coded.passage_span(source[0]) for source in found.sources]
-    shown = {name: found.details[name] for name in ("tokens", "elsewhere") if name in found.details}
-    return replace(found, details={**shown, "lengths": [end - start for start, end in spans]})
+    lengths = tuple(end - start for start, end in spans)
+    return replace(found, details=replace(found.details, lengths=lengths, absolute=()))

@@ -1,4 +1,4 @@
-"""One case and what is asked of it; from it what every condition shares, and the stamp that runs are compared by."""
+"""One case and what is asked of it: what every condition shares, A's signals, the stamp that runs are compared by."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 
 from engine.answer.prompt import MARKERS, build_prompt, worked_examples
 from engine.answer.write import stamp_of
-from engine.core.errors import Cancelled, GroundworkError
+from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Settings
 from engine.core.values import (
@@ -27,7 +27,7 @@ from engine.methods.refinement.values import Cost, Gate, Refinement, Signals
 from engine.methods.subject import answer_for, banner, markers_stamped
 from engine.models.protocols import LanguageModel, Writer, require
 
-# One token limit for every condition of a case (METHODS section 2: the paper's truncation confound).
+# One token limit for all conditions: the truncation confound (grounded refinement, section 4.5.2).
 
 BY_STYLE = {"alce": 512, "garage": 1024}  # grounded refinement, section 3.6
 
@@ -158,7 +158,7 @@ def same_run(first: Stamp, second: Stamp) -> bool:
     return changed(first, created="") == changed(second, created="")
 
 
-# S1 to S3 of A on a case, with their cost, or why there is none.
+# A's signals, with their cost, or why there are none.
 
 
 def own_tokens(request: Request, answer: Answer) -> Answer:
@@ -223,9 +223,7 @@ def _second_signal(
             return None, None, {}, "The answer has no tokens."
         with metered(model) as meter:
             whole, content = signals.s2(model, prompt, own, watch)
-    except Cancelled:
-        raise
-    except GroundworkError as error:
+    except (InputError, ModelError, AttributionError) as error:
         return None, None, {}, str(error)
     return whole, content, {"S2": meter.cost}, ""
 

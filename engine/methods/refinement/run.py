@@ -8,19 +8,22 @@ there: nothing that has an answer is written twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
 from engine.core.errors import (
+    AttributionError,
     Cancelled,
     GroundworkError,
     InputError,
+    ModelError,
     PromptTooLong,
 )
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.values import Answer, Attribution
 from engine.methods import signals
 from engine.methods.refinement import gates
@@ -53,14 +56,14 @@ from engine.models.protocols import require
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     """What came of the calls, and what to know of it."""
-    last = turns[-1]
-    if last.purpose == "critique":
+    end = turns[-1]
+    if end.purpose == "critique":
         return "empty", "The model's critique came back empty, so there was nothing to revise after."
-    if not last.reply.text.strip():
+    if not end.reply.text.strip():
         return "empty", "The model wrote nothing."
-    if last.reply.refused:
+    if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
-    if not last.reply.finished:
+    if not end.reply.finished:
         return "cut", f"Cut at {limit} tokens, the limit of every condition: judge it as cut, not as worse."
     return "answered", ""
 
@@ -94,31 +97,32 @@ def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant
     return Variant(name=name, outcome="not triggered", answer=baseline, trigger=trigger)
 
 
-OnChange = Callable[[Refinement], None]
-
-
 def refine(
     request: Request,
     earlier: Refinement | None = None,
-    on_change: OnChange | None = None,
-    on_text: Callable[[str, str], None] | None = None,
     watch: Watch | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Refinement:
-    """Run the conditions. `on_change` gets the value after each; `on_text` (condition, text so far).
+    """The last of `refining`."""
+    return last(refining(request, earlier, watch, clock))
+
+
+def refining(
+    request: Request,
+    earlier: Refinement | None = None,
+    watch: Watch | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Refinement]:
+    """Run the conditions: the value after each, and after what several stand on. `watch` hears what is being written.
 
     `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
     condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
-    write, `Cancelled` with the value so far in `partial`.
+    write, `Cancelled`.
     """
     if not request.passages:
         raise InputError("This case has no passages, so there is nothing to ground its answer in.")
     require(request.writer, "generate")
-    run = _Run(request, earlier, on_change, on_text, watch or Watch(), clock)
-    try:
-        return run.go()
-    except Cancelled as error:
-        raise Cancelled(str(error), partial=run.value) from error
+    yield from _Run(request, earlier, watch or Watch(), clock).values()
 
 
 class _Run:
@@ -128,16 +132,12 @@ class _Run:
         self,
         request: Request,
         earlier: Refinement | None,
-        on_change: OnChange | None,
-        on_text: Callable[[str, str], None] | None,
         watch: Watch,
         clock: Callable[[], float],
     ) -> None:
         self.request = request
         self.watch = watch
         self._clock = clock
-        self._on_change = on_change
-        self._on_text = on_text
         self.conditions, notes = conditions_of(request)
         stamp = stamp_for(request, self.conditions.decoding)
         fresh = Refinement(
@@ -149,21 +149,30 @@ class _Run:
         order = tuple(n for n in VARIANTS if n in {*request.variants, *kept.variants, "A", "B"})
         self.value = changed(kept, gate=request.gate, order=order, gradient_missing="")
 
-    def go(self) -> Refinement:
+    def values(self) -> Iterator[Refinement]:
+        """The value after each stage that changed it, and at the end."""
+        told = None
+        for stage in self._stages():
+            before = self.value
+            stage()
+            if self.value is not before:
+                told = self.value
+                yield self.value
+        if self.value is not told:
+            yield self.value
+
+    def _stages(self) -> Iterator[Callable[[], None]]:
         """A and B, the signals that need both, then the others in order."""
-        self._condition("A")
-        self._condition("B")
-        self._signals()
+        yield partial(self._condition, "A")
+        yield partial(self._condition, "B")
+        yield self._signals
         for name in (name for name in self.value.order if name not in ("A", "B")):
             if VARIANTS[name].rule == "flags":
-                self._gradient()
-            self._condition(name)
-        return self.value
+                yield self._gradient
+            yield partial(self._condition, name)
 
     def _grow(self, **values: object) -> None:
         self.value = changed(self.value, **values)
-        if self._on_change is not None:
-            self._on_change(self.value)
 
     def _condition(self, name: str) -> None:
         """Write one condition, copy A where its rule does not fire, or keep what is there."""
@@ -188,7 +197,7 @@ class _Run:
     def _written(self, method: Method, trigger: Trigger | None) -> Variant:
         """Call the writer and say what came of it."""
         watch, deadline = watch_until(self.watch, self.request.settings.refinement.seconds, self._clock)
-        tell, turns = self._on_text, list[Turn]()
+        turns = list[Turn]()
         conditions = replace(
             self.conditions,
             prompt=sent_for_a(self.value),
@@ -196,7 +205,7 @@ class _Run:
             flagged=trigger.passages if trigger else (),
             watch=watch,
             on_turn=turns.append,
-            on_text=None if tell is None else lambda text: tell(method.name, text),
+            on_text=lambda text: self.watch.text(f"{method.name}: {text}"),
         )
         with metered(self.request.writer) as meter:
             problem = _attempt(method, conditions, deadline, self.request.settings.refinement.seconds)
@@ -250,9 +259,7 @@ class _Run:
         with metered(self.request.scores_with) as meter:
             try:
                 rows = self._rows(answer)
-            except Cancelled:
-                raise
-            except GroundworkError as error:
+            except (InputError, ModelError, AttributionError) as error:
                 missing = str(error)
         cost = changed(meter.cost, backwards=rows.backwards if rows else 0)
         self._grow(gradient=rows, gradient_missing=missing, shared={**self.value.shared, "gradient": cost})

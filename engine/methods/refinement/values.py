@@ -116,7 +116,7 @@ class Threshold(Value, frozen=True):
 class Refinement(Value, frozen=True):
     """All conditions of one case. `shared` is the cost of what several stand on: "S2", "gradient".
 
-    `gradient` holds the passages' relevance for A's first content tokens (details["lengths"]: tokens a passage),
+    `gradient` holds the passages' relevance for A's first content tokens (details.lengths: tokens a passage),
     or `gradient_missing` says what to do to get it. `order` lists the conditions asked for.
     """
 

@@ -1,4 +1,4 @@
-"""ABPC by method: which ranking of the passages' tokens finds what the answer needs (grounded refinement, 4.2.6).
+"""ABPC by method: which ranking of tokens finds what the answer needs (grounded refinement, section 4.2.6).
 
 After Tables 6, 7 and 14 as far as they are about methods that are here: input x gradient, integrated gradients,
 value-weighted attention and occlusion beside random rankings of the same tokens, on answers of the model itself.
@@ -22,7 +22,7 @@ from engine.analyses.faithfulness import (
     rows_needed,
 )
 from engine.core.errors import InputError
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.statistics import holm
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
@@ -211,7 +211,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(scorer) as meter:
         written = tools.write(unit.seed)(example.question, example.passages, None, watch)
         case = case_of(example, example.passages, written)
-        analysis = faithfulness_of(case, scorer, settings, watch, (*METHODS, *extra(tools.config)))
+        analysis = last(faithfulness_of(case, scorer, settings, watch, (*METHODS, *extra(tools.config))))
     report = FaithfulnessReport.from_dict(analysis.result)
     found = {curve.ranking: curve for curve in report.curves}
     values: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""How well answers are taken apart (ARE, Fig. 4 and D.5): n_c and d_correct, of clauses and of facts.
+"""How well answers are taken apart (ARE, appendix D.5, Fig. 4): n_c and d_correct, of clauses and of facts.
 
 n_c: as many as in the gold; d_correct: paired one to one with gold, each entailing the other, over those predicted.
 Methods: the rules, and the language model by prompt (where `model` names one that can follow it). The paper's epochs

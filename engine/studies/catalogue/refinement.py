@@ -21,7 +21,7 @@ from engine.analyses.refinement import (
 )
 from engine.answer.write import Written
 from engine.core.errors import InputError
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
@@ -162,7 +162,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     names = conditions(tools.config)
     plain = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=tools.writer.name)))
     request = request_for(plain, tools.writer, settings, variants=names, gate="always")
-    report = refine_case(plain, request, verifier=tools.verifier, watch=watch)
+    report = last(refine_case(plain, request, verifier=tools.verifier, watch=watch))
     value = report.refinement
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)

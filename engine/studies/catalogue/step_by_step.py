@@ -53,7 +53,7 @@ from engine.studies.values import (
     Unit,
 )
 
-# What is drawn of RAISE beside its baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): see step_by_step.py.
+# Tables and figures.
 
 RAISE, COT = "raise", "cot"
 RATED = (*LEVELS, "unparsed")

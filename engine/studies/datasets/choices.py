@@ -1,6 +1,6 @@
-"""GPQA (Rein et al. 2023): a CSV with one right and three wrong answers; the options are shuffled by the seed.
+"""Multiple choice: GPQA (Rein et al. 2023), MMLU (Hendrycks et al. 2021), MMLU-Pro (Wang et al. 2024), SuperGPQA.
 
-The order depends on the seed and on the record alone, so that a sample shows the options as the whole set does.
+GPQA's options are shuffled by the seed and the record alone, so a sample shows them as the whole set does.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ def read_gpqa(source: Source) -> Iterator[Example]:
 GPQA = Layout("GPQA", has("Question", "Correct Answer", "Incorrect Answer 1"), read_gpqa)
 
 
-# MMLU (Hendrycks et al. 2021): a CSV a subject without a head (question, A to D, letter), a folder of them, or records
-# with `question`, `choices`, `answer` (a number from 0) and `subject`.
+# MMLU: a CSV per subject without a head, a folder of them, or records (`question`, `choices`, `answer`, `subject`).
 
 COLUMNS = ("0", "1", "2", "3", "4", "5")
 
@@ -98,7 +97,7 @@ def _is_mmlu(record: Record) -> bool:
 MMLU = Layout("MMLU", _is_mmlu, read_mmlu)
 
 
-# MMLU-Pro (Wang et al. 2024): up to ten options, the category is the domain; fillers "N/A" are no options.
+# MMLU-Pro: up to ten options; fillers "N/A" are dropped; the category is the domain.
 
 
 def mmlu_pro_example(record: Record) -> Example:
@@ -125,7 +124,7 @@ def read_mmlu_pro(source: Source) -> Iterator[Example]:
 MMLU_PRO = Layout("MMLU-Pro", has("question", "options", "answer_index"), read_mmlu_pro)
 
 
-# SuperGPQA (M-A-P 2025): JSONL with up to ten options; the discipline is the domain.
+# SuperGPQA: up to ten options; the discipline is the domain.
 
 
 def supergpqa_example(record: Record) -> Example:

@@ -1,4 +1,4 @@
-"""The records of a data set's file, each with the place it stands at: JSONL, JSON, CSV, TSV or Parquet."""
+"""The records of a data set's file with their places: JSONL, JSON, CSV, TSV or Parquet; a sample by relevance."""
 
 from __future__ import annotations
 
@@ -207,11 +207,8 @@ def labels_of(case: Case) -> Labels:
     return next((Labels.from_dict(a.result) for a in case.analyses if a.kind == "labels"), Labels(source=""))
 
 
-# Questions of mixed relevance, balanced over how much of what they were given is relevant (grounded refinement, 3.3).
-#
-# Only questions with a relevant and an irrelevant passage stay. The paper names the strata low, medium and high and
-# gives no bounds: ours are the thirds of the share. They are interleaved, so that any beginning of the list is
-# balanced.
+# Mixed relevance (grounded refinement, section 3.3): the paper names the strata low, medium and high without bounds;
+# ours are thirds of the share. Interleaved, so any beginning of the list is balanced.
 
 STRATA = ("low", "medium", "high")
 

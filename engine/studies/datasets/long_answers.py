@@ -1,6 +1,7 @@
-"""ALCE (Gao et al. 2023): ASQA, QAMPARI and ELI5 with retrieved passages; read as its importer of cases does.
+"""Long answers: ALCE (Gao et al. 2023), ExpertQA (Malaviya et al. 2023), GaRAGe (Sorodoc et al. 2025), RAGTruth.
 
-What STR-EM looks for: `short_answers` of each of ASQA's `qa_pairs`, the spellings of each of QAMPARI's `answers`.
+Read as the importers of cases do. STR-EM looks for `short_answers` of each of ASQA's `qa_pairs` and the spellings of
+each of QAMPARI's `answers`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def read_alce(source: Source) -> Iterator[Example]:
 ALCE = Layout("ALCE", has("question", "docs"), read_alce)
 
 
-# ExpertQA (Malaviya et al. 2023): questions by experts, a system's answer, and the answer as the expert revised it.
+# ExpertQA: questions by experts, a system's answer, and the answer as the expert revised it.
 
 
 def expertqa_example(record: Record) -> Example:
@@ -94,9 +95,7 @@ def read_expertqa(source: Source) -> Iterator[Example]:
 EXPERTQA = Layout("ExpertQA", _is_expertqa, read_expertqa)
 
 
-# GaRAGe (Sorodoc et al. 2025): passages labelled relevant or not; read as its importer of cases does.
-#
-# The human answer is the reference, and the answer to be checked.
+# GaRAGe: passages labelled relevant or not; the human answer is the reference and the answer to be checked.
 
 
 def garage_example(record: Record) -> Example:
@@ -124,7 +123,7 @@ def read_garage(source: Source) -> Iterator[Example]:
 GARAGE = Layout("GaRAGe", has("question", "grounding"), read_garage)
 
 
-# RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl beside it; read as its importer of cases does.
+# RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl next to it.
 
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
 

@@ -1,7 +1,5 @@
-"""BEIR (Thakur et al. 2021): a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv (or qrels.tsv).
-
-A question has the ids of the documents that answer it as gold; questions without any are of another split and left
-out. The corpus itself is ingested like any JSONL file (`ingest corpus.jsonl`), under the name given as `corpus`.
+"""Open questions: BEIR (Thakur et al. 2021), Natural Questions (Kwiatkowski et al. 2019), HotpotQA (Yang et al. 2018),
+Mintaka (Sen et al. 2022) and StrategyQA (Geva et al. 2021).
 """
 
 from __future__ import annotations
@@ -71,8 +69,7 @@ def _example(record: Record, gold: dict[str, list[str]], name: str) -> Example:
 BEIR = Layout("BEIR", lambda record: {"_id", "text"} <= record.keys(), read_beir)
 
 
-# Natural Questions (Kwiatkowski et al. 2019): NQ-open (`question`, `answer`), the lists of dense passage retrieval
-# (`positive_ctxs`, `hard_negative_ctxs`) or of readers (`ctxs` with `isgold`), and the simplified original.
+# NQ: NQ-open, the lists of dense passage retrieval (`positive_ctxs`) or of readers (`ctxs`), the simplified original.
 
 Given = list[tuple[str, str, bool | None]]
 
@@ -133,9 +130,7 @@ def read_nq(source: Source) -> Iterator[Example]:
 NQ = Layout("NQ", _is_nq, read_nq)
 
 
-# HotpotQA (Yang et al. 2018), distractor setting: a JSON list, or records with `context` as columns.
-#
-# A paragraph with a supporting fact is relevant; the supporting sentences are the gold spans.
+# HotpotQA, distractor setting: a paragraph with a supporting fact is relevant, its supporting sentences are gold.
 
 Paragraph = tuple[str, tuple[str, ...]]
 
@@ -208,7 +203,7 @@ def read_hotpotqa(source: Source) -> Iterator[Example]:
 HOTPOTQA = Layout("HotpotQA", lambda record: "supporting_facts" in record and "question" in record, read_hotpotqa)
 
 
-# Mintaka (Sen et al. 2022): its JSON list, or flat records with `answerText`; English.
+# Mintaka: its JSON list, or flat records with `answerText`; English.
 
 
 def mintaka_example(record: Record) -> Example:
@@ -249,7 +244,7 @@ def read_mintaka(source: Source) -> Iterator[Example]:
 MINTAKA = Layout("Mintaka", _is_mintaka, read_mintaka)
 
 
-# StrategyQA (Geva et al. 2021): yes-or-no questions with their steps and the paragraphs that answer them.
+# StrategyQA: yes-or-no questions with their steps and the paragraphs that answer them.
 
 OPTIONS = ("Yes", "No")
 NO_PARAGRAPH = ("operation", "no_evidence")

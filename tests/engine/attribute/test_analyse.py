@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.analyses.analyse import ANALYSES
+from engine.analyses.kind import ByModel
+from engine.analyses.registry import runnable
 from engine.core.errors import AttributionError, Cancelled, InputError
 from engine.core.files import home
 from engine.core.values import AuditRecord
@@ -29,7 +30,7 @@ def audited(bench):
 def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
     case_id = audited(bench)
     for method in ("occlusion", "occlusion of chunk sets", "occlusion of sentences"):
-        case = bench.attribute(case_id, method, "scorer")
+        case = bench.analyse(case_id, method, ByModel(model="scorer"))
     counts = {analysis.kind: len(analysis.result["sources"]) for analysis in case.analyses}
     assert counts == {"occlusion": 3, "occlusion of chunk sets": 3, "occlusion of sentences": 4}
 
@@ -37,13 +38,13 @@ def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
 def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):
     case_id = audited(bench)
     with pytest.raises(Cancelled):
-        bench.attribute(case_id, "token map", "scorer", stop_at(5, "backward passes"))
+        bench.analyse(case_id, "token map", ByModel(model="scorer"), stop_at(5, "backward passes"))
     (partial,) = bench.cases.load(case_id).analyses
     assert any("have rows of their own" in note for note in partial.result["notes"])
-    (whole,) = bench.attribute(case_id, "token map", "scorer").analyses
+    (whole,) = bench.analyse(case_id, "token map", ByModel(model="scorer")).analyses
     assert len(whole.result["rows"]) > len(partial.result["rows"])
     with pytest.raises(Cancelled):
-        bench.attribute(case_id, "token map", "scorer", stop_at(5, "backward passes"))
+        bench.analyse(case_id, "token map", ByModel(model="scorer"), stop_at(5, "backward passes"))
     (still,) = bench.cases.load(case_id).analyses
     assert len(still.result["rows"]) == len(whole.result["rows"])
 
@@ -51,7 +52,7 @@ def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):
 def test_what_cannot_be_done_is_said(bench):
     case_id = audited(bench)
     with pytest.raises(AttributionError, match="no Attr-RAG run"):
-        bench.attribute(case_id, "attr-rag drops", "scorer")
-    with pytest.raises(InputError, match="no attribution method 'tea leaves'"):
-        bench.attribute(case_id, "tea leaves", "scorer")
-    assert "occlusion of sentences" in ANALYSES
+        bench.analyse(case_id, "attr-rag", ByModel(model="scorer"))
+    with pytest.raises(InputError, match="no analysis 'tea leaves'"):
+        bench.analyse(case_id, "tea leaves", ByModel(model="scorer"))
+    assert "occlusion of sentences" in runnable()

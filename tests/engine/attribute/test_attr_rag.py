@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
-from engine.core.errors import AttributionError, Cancelled
+from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import (
     Answer,
@@ -26,7 +26,6 @@ from engine.methods.regeneration import alphas, regenerate
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.retrieve.search import rerank
-from tests.stopping import stop_at
 
 
 class LetterEmbedder:
@@ -105,34 +104,6 @@ def test_the_floor_is_what_an_unrelated_passage_changes():
     result = regenerate("q", SOURCES, write, None, placebos=PLACEBOS)
     assert all(floor > 0.1 for floor in result.floors.values())
     assert regenerate("q", SOURCES, write, None).notes == ("The floor stands on 0 unrelated passages instead of 3.",)
-
-
-def test_a_stopped_run_keeps_what_was_written():
-    with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, quote_wanted("alpha"), None, watch=stop_at(3))
-    partial = stopped.value.partial
-    assert len(partial.ablated) == 2
-    assert len(partial.alphas["jaccard"]) == 2
-    assert "Stopped after 2 of 4 sources." in partial.notes
-
-
-@pytest.mark.parametrize(
-    ("written", "note"),
-    [
-        (5, "There is no floor: the answer was not written a second time."),
-        (6, "The floor stands on 0 unrelated passages instead of 3."),
-        (8, "The floor stands on 2 unrelated passages instead of 3."),
-    ],
-)
-def test_a_run_stopped_among_the_floors_answers_says_what_the_floor_stands_on(written, note):
-    def write(question, passages):
-        return Answer(text="alpha says alpha." + " ships too" * any("ships" in p.text for p in passages))
-
-    with pytest.raises(Cancelled) as stopped:
-        regenerate("q", SOURCES, write, None, placebos=PLACEBOS, watch=stop_at(written))
-    partial = stopped.value.partial
-    assert partial.notes == (note,)
-    assert len(partial.ablated) == len(SOURCES) == 4 and len(partial.repeats) == written - 5
 
 
 def test_attr_rag_keeps_what_changes_the_answer_and_writes_again():

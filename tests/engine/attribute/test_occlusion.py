@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.analyses.attribution import sentence_occlusion, top_passages
-from engine.core.errors import AttributionError, Cancelled, CannotDo
+from engine.analyses.occlusion import sentence_occlusion, top_passages
+from engine.core.errors import AttributionError, CannotDo
+from engine.core.progress import last
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Prompt, Segment
-from engine.methods.occlusion import occlusion, rows_needed
+from engine.methods.occlusion import occluding, occlusion, rows_needed
 from engine.methods.spans import fact_scores, span_scores
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
-from tests.stopping import stop_at
+from tests.stopping import before_the_stop, stop_at
 from tests.tiny import ANSWER, KINDS, tiny_answer, tiny_model, tiny_prompt
 
 
@@ -32,7 +33,7 @@ def test_a_model_that_ignores_passages_gives_zero_everywhere():
     result = occlusion(model, tiny_prompt(4), tiny_answer(model), alone=True)
     assert np.array(result.scores).any() is np.False_
     assert not np.array(result.per_token).any()
-    assert not np.array(result.details["alone"]).any()
+    assert not np.array(result.details.alone).any()
 
 
 def test_a_model_that_reads_one_passage_scores_that_one_alone_whatever_words_the_others_share():
@@ -42,7 +43,7 @@ def test_a_model_that_reads_one_passage_scores_that_one_alone_whatever_words_the
     content = 4 + 1 + 5 - 0  # Hanna Lind built the / bridge / It was repaired in 1931; markers are words of their own
     assert result.sources == ((1,), (2,), (3,), (4,))
     assert result.scores[0] == pytest.approx((0, 0, 0.5 * content, 0))
-    assert result.details["with_markers"][0] == pytest.approx([0, 0, 0.5 * (content + 2), 0])
+    assert result.details.with_markers[0] == pytest.approx([0, 0, 0.5 * (content + 2), 0])
     assert result.unit == "nats"
 
 
@@ -73,7 +74,7 @@ def test_duplicated_evidence_scores_zero_left_out_and_counts_alone():
     model = ScriptedScorer(either)
     result = occlusion(model, a_prompt("same", "same", "other"), tiny_answer(model), alone=True)
     assert result.scores[0] == pytest.approx((0, 0, 0))
-    assert result.details["alone"][0] == pytest.approx([10, 10, 0])
+    assert result.details.alone[0] == pytest.approx([10, 10, 0])
 
 
 def test_any_span_comes_from_the_same_rows():
@@ -112,7 +113,7 @@ def test_agrees_with_scoring_each_prompt_by_itself(kind):
     assert result.scores[0] == pytest.approx(expected, rel=1e-4, abs=1e-4)
     none = brute_force(model, prompt.keep(set()), answer)
     only = [(brute_force(model, prompt.keep({n}), answer) - none)[mask].sum() for n in (1, 2, 3, 4)]
-    assert result.details["alone"][0] == pytest.approx(only, rel=1e-4, abs=1e-4)
+    assert result.details.alone[0] == pytest.approx(only, rel=1e-4, abs=1e-4)
 
 
 def brute_force(model, prompt, answer):
@@ -153,7 +154,7 @@ def test_floors_are_there_and_the_numerical_one_is_small_in_float32():
     result = occlusion(model, tiny_prompt(4), tiny_answer(model), placebos=["Ships sail on the sea."] * 5)
     assert 0 <= result.numerical_floor < 1e-3
     assert result.placebo_floor > result.numerical_floor
-    assert len(result.details["placebo_floor_by_span"]) == len(result.spans)
+    assert len(result.details.placebo_floor_by_span) == len(result.spans)
 
 
 def test_too_few_placebos_are_said():
@@ -166,8 +167,8 @@ def test_too_few_placebos_are_said():
 def test_sentences_inside_passages_are_sources():
     model = tiny_model("llama")
     prompt = tiny_prompt(4)
-    result = sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4))
-    where = result.details["source_spans"]
+    result = last(sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4)))
+    where = result.details.source_spans
     texts = {s.number: s.text for s in prompt.segments}
     assert next(texts[n][a:b] for n, a, b in where) == "Hanna Lind built the bridge in 1874."
     assert {n for n, _, _ in where} == {1, 4}
@@ -187,7 +188,7 @@ def test_above_the_limit_a_surrogate_stands_in_and_says_so():
     ranked = np.argsort(result.scores[0])[::-1]
     assert {result.sources[j][0] for j in ranked[:2]} == {7, 20}
     assert result.scores[0][6] == pytest.approx(3.0, rel=0.1)
-    assert result.details["approximate"] is True
+    assert result.details.approximate is True
     assert "never saw" in result.notes[0]
 
 
@@ -232,11 +233,10 @@ def test_a_stopped_run_keeps_the_sources_that_were_scored():
     before = scoring.CPU_TOKENS
     scoring.CPU_TOKENS = 400
     try:
-        with pytest.raises(Cancelled) as stopped:
-            occlusion(model, tiny_prompt(4), answer, floors=False, watch=stop_at(4))
+        told = before_the_stop(occluding(model, tiny_prompt(4), answer, floors=False, watch=stop_at(4)))
     finally:
         scoring.CPU_TOKENS = before
-    partial = stopped.value.partial
+    partial = told[-1]
     assert 0 < len(partial.sources) < 4
     for source, score in zip(partial.sources, partial.scores[0], strict=True):
         assert score == pytest.approx(whole.scores[0][whole.sources.index(source)], rel=1e-4)

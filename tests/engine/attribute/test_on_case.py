@@ -6,23 +6,22 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.attribution import (
+from engine.analyses.attribution import method_of, placebos_for, subject
+from engine.analyses.faithfulness import faithfulness_of, rows_needed
+from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
+from engine.analyses.token_map import (
+    Rows,
     TokenMap,
-    faithfulness_of,
-    method_of,
-    occlusion_of,
-    placebos_for,
-    sentence_occlusion_of,
-    sources_of,
-    subject,
+    concentration_of,
+    flags_of,
+    methods_run,
+    rows_for_flags,
     token_map_of,
-    top_passages,
 )
-from engine.analyses.faithfulness import rows_needed
-from engine.analyses.token_map import Rows, concentration_of, flags_of, methods_run, rows_for_flags
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
-from engine.core.errors import AttributionError, Cancelled, CannotDo
+from engine.core.errors import AttributionError, CannotDo
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import (
     Answer,
@@ -30,6 +29,7 @@ from engine.core.values import (
     AuditRecord,
     Case,
     ChunkSet,
+    Details,
     Stamp,
 )
 from engine.methods import registry
@@ -38,7 +38,7 @@ from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.spans import span_scores
-from tests.stopping import stop_at
+from tests.stopping import before_the_stop, stop_at
 from tests.tiny import tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green.", "The kiln of Maren holds forty litres.", "Ostrel lies north.")
@@ -76,7 +76,7 @@ def test_a_case_without_passages_says_so(model):
 
 
 def test_occlusion_of_a_case_scores_every_passage_and_stamps_its_inputs(model):
-    analysis = occlusion_of(make_case(), model, Settings())
+    analysis = last(occlusion_of(make_case(), model, Settings()))
     found = Attribution.from_dict(analysis.result)
     assert found.sources == ((1,), (2,), (3,))
     assert len(found.scores) == 1 + 2
@@ -106,17 +106,21 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
 EVERY = Rows(sentences=(0, 1), tokens=tuple(range(4)))
 
 
+def map_analysis(model, asked=None, settings=None, case=None):
+    return last(token_map_of(case or make_case(), model, settings or Settings(), asked=asked))
+
+
 def mapped(model, asked=None, settings=None, case=None):
-    return TokenMap.from_dict(token_map_of(case or make_case(), model, settings or Settings(), asked=asked).result)
+    return TokenMap.from_dict(map_analysis(model, asked, settings, case).result)
 
 
 def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_for(model):
-    case, first = make_case(), token_map_of(make_case(), model, Settings())
+    case, first = make_case(), last(token_map_of(make_case(), model, Settings()))
     assert [len(first.result[name]) for name in ("rows", "sentences", "tokens")] == [1, 0, 0]
     assert (first.result["forwards"], first.result["backwards"]) == (1, 1)
     stored = replace(case, analyses=(first,))
-    second = token_map_of(stored, model, Settings(), asked=Rows(sentences=(1,), tokens=(2,)))
-    third = token_map_of(replace(case, analyses=(second,)), model, Settings(), asked=EVERY)
+    second = last(token_map_of(stored, model, Settings(), asked=Rows(sentences=(1,), tokens=(2,))))
+    third = last(token_map_of(replace(case, analyses=(second,)), model, Settings(), asked=EVERY))
     grown, at_once = TokenMap.from_dict(third.result), mapped(model, EVERY)
     assert (grown.sentences, grown.tokens) == (at_once.sentences, at_once.tokens)
     assert grown.sentences == make_case().answer.sentences
@@ -126,13 +130,13 @@ def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_fo
 
 
 def test_rows_that_are_there_cost_nothing(model):
-    held = token_map_of(make_case(), model, Settings(), asked=EVERY)
-    again = token_map_of(replace(make_case(), analyses=(held,)), model, Settings(), asked=Rows(tokens=(1,)))
+    held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
+    again = last(token_map_of(replace(make_case(), analyses=(held,)), model, Settings(), asked=Rows(tokens=(1,))))
     assert again.result == held.result
 
 
 def test_rows_under_other_settings_are_not_mixed(model):
-    held = token_map_of(make_case(), model, Settings(), asked=EVERY)
+    held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
     other = Settings().apply(["gradient.target=log_probability"])
     found = mapped(model, Rows(tokens=(1,)), other, replace(make_case(), analyses=(held,)))
     assert (found.target, found.tokens, found.sentences) == ("log_probability", (1,), ())
@@ -148,8 +152,8 @@ def test_a_row_that_the_answer_does_not_have_is_refused(model):
 
 
 def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
-    one = token_map_of(make_case(), model, Settings())
-    other = token_map_of(make_case(), model, Settings(), asked=Rows(method="value-weighted attention"))
+    one = last(token_map_of(make_case(), model, Settings()))
+    other = last(token_map_of(make_case(), model, Settings(), asked=Rows(method="value-weighted attention")))
     assert one.id != other.id
     held = replace(make_case(), analyses=(one, other))
     assert set(methods_run(held, model.name)) == {"input x gradient", "value-weighted attention"}
@@ -177,7 +181,7 @@ def test_passages_are_ranked_by_the_sum_of_absolute_relevance(model):
     found = replace(mapped(model), rows=((((3.0, -3.0), (1.0,), (0.5,))),))
     assert found.passage_rows() == ((0.0, 1.0, 0.5),)
     assert found.absolute_rows() == ((6.0, 1.0, 0.5),)
-    other = replace(found.by_passage(), scores=((2.0, 1.0, 0.5),), details={})
+    other = replace(found.by_passage(), scores=((2.0, 1.0, 0.5),), details=Details())
     (pair,) = agreement({"map": found.by_passage(), "other": other})
     assert (pair.rho, pair.same_top) == (pytest.approx(1.0), True)
 
@@ -200,7 +204,7 @@ def test_v2_is_triggered_by_any_registered_method(model):
 
     occluded = registry.method("occlusion").attribute(model, prompt, answer, ((0, len(answer.text)),), None)
     rows = ranked_by("occlusion")
-    tokens = rows.details["tokens"]
+    tokens = list(rows.details.tokens)
     assert len(tokens) == 3
     assert np.array(rows.per_token) == pytest.approx(np.array(occluded.per_token)[tokens], rel=1e-3, abs=1e-4)
     assert ranked_by("value-weighted attention").method == "value-weighted attention"
@@ -220,50 +224,41 @@ def test_the_map_by_passage_is_the_registered_method(model):
     assert np.array(found.scores) == pytest.approx(np.array(other.scores), rel=1e-4, abs=1e-5)
 
 
-def test_a_stopped_map_keeps_the_rows_that_were_done(model):
-    with pytest.raises(Cancelled) as stopped:
-        token_map_of(make_case(), model, Settings(), stop_at(5, "backward"), EVERY)
-    found = TokenMap.from_dict(stopped.value.partial.result)
-    assert (len(found.sentences), found.tokens, len(found.rows)) == (2, (0, 1), 5)
-
-
 def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=6"])
-    with pytest.raises(Cancelled) as stopped:
-        faithfulness_of(make_case(), model, settings, stop_at(3, "random"))
-    result = stopped.value.partial.result
+    told = before_the_stop(faithfulness_of(make_case(), model, settings, stop_at(3, "random")))
+    result = told[-1].result
     assert result["random"]["n"] == 3
     assert any("3 of 6" in note for note in result["notes"])
     assert len(result["curves"]) == 2
 
 
 def test_a_stop_before_anything_says_something_keeps_nothing(model):
-    with pytest.raises(Cancelled) as stopped:
-        faithfulness_of(make_case(), model, Settings(), stop_at(0, "scoring"))
-    assert stopped.value.partial is None
+    told = before_the_stop(faithfulness_of(make_case(), model, Settings(), stop_at(0, "scoring")))
+    assert told == []
 
 
 def test_sentences_are_those_of_the_passages_that_mattered(model):
     case = make_case()
-    whole = occlusion_of(case, model, Settings())
+    whole = last(occlusion_of(case, model, Settings()))
     numbers = top_passages(Attribution.from_dict(whole.result))
     stored = Case.from_dict({**case.to_dict(), "analyses": [whole.to_dict()]})
-    found = sentence_occlusion_of(stored, model, Settings())
+    found = last(sentence_occlusion_of(stored, model, Settings()))
     assert found.stamp.settings["of"] == list(numbers)
     assert {where[0] for where in found.result["details"]["source_spans"]} == set(numbers)
-    one = sentence_occlusion_of(case, model, Settings(), numbers=(2,))
+    one = last(sentence_occlusion_of(case, model, Settings(), numbers=(2,)))
     assert [where[0] for where in one.result["details"]["source_spans"]] == [2]
 
 
 def test_rows_of_a_report_are_at_most_what_is_said_before(model):
     settings = Settings().apply(["faithfulness.steps=4", "faithfulness.rankings=3"])
-    result = faithfulness_of(make_case(), model, settings).result
+    result = last(faithfulness_of(make_case(), model, settings)).result
     said = rows_needed(3, settings.faithfulness)
     assert 0.7 * said <= result["forwards"] <= said
 
 
 def test_token_spans_of_a_passage_cover_its_words(model):
-    found = TokenMap.from_dict(token_map_of(make_case(), model, Settings()).result)
+    found = TokenMap.from_dict(last(token_map_of(make_case(), model, Settings())).result)
     for (_, spans), text in zip(found.passages, PASSAGES, strict=True):
         covered = {i for start, end in spans for i in range(max(0, start), min(len(text), end))}
         assert covered >= {i for i, character in enumerate(text) if character != " "}
@@ -287,7 +282,7 @@ def test_placebos_come_from_documents_that_the_case_does_not_hold():
 
 def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=4"])
-    result = faithfulness_of(make_case(), model, settings).result
+    result = last(faithfulness_of(make_case(), model, settings)).result
     assert [curve["ranking"] for curve in result["curves"]] == ["input x gradient", "occlusion"]
     assert result["random"]["n"] == 4
     assert all(-1 <= curve["abpc"] <= 1 for curve in result["curves"])
@@ -295,25 +290,25 @@ def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
 
 
 def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(model):
-    """METHODS section 0: maps, method rows, curves and the rows that flags stand on, and the stamp says so."""
+    """One rule for markers: maps, method rows, curves and the rows that flags stand on, and the stamp says so."""
     asked, case = Settings().apply(["occlusion.count_citation_markers=true", "faithfulness.rankings=2"]), make_case()
     prompt, answer, _ = subject(case, model, asked)
     counted = input_x_gradient(model, prompt, answer, count_citation_markers=True)
     table = passage_attribution(counted, model.encode(prompt)).scores[0]
-    drawn = token_map_of(case, model, asked)
+    drawn = last(token_map_of(case, model, asked))
     assert TokenMap.from_dict(drawn.result).passage_rows()[0] == pytest.approx(table)
     assert drawn.stamp.settings["occlusion"] == {"count_citation_markers": True}
-    assert "occlusion" not in token_map_of(case, model, Settings()).stamp.settings
+    assert "occlusion" not in last(token_map_of(case, model, Settings())).stamp.settings
     for name in ("input x gradient", "integrated gradients", "value-weighted attention", "occlusion"):
         scores = method_of(case, name, model, asked).result["scores"][0]
         assert scores != method_of(case, name, model, Settings()).result["scores"][0]
         assert name != "input x gradient" or scores == pytest.approx(table)
     few = Settings().apply(["faithfulness.rankings=2"])
-    curves, plain = (faithfulness_of(case, model, settings).result["curves"] for settings in (asked, few))
+    curves, plain = (last(faithfulness_of(case, model, settings)).result["curves"] for settings in (asked, few))
     assert all(one["morf"][0] != other["morf"][0] for one, other in zip(curves, plain, strict=True))
     rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
-    assert list(rows.details["tokens"]) == list(range(len(answer.tokens)))
+    assert list(rows.details.tokens) == list(range(len(answer.tokens)))
     assert rows.scores[0] == pytest.approx(table)
     stretch = [((0, len(ANSWER)),)]
-    stored = Attribution.from_dict(occlusion_of(case, model, asked).result)
+    stored = Attribution.from_dict(last(occlusion_of(case, model, asked)).result)
     assert span_scores(stored, answer, stretch).scores[0] == pytest.approx(stored.scores[0])

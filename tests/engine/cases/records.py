@@ -7,13 +7,15 @@ from typing import ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from engine.analyses.attribution import occlusion_of, used_supports_of
 from engine.analyses.facts import facts_of
+from engine.analyses.kind import Tools
+from engine.analyses.occlusion import occlusion_of
 from engine.analyses.refinement import analysis_of, refine_case, request_for
 from engine.analyses.steps import steps_of
+from engine.analyses.used_supports import used_supports_of
 from engine.answer.context import consecutive_alignment
 from engine.answer.write import prompting
-from engine.cases.replay.outcome import Tools
+from engine.core.progress import last
 from engine.core.settings import Retrieval, Settings
 from engine.core.values import (
     Analysis,
@@ -84,18 +86,17 @@ def full_record() -> Case:
     collection = Collection.create(CORPUS, EMBEDDER)
     collection.add([Document(id=k, title=k, text=t, source=k, media_type="text/plain") for k, t in DOCUMENTS.items()])
     case = _answered(collection)
-    case = _with(case, occlusion_of(case, Scorer(), SETTINGS, placebos=_others(case, collection)[:1]))
+    case = _with(case, last(occlusion_of(case, Scorer(), SETTINGS, placebos=_others(case, collection)[:1])))
     case = _with(
         case, used_supports_of(case, Scorer(), WordVerifier(), SETTINGS, placebos=_others(case, collection)[:1])
     )
-    case = _with(case, facts_of(case, Judges(WordVerifier()), SETTINGS, EMBEDDER, collection))
+    case = _with(case, last(facts_of(case, Judges(WordVerifier()), SETTINGS, EMBEDDER, collection)))
     labelled = replace(case, passages=(replace(case.passages[0], relevant=True), *case.passages[1:]))
     request = request_for(labelled, Scorer(), SETTINGS, gate="always", history=(0.2, 0.4))
-    report = refine_case(
-        labelled, request, verifier=WordVerifier(), facts=(("Hanna Lind built the bridge.", "supportive"),)
-    )
+    facts = (("Hanna Lind built the bridge.", "supportive"),)
+    report = last(refine_case(labelled, request, verifier=WordVerifier(), facts=facts))
     case = _with(case, analysis_of(case, report, use_answer=False))
-    case = _with(case, steps_of(case, "raise", Scorer(), collection, SETTINGS))
+    case = _with(case, last(steps_of(case, "raise", Scorer(), collection, SETTINGS)))
     return Case.from_dict(msgspec.json.decode(msgspec.json.encode(case)))
 
 

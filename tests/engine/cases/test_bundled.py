@@ -6,17 +6,18 @@ import pytest
 
 from bench.refinement_kinds import KINDS
 from bench.worked_example import CONDITIONS, CORPUS, QUESTION, WRITER
-from engine.analyses.attribution import FaithfulnessReport, TokenMap
 from engine.analyses.facts import record_of
+from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.refinement import reports_of
 from engine.analyses.steps import solutions_of
+from engine.analyses.token_map import TokenMap
 from engine.cases.bundled import EXAMPLE, bundled, take_in
-from engine.cases.replay import replay_here
 from engine.cases.store import CaseStore
 from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
 from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
+from engine.replay import replay_here
 
 READERS = {
     "occlusion": Attribution,

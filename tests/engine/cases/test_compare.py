@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cases.compare import align, compare_cases, word_diff
 from engine.cases.review import Draft, append, review_of
 from engine.core.values import Analysis, Passage, Stamp
+from engine.report.compare import align, compare_cases, word_diff
 from tests.engine.cases.samples import ANSWER, attribution, full_case, passage
 
 

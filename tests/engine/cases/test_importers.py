@@ -8,8 +8,8 @@ import pytest
 
 from engine.cases.case_file import read_case_file, write_case_file
 from engine.cases.importers import detect, read_cases
-from engine.cases.report.build import labels_of
 from engine.core.errors import GroundworkError, RecordError
+from engine.report.build import labels_of
 
 ALCE = {
     "args": {"model": "some-model"},

@@ -7,18 +7,15 @@ import threading
 import msgspec
 import pytest
 
-from engine.analyses.attribution import occlusion_of
+from engine.analyses.attribution import other_revision
+from engine.analyses.kind import Outcome, Tools
+from engine.analyses.occlusion import occlusion_of
 from engine.answer.context import consecutive_alignment
 from engine.answer.quoting_reader import QuotingReader
 from engine.answer.write import quoting
-from engine.cases.replay import replay, replay_here
-from engine.cases.replay.attribution import other_revision
-from engine.cases.replay.compare import compare
-from engine.cases.replay.kinds import stripped
-from engine.cases.replay.outcome import Outcome, Tools
 from engine.core.errors import Cancelled, ModelNotFound
 from engine.core.files import package_versions
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.settings import (
     Occlusion,
     Reader,
@@ -37,6 +34,9 @@ from engine.methods.attr_rag import attr_rag, scored_by
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
+from engine.replay import replay, replay_here
+from engine.replay.compare import compare
+from engine.replay.run import stripped
 from engine.retrieve.search import rerank, search
 from tests.engine.cases.samples import full_case
 
@@ -89,7 +89,7 @@ def case() -> Case:
         analyses=(Analysis(id="reading", kind="reading", stamp=stamp, result=reading.to_dict()),),
     )
     settings = Settings(occlusion=Occlusion(placebos=0))
-    occluded = occlusion_of(made, scorer(), settings)
+    occluded = last(occlusion_of(made, scorer(), settings))
     made = msgspec.structs.replace(made, analyses=(*made.analyses, occluded))
     return Case.from_dict(msgspec.json.decode(msgspec.json.encode(made)))
 

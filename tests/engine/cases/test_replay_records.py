@@ -8,22 +8,22 @@ import msgspec
 import pytest
 
 from engine.analyses.facts import facts_of
+from engine.analyses.kind import Tools
 from engine.analyses.steps import steps_of
 from engine.cases.places import leaves
-from engine.cases.replay import replay, replay_here
-from engine.cases.replay.kinds import kind_of, stripped
-from engine.cases.replay.outcome import Tools
-from engine.cases.replay.run import compared, recompute
 from engine.core.canonical import canonical
 from engine.core.errors import ModelNotFound
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Document
 from engine.corpus.collection import Collection
 from engine.methods.are.task import Tools as Judges
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.studies.on_case import refine_saved
+from engine.replay import replay, replay_here
+from engine.replay.run import again_of, compared, recompute, stripped
 from engine.workbench import Workbench
+from tests.analysing import refined
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record
 from tests.planted import save_planted
 
@@ -119,9 +119,9 @@ def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_nam
     save_planted(sample_home / "models" / "planted")
     collection, model = bench.collection("bench-chemistry"), load_writer("planted")
     judges = Judges(load_entailment())
-    bench.cases.add_analysis(case.id, facts_of(case, judges, bench.settings, bench.embedder, collection))
-    refine_saved(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
-    case = bench.cases.add_analysis(case.id, steps_of(case, "cot-rag", model, collection, bench.settings))
+    bench.cases.add_analysis(case.id, last(facts_of(case, judges, bench.settings, bench.embedder, collection)))
+    refined(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
+    case = bench.cases.add_analysis(case.id, last(steps_of(case, "cot-rag", model, collection, bench.settings)))
     found = replay(case)
     assert [(n.place, n.status, n.difference, n.floor) for n in found.numbers if n.status != "reproduced"] == []
     places = {
@@ -144,7 +144,7 @@ def test_the_copy_holds_no_number_of_a_result_but_ids_and_offsets_of_replies(rec
         assert set(analysis.result) <= inputs
         for reply in analysis.result.get("replies", ()):
             assert set(reply) == {"text", "prompt", "tokens", "refused", "finished"}
-        assert kind_of(analysis) is not None
+        assert again_of(analysis) is not None
 
 
 def test_an_altered_reply_moves_what_was_computed_from_it(record, at_home, tmp_path):

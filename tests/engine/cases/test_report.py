@@ -14,13 +14,13 @@ from html5lib import HTMLParser
 from html5lib.html5parser import ParseError
 from markdown_it import MarkdownIt
 
+from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
+from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
-from engine.cases.report import html_report, markdown_report
-from engine.cases.report.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
-from engine.cases.report.text import answer_runs
 from engine.cases.review import Draft, append
 from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Stamp
+from engine.report import html_report, markdown_report
 from tests.engine.cases.samples import attribution, full_case
 
 HOSTILE = (

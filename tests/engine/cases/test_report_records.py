@@ -10,13 +10,13 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from engine.analyses.facts import tracked_runs
 from engine.cases.places import decisions, numbered, places
-from engine.cases.report import html_report, markdown_report
-from engine.cases.report.edits import tracked_runs
 from engine.cases.review import Draft, review_of
 from engine.core.canonical import canonical
 from engine.core.values import Case
 from engine.methods.are.values import AreRecord, Evidence, Placed
+from engine.report import html_report, markdown_report
 from tests.engine.cases.records import full_record
 from tests.engine.cases.test_report import HOSTILE, parsed, reviewed
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from engine.cases.report import html_report
 from engine.core.values import Answer, Case, Stamp
 from engine.models.self_test import Check, remember
+from engine.report import html_report
 
 
 class Model:

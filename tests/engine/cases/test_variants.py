@@ -8,18 +8,18 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from engine.cases.compare import compare_cases
 from engine.cases.store import CaseStore
-from engine.cases.variants import (
+from engine.commands import review
+from engine.core.errors import CaseError, CaseNotFound
+from engine.core.files import home
+from engine.core.values import Analysis, Case, inputs_hash
+from engine.report.compare import compare_cases
+from engine.report.variants import (
     conditions,
     scored,
     side,
     variant_case,
 )
-from engine.commands import review
-from engine.core.errors import CaseError, CaseNotFound
-from engine.core.files import home
-from engine.core.values import Analysis, Case, inputs_hash
 from tests.engine.cases.records import SETTINGS, SHOWN, Scorer, full_record
 
 

@@ -180,7 +180,7 @@ def test_a_second_process_is_told_and_searches_exactly(collection: Collection, m
     index.open_index(collection.folder, collection.snapshot())
     script = (
         "from engine.corpus import index\nfrom engine.corpus.collection import Collection\n"
-        "from engine.retrieve import dense\nfrom engine.retrieve.search import search\n"
+        "from engine.retrieve.search import search\n"
         "from engine.core.settings import Retrieval\n"
         "c = Collection.open('c')\n"
         "try:\n    index.open_index(c.folder, c.snapshot())\nexcept Exception as e:\n    print(type(e).__name__)\n"

@@ -27,10 +27,10 @@ from engine.retrieve.search import search
 
 WRITER = """
 import json, sys
-from engine.corpus import index, pending
+from engine.corpus import collection as collections, index
 from engine.corpus.collection import Collection
 from engine.models.embedder import ScriptedEmbedder
-pending.PIECE = 64
+collections.PIECE = 64
 collection = Collection.create("k", ScriptedEmbedder())
 import chromadb
 print("ready", flush=True)

@@ -14,6 +14,7 @@ from docx import Document as Word
 from engine.core.errors import FileError
 from engine.core.progress import Watch
 from engine.corpus.collection import Collection
+from engine.corpus.formats import documents as formats
 from engine.corpus.formats.records import Fields
 from engine.corpus.sources import load_bytes, read_files
 from engine.models.embedder import ScriptedEmbedder
@@ -175,7 +176,7 @@ def test_bombs_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         member.size = 9_000_000
         archive.addfile(member, io.BytesIO(b"0" * member.size))
     assert "unpacks to far more" in read_files([packed], Watch())[1][0][1]
-    assert documents.UNPACKED > 3_000_000
+    assert formats.UNPACKED > 3_000_000
 
 
 @pytest.mark.parametrize("name", ["x.zip", "x.tar", "x.tgz"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.core.errors import Cancelled
+from engine.core.progress import last
 from engine.models.hooks import count_forwards
-from engine.models.scoring import score_from_prefix, score_rows, shared, worth_reusing
-from tests.stopping import stop_at
+from engine.models.scoring import score_rows, scores_from_prefix, shared, worth_reusing
+from tests.stopping import before_the_stop, stop_at
 from tests.tiny import KINDS, tiny_model, tiny_prompt
 
 
@@ -22,15 +22,14 @@ def a_case(kind, count=5):
 def test_rows_from_the_shared_beginning_equal_whole_rows(kind):
     model, rows, answer = a_case(kind)
     rows.append(rows[0])
-    found = score_from_prefix(model.module, rows, answer)
-    assert found is not None
+    found = last(scores_from_prefix(model.module, rows, answer))
     assert found == pytest.approx(score_rows(model.module, rows, answer), rel=1e-4, abs=1e-4)
 
 
 def test_a_convolution_is_continued_at_every_place_of_the_row():
     model, rows, answer = a_case("lfm2", 2)
     rows = [rows[0], *(rows[0][:cut] + rows[0][cut + 1 :] for cut in range(1, len(rows[0]) - 1, 7))]
-    found = score_from_prefix(model.module, rows, answer)
+    found = last(scores_from_prefix(model.module, rows, answer))
     assert found == pytest.approx(score_rows(model.module, rows, answer), rel=1e-4, abs=1e-4)
     assert np.abs(found[1:] - found[0]).max(axis=1).min() > 1e-4
 
@@ -38,7 +37,7 @@ def test_a_convolution_is_continued_at_every_place_of_the_row():
 def test_a_row_costs_what_follows_the_removed_passage():
     model, rows, answer = a_case("llama")
     with count_forwards(model) as count:
-        score_from_prefix(model.module, rows, answer)
+        last(scores_from_prefix(model.module, rows, answer))
     expected = sum(len(row) - length for row, length in zip(rows, shared(rows), strict=True))
     assert count.tokens == expected + len(rows) * (len(answer) - 1)
     assert count.tokens < 0.75 * sum(len(row) + len(answer) for row in rows)
@@ -52,7 +51,7 @@ def test_without_memory_for_the_cache_the_rows_are_left_to_the_plain_path():
 
     handle = model.module.register_forward_pre_hook(out_of_memory)
     try:
-        assert score_from_prefix(model.module, rows, answer) is None
+        assert list(scores_from_prefix(model.module, rows, answer)) == []
     finally:
         handle.remove()
 
@@ -78,8 +77,7 @@ def test_the_model_uses_it_and_stays_exact():
     assert model.score(prompts, answer) == pytest.approx(plain, rel=1e-4, abs=1e-4)
 
 
-def test_a_stopped_run_hands_back_what_was_scored():
+def test_a_stopped_run_has_told_what_was_scored():
     model, rows, answer = a_case("llama")
-    with pytest.raises(Cancelled) as stopped:
-        score_from_prefix(model.module, rows, answer, stop_at(3))
-    assert np.isfinite(stopped.value.partial).all(axis=1).tolist() == [True] * 3 + [False] * 3
+    scores = before_the_stop(scores_from_prefix(model.module, rows, answer, stop_at(3)))[-1]
+    assert np.isfinite(scores).all(axis=1).tolist() == [True] * 3 + [False] * 3

@@ -8,8 +8,12 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-from engine.analyses.attribution import occlusion_of
+from engine.analyses.kind import RunContext, Tools
+from engine.analyses.occlusion import occlusion_of
+from engine.analyses.run import analyse
 from engine.analyses.steps import (
+    KIND,
+    StepsOptions,
     at_threshold,
     changed_steps,
     solutions_of,
@@ -19,7 +23,7 @@ from engine.analyses.steps import (
 from engine.cases.store import CaseStore
 from engine.commands import steps as commands
 from engine.core.errors import Cancelled, RecordError
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.corpus.collection import Collection
@@ -65,19 +69,19 @@ def collection(tmp_path):
 
 
 def test_a_run_becomes_an_analysis_that_reads_back(collection):
-    writer, seen = ScriptedWriter(reply), []
-    analysis = steps_of(CASE, "raise", writer, collection, SETTINGS, on_analysis=seen.append)
+    writer = ScriptedWriter(reply)
+    seen = list(steps_of(CASE, "raise", writer, collection, SETTINGS))
+    analysis = seen[-1]
     solution = Solution.from_dict(analysis.result)
     assert (analysis.id, analysis.kind, analysis.stamp.model) == ("steps:raise:scripted", "steps", "scripted")
     assert (solution.state, solution.choice, solution.corpus) == ("done", 0, "pond")
     assert solution.threshold == analysis.stamp.settings["reasoning"]["threshold"] == 0.5
     assert [step.kept[0].passage.document for step in solution.steps] == ["ice", "salt"]
     assert len(seen) == 6
-    assert seen[-1].result == analysis.result
 
 
 def test_similarities_are_the_cosines_of_the_search_text(collection):
-    solution = Solution.from_dict(steps_of(CASE, "raise", ScriptedWriter(reply), collection, SETTINGS).result)
+    solution = Solution.from_dict(last(steps_of(CASE, "raise", ScriptedWriter(reply), collection, SETTINGS)).result)
     search = solution.steps[0].search
     vectors = ScriptedEmbedder().embed([search.text, *(hit.passage.text for hit in search.hits)])
     assert [similarity(hit) for hit in search.hits] == pytest.approx(list(vectors[1:] @ vectors[0]), abs=1e-6)
@@ -86,7 +90,7 @@ def test_similarities_are_the_cosines_of_the_search_text(collection):
 
 def test_another_t_moves_passages_without_a_call_or_a_search(collection):
     writer = ScriptedWriter(reply)
-    solution = Solution.from_dict(steps_of(CASE, "raise", writer, collection, SETTINGS).result)
+    solution = Solution.from_dict(last(steps_of(CASE, "raise", writer, collection, SETTINGS)).result)
     asked, embedded = len(writer.prompts), collection.embedder.embedded
     everything, nothing = at_threshold(solution, -1.0), at_threshold(solution, 1.1)
     assert [len(s.kept) for s in everything.steps] == [3, 3]
@@ -99,10 +103,10 @@ def test_another_t_moves_passages_without_a_call_or_a_search(collection):
 
 def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
     writer = ScriptedWriter(reply)
-    first = steps_of(CASE, "raise", writer, collection, SETTINGS)
+    first = last(steps_of(CASE, "raise", writer, collection, SETTINGS))
     held = Case.from_dict({**CASE.to_dict(), "analyses": [first.to_dict()]})
     before = len(writer.prompts)
-    hyde = Solution.from_dict(steps_of(held, "hyde", writer, collection, SETTINGS).result)
+    hyde = Solution.from_dict(last(steps_of(held, "hyde", writer, collection, SETTINGS)).result)
     assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
     assert hyde.decomposition == solutions_of(held)[0].decomposition
     assert hyde.cost.calls == 6
@@ -112,26 +116,25 @@ def test_cancel_keeps_the_finished_steps_in_the_library(collection, tmp_path):
     store, stop = CaseStore(tmp_path / "cases.sqlite"), threading.Event()
     store.save(CASE)
 
-    def saved(analysis):
-        store.add_analysis(CASE.id, analysis)
-        if len(Solution.from_dict(analysis.result).calls) == 3:
+    def saved(case):
+        if len(solutions_of(case)[-1].calls) == 3:
             stop.set()
 
+    tools = Tools(writer=lambda name: ScriptedWriter(reply), collection=lambda name: collection)
+    context = RunContext(SETTINGS, tools, Watch(cancel=stop, case=saved), store)
     with pytest.raises(Cancelled):
-        steps_of(
-            CASE, "raise", ScriptedWriter(reply), collection, SETTINGS, watch=Watch(cancel=stop), on_analysis=saved
-        )
+        analyse(store, CASE.id, KIND, StepsOptions(model="scripted"), context)
     kept = solutions_of(store.load(CASE.id))
     assert [(s.state, len(s.steps), bool(s.steps[0].answer)) for s in kept] == [("stopped", 1, True)]
 
 
 def test_a_step_opens_as_a_case_that_attribution_reads(collection):
     scorer = ScriptedScorer(reads({1}), replies=reply, name="scripted")
-    analysis = steps_of(CASE, "raise", scorer, collection, SETTINGS)
+    analysis = last(steps_of(CASE, "raise", scorer, collection, SETTINGS))
     case = step_case(CASE, analysis, 1, "c2")
     assert (case.question, case.parent, case.options) == ("Why is ice light?", "c1", ())
     assert [p.document for p in case.passages] == ["ice"]
-    result = occlusion_of(case, scorer, Settings()).result
+    result = last(occlusion_of(case, scorer, Settings())).result
     assert not result["notes"]  # the exact prompt, the model's own answer: no banner
     assert result["scores"][0][0] > 0
     assert Case.from_dict(case.to_dict()) == case
@@ -140,7 +143,7 @@ def test_a_step_opens_as_a_case_that_attribution_reads(collection):
 
 
 def test_the_only_step_of_raise_direct_opens_with_the_whole_answer(collection):
-    analysis = steps_of(CASE, "raise-direct", ScriptedWriter(reply), collection, SETTINGS)
+    analysis = last(steps_of(CASE, "raise-direct", ScriptedWriter(reply), collection, SETTINGS))
     case = step_case(CASE, analysis, 1, "c2")
     assert (case.question, case.options) == (CASE.question, CASE.options)
     assert case.answer.text == Solution.from_dict(analysis.result).final.reply

@@ -22,6 +22,7 @@ from engine.methods.raise_.solve import (
     OPTION_ASKED,
     Means,
     known_calls,
+    solutions,
     solve,
 )
 from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
@@ -281,30 +282,23 @@ def test_thirty_steps_run_and_a_bound_holds():
 
 
 def test_the_run_is_told_after_every_call_and_search():
-    seen = []
-    solve(PROBLEM, method_of("raise"), Means(model=ScriptedWriter(reply), find=Finder()), on_solution=seen.append)
+    means = Means(model=ScriptedWriter(reply), find=Finder())
+    seen = list(solutions(PROBLEM, method_of("raise"), means, Watch()))
     assert [len(s.calls) for s in seen] == [1, 2, 3, 4, 5, 6]
     assert [len(s.steps) for s in seen] == [0, 1, 1, 2, 2, 2]
     assert seen[1].steps[0].kept
     assert seen[1].steps[0].asked is None
 
 
-def test_cancel_keeps_the_finished_steps():
+def test_a_stop_leaves_the_finished_steps_told():
     stop, seen = threading.Event(), []
-
-    def told(solution):
-        seen.append(solution)
-        if len(solution.calls) == 3:
-            stop.set()
-
     means = Means(model=ScriptedWriter(reply), find=Finder(), threshold=0.4)
-    with pytest.raises(Cancelled) as caught:
-        solve(PROBLEM, method_of("raise"), means, Watch(cancel=stop), told)
-    partial = caught.value.partial
-    assert isinstance(partial, Solution)
-    assert partial.state == "stopped"
-    assert [step.answer for step in partial.steps] == ["ANSWER-ONE"]
-    assert seen[-1] == partial
+    with pytest.raises(Cancelled):
+        for solution in solutions(PROBLEM, method_of("raise"), means, Watch(cancel=stop)):
+            seen.append(solution)
+            if len(solution.calls) == 3:
+                stop.set()
+    assert [step.answer for step in seen[-1].steps] == ["ANSWER-ONE"]
 
 
 def test_a_model_that_fails_leaves_what_was_told_before():
@@ -315,7 +309,9 @@ def test_a_model_that_fails_leaves_what_was_told_before():
 
     seen = []
     with pytest.raises(ModelError):
-        solve(PROBLEM, method_of("raise"), Means(model=ScriptedWriter(replies), find=Finder()), on_solution=seen.append)
+        means = Means(model=ScriptedWriter(replies), find=Finder())
+        for solution in solutions(PROBLEM, method_of("raise"), means, Watch()):
+            seen.append(solution)
     assert [step.answer for step in seen[-1].steps] == ["ANSWER-ONE"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.settings import Settings
-from engine.core.values import Attribution, Passage
+from engine.core.values import Attribution, Details, Passage
 from engine.methods.refinement.request import Request
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 
@@ -85,7 +85,7 @@ def rows(*per_token, scores=None, lengths=(10, 10, 10)) -> Attribution:
         sources=tuple((n,) for n in range(1, count + 1)),
         scores=(tuple(scores or (0.0,) * count),),
         per_token=tuple(map(tuple, per_token)),
-        details={"lengths": list(lengths)},
+        details=Details(lengths=tuple(lengths)),
     )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.refinement import reports_of
+from engine.analyses.kind import RunContext, Tools
+from engine.analyses.refinement import facts_of, history_of, reports_of
+from engine.analyses.run import analyse
+from engine.analyses.said import PAIR, JudgeOptions
 from engine.answer.citations import annotate
 from engine.cases.review import Draft
 from engine.cases.store import CaseStore
@@ -21,13 +24,10 @@ from engine.core.values import (
 from engine.models.scripted import ScriptedWriter
 from engine.studies.on_case import (
     case_advice,
-    facts_of,
-    history_of,
-    judge_saved,
     labelled_case,
     library_quartiles,
-    refine_saved,
 )
+from tests.analysing import refined
 from tests.engine.refine.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
 
@@ -49,12 +49,13 @@ def save(cases, case_id="c", question=QUESTION, model="imported", text=ANSWER):
 
 def run(cases, case_id="c", model=None, **options):
     given = {"variants": ("A", "D"), "verifier": NoTrains(), **options}
-    return refine_saved(cases, case_id, model or writer(), SHORT, **given)
+    return refined(cases, case_id, model or writer(), SHORT, **given)
 
 
 def test_a_case_is_saved_after_every_condition_and_a_stopped_run_is_gone_on_from(cases):
     save(cases)
-    seen, watch = [], Watch()
+    seen = []
+    watch = Watch(case=seen.append)
 
     def reply(text):
         if purpose(text) == "grounding":
@@ -62,7 +63,7 @@ def test_a_case_is_saved_after_every_condition_and_a_stopped_run_is_gone_on_from
         return replies()(text)
 
     with pytest.raises(Cancelled):
-        run(cases, model=ScriptedWriter(reply), on_case=seen.append, watch=watch)
+        run(cases, model=ScriptedWriter(reply), watch=watch)
     assert [len(next(iter(reports_of(c).values())).refinement.variants) for c in seen] == [1, 2, 2]
     model = writer()
     report = run(cases, model=model)
@@ -114,11 +115,12 @@ def test_gated_runs_are_not_counted(cases):
 
 
 def test_a_judgement_is_kept_with_its_raw_replies(cases):
-    case = save(cases)
-    report = run(cases)
+    save(cases)
+    run(cases)
     judge = ScriptedWriter(["Verdict: Y", "Verdict: X"], name="judge")
-    found = judge_saved(cases, case, report, "A", "D", judge)
-    assert found.winner == "y"
+    context = RunContext(tools=Tools(writer=lambda name: judge))
+    (found,) = PAIR.of(analyse(cases, "c", PAIR, JudgeOptions(judge="judge", x="A", y="D"), context))
+    assert found.judgement.winner == "y"
     kept = next(a for a in cases.load("c").analyses if a.kind == "judgement")
     assert (kept.result["x"], kept.result["y"]) == ("A", "D")
     assert kept.result["judgement"]["raw"] == ["Verdict: Y", "Verdict: X"]

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from engine.core.errors import (
-    Cancelled,
     InputError,
     ModelError,
     PromptTooLong,
@@ -22,7 +21,7 @@ from engine.core.settings import Refinement as RefinementSettings
 from engine.core.values import Answer
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
 from engine.methods.refinement.request import Request, conditions_of, next_seed
-from engine.methods.refinement.run import refine
+from engine.methods.refinement.run import refine, refining
 from engine.methods.refinement.values import Refinement
 from engine.models.scripted import ScriptedWriter, word_tokens
 from tests.engine.refine.refine_cases import (
@@ -38,6 +37,7 @@ from tests.engine.refine.refine_cases import (
     scorer,
     writer,
 )
+from tests.stopping import before_the_stop
 from tests.tiny import tiny_model
 
 PLAIN = ("A", "B", "C1", "C2", "D", "E")
@@ -222,10 +222,10 @@ def test_other_inputs_or_settings_are_not_gone_on_from():
 
 def test_each_condition_is_handed_out_as_it_ends():
     seen: list[Refinement] = []
-    value = refine(request(variants=PLAIN), on_change=seen.append)
+    seen = list(refining(request(variants=PLAIN)))
     names = [tuple(v.variants) for v in seen]
     assert names == [("A",), ("A", "B"), ("A", "B")] + [PLAIN[: i + 1] for i in range(2, 6)]
-    assert seen[-1] == value
+    assert seen[-1].finished
 
 
 def test_a_cancel_keeps_what_was_finished():
@@ -236,11 +236,10 @@ def test_a_cancel_keeps_what_was_finished():
             watch.cancel.set()
         return replies()(text)
 
-    with pytest.raises(Cancelled) as stopped:
-        refine(request(ScriptedWriter(reply), variants=PLAIN), watch=watch)
-    assert set(stopped.value.partial.variants) == {"A", "B", "C1"}
+    told = before_the_stop(refining(request(ScriptedWriter(reply), variants=PLAIN), watch=watch))
+    assert set(told[-1].variants) == {"A", "B", "C1"}
     rest = writer()
-    value = refine(request(rest, variants=PLAIN), stopped.value.partial)
+    value = refine(request(rest, variants=PLAIN), told[-1])
     assert [purpose(text) for text in rest.prompts] == ["C2", "grounding", "critique", "E"]
     assert value.finished
 

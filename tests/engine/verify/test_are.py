@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from rapidfuzz.distance import Levenshtein
 
 from engine.analyses.facts import facts_of, record_of
-from engine.core.errors import Cancelled
+from engine.core.progress import last
 from engine.core.settings import Settings, Verification
 from engine.core.values import (
     Answer,
@@ -14,7 +14,7 @@ from engine.core.values import (
     Passage,
     Stamp,
 )
-from engine.methods.are.are import check_answer
+from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
 from engine.methods.are.report import measures
@@ -24,7 +24,7 @@ from engine.methods.are.values import AreRecord, Check, Ruling
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedWriter
 from tests.engine.verify.scripted import WordVerifier
-from tests.stopping import stop_at
+from tests.stopping import before_the_stop, stop_at
 
 ANSWER = "The bridge opened in 1932 and it cost 5 million. Whales sing loudly."
 GIVEN = ("The bridge opened in 1934.", "In all the bridge cost 5 million and it shows.", "Rain fell all day.")
@@ -153,10 +153,10 @@ def test_both_verifiers_side_by_side():
 
 
 def test_cancel_gives_back_what_was_finished():
-    with pytest.raises(Cancelled) as stopped:
-        run(watch=stop_at(0, "edits into clauses"))
-    assert [r.outcome for r in stopped.value.partial.facts] == ["edited", "supported", "unsettled"]
-    assert not stopped.value.partial.finished
+    given = "What of the bridge?", ANSWER, sources(GIVEN), Tools(WordVerifier()), None
+    record = before_the_stop(checking(*given, stop_at(0, "edits into clauses")))[-1]
+    assert [r.outcome for r in record.facts] == ["edited", "supported", "unsettled"]
+    assert not record.finished
 
 
 def test_a_supportive_passage_wins_over_one_that_contradicts():
@@ -195,7 +195,7 @@ def test_a_case_gets_an_analysis_that_reads_back():
         answer=Answer(text=ANSWER),
         stamp=Stamp(model="m"),
     )
-    analysis = facts_of(case, Tools(WordVerifier()), Settings(), ScriptedEmbedder(256))
+    analysis = last(facts_of(case, Tools(WordVerifier()), Settings(), ScriptedEmbedder(256)))
 
     record = record_of(replace(case, analyses=(analysis,)))
     assert record.revised.startswith("The bridge opened in 1934")

@@ -1,0 +1,131 @@
+"""What replays share: a language model's replies said again and scored anew, the re-ranked sets, the collection.
+
+What a language model wrote is an input of a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from engine.analyses.kind import Tools
+from engine.core.errors import CaseError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import (
+    Answer,
+    Case,
+    ChunkSet,
+    Passage,
+    Prompt,
+    Token,
+    Value,
+    sha256,
+)
+from engine.corpus.collection import Collection
+from engine.models.protocols import (
+    Can,
+    LanguageModel,
+    TokenPrompt,
+    Writer,
+)
+from engine.retrieve.search import rerank
+
+Row = tuple[TokenPrompt, tuple[int, ...]]
+
+
+class Reply(Value, frozen=True):
+    """A stored reply without its probabilities; `prompt` is the hash of the prompt's text, "" where it is not kept."""
+
+    text: str
+    prompt: str = ""
+    tokens: tuple[tuple[int, int, int], ...] = ()
+    refused: bool = False
+    finished: bool = True
+
+    @classmethod
+    def of(cls, answer: Answer, prompt: Prompt | None = None) -> Reply:
+        """The reply that an answer was made of."""
+        return cls(
+            text=answer.text,
+            prompt=sha256(prompt.text) if prompt is not None else "",
+            tokens=tuple((token.id, token.start, token.end) for token in answer.tokens),
+            refused=answer.refused,
+            finished=answer.finished,
+        )
+
+
+class Repeating:
+    """A `Writer` that says the kept replies again, to the prompts that they were given to, in their order.
+
+    Everything else is asked of `model`, which scores the tokens of each reply anew where it can; without a model it
+    only repeats, under the name that is given. `rows` are the prompts and token ids that were scored.
+    """
+
+    def __init__(self, replies: Iterable[Reply], model: Writer | None = None, name: str = "") -> None:
+        self.name = model.name if model is not None else name
+        self.can = model.can if model is not None else Can()
+        self.rows: list[Row] = []
+        self._model = model
+        self._kept: dict[str, list[Reply]] = {}
+        for reply in replies:
+            self._kept.setdefault(reply.prompt, []).append(reply)
+
+    def __getattr__(self, name: str) -> Any:
+        """Window, revision, encoding and scores are the model's own."""
+        model = self.__dict__.get("_model")
+        if model is None:
+            raise AttributeError(name)
+        return getattr(model, name)
+
+    def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        on_text: Callable[[str], None] | None = None,
+        watch: Watch | None = None,
+    ) -> Answer:
+        """The next kept reply to this prompt; raise `CaseError` where there is none."""
+        (watch or Watch()).step("repeating")
+        waiting = self._kept.get(sha256(prompt.text)) or self._kept.get("")
+        if not waiting:
+            raise CaseError("The prompt is not one that the model was given then, so its reply to it is not known.")
+        reply = waiting.pop(0)
+        tokens = tuple(Token(id=i, start=start, end=end) for i, start, end in reply.tokens)
+        answer = Answer(text=reply.text, tokens=tokens, refused=reply.refused, finished=reply.finished)
+        return self._scored(prompt, answer)
+
+    def _scored(self, prompt: Prompt, answer: Answer) -> Answer:
+        if self._model is None or not self.can.score or not answer.tokens:
+            return answer
+        model: LanguageModel = self._model  # type: ignore[assignment]
+        coded, ids = model.encode(prompt), tuple(token.id for token in answer.tokens)
+        self.rows.append((coded, ids))
+        return with_logprobs(answer, model.score([coded], ids)[0].tolist())
+
+
+def with_logprobs(answer: Answer, logprobs: Iterable[float]) -> Answer:
+    """The answer with these log-probabilities (nats) at its tokens."""
+    joined = zip(answer.tokens, logprobs, strict=True)
+    return msgspec.structs.replace(
+        answer, tokens=tuple(msgspec.structs.replace(token, logprob=value) for token, value in joined)
+    )
+
+
+def reranked(case: Case, tools: Tools) -> tuple[ChunkSet, ...]:
+    """The case's chunk sets in stored order, each with the re-ranker's score."""
+    scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker())}
+    return tuple(scored[_key(s.passages)] for s in case.chunk_sets)
+
+
+def changed_since(collection: Collection, passages: Iterable[str]) -> str:
+    """Why a search of the collection cannot be held against an earlier one: the first passage that it lost, or ""."""
+    known = {passage.id for passage in collection.snapshot().passages}
+    gone = next((name for name in passages if name not in known), None)
+    return f"the collection {collection.name!r} has changed: {gone} is no longer in it" if gone else ""
+
+
+def _key(passages: tuple[Passage, ...]) -> tuple[str, ...]:
+    return tuple(passage.id for passage in passages)

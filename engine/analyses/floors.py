@@ -1,0 +1,190 @@
+"""How far a replayed number may move by rounding alone, measured on the models that compute it.
+
+A value is computed in one way and in another: among others and alone, in the model's number format and in float64, in
+bfloat16 and in float32. A floor is four times the largest difference: another processor was seen to round twice as
+far as this one, and the stored and the replayed number may be off in opposite directions. It rounds each part of a sum
+anew, so the rounding of a sum is the root of its parts' squared differences, where the sum's own is not larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.analyses.kind import Json
+from engine.core.progress import Watch
+from engine.core.values import Answer, Prompt
+from engine.methods.input_x_gradient import Relevance
+from engine.models.memory import computed_otherwise, summed_otherwise
+from engine.models.protocols import (
+    Embedder,
+    Entailment,
+    Floats,
+    Judged,
+    LanguageModel,
+    TokenPrompt,
+)
+
+T = TypeVar("T")
+WIDE = 4  # times the rounding seen here
+STEP = float(np.finfo(np.float32).eps)  # a cosine near 1 moves by no less, whatever a few texts show
+FLOOR_TEXTS = 40  # texts that the embedder's rounding is measured on
+FLOOR_PAIRS = 64  # pairs that the verifier's rounding is measured on
+FLOOR_ROWS = 12  # rows that a language model's rounding is measured on
+
+
+def embedding_floor(embedder: Embedder, question: str, texts: Sequence[str]) -> float:
+    """Of the cosine of a question and a text, in [0, 2]."""
+    ordered = sorted(set(texts), key=len)
+    sample = _spread(ordered, FLOOR_TEXTS)
+    if not sample:
+        return 0.0
+    query = embedder.embed([question])[0]
+    together = embedder.embed(ordered)[[ordered.index(text) for text in sample]]
+    # With a space at its end a text has the same tokens and is none that the embedder remembers.
+    apart = np.concatenate([embedder.embed([f"{text} "]) for text in sample])
+    return WIDE * max(STEP, float(np.abs(together @ query - apart @ query).max()))
+
+
+def entailment_floor(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> float:
+    """Of the verifier's probability of a (claim, evidence) pair, in [0, 1]."""
+    each = list(dict.fromkeys(pairs))
+    if not each:
+        return 0.0
+    said = np.asarray(verifier.entailment(each), dtype=float)
+    # Rounded logits move a probability the most where it is near one half.
+    chosen = np.argsort(np.abs(said - 0.5), kind="stable")[:FLOOR_PAIRS]
+    sample, said = [each[i] for i in chosen], said[chosen]
+    # A few pairs of like length would be computed together as they are apart: longer ones beside them pad them.
+    longer = [(claim, f"{evidence} {evidence}") for claim, evidence in sample[-1:]]
+    longer += [(f"{claim} {claim}", evidence) for claim, evidence in sample[:1]]
+    others = [verifier.entailment([*sample, *longer])[: len(sample)]]
+    others += [np.concatenate([verifier.entailment([pair]) for pair in sample])]
+    # What multiplies bfloat16 here may have multiplied float32 where the case was made, and the other way round.
+    others += [verifier.in_other_format().entailment(sample)] if hasattr(verifier, "in_other_format") else []
+    return WIDE * max(STEP, *(float(np.abs(said - np.asarray(other)).max()) for other in others))
+
+
+def token_floor(model: LanguageModel, rows: Sequence[tuple[TokenPrompt, Sequence[int]]]) -> float:
+    """Of the log-probability (nats) of one token: by other sums, in float64, and token by token as in writing."""
+    largest = 0.0
+    for coded, ids in _spread(list(rows), FLOOR_ROWS):
+        tokens = len(coded.ids) + len(ids)
+        once = model.score([coded], ids)[0]
+        with summed_otherwise(model, tokens):
+            others = [model.score([coded], ids)[0]]
+        with computed_otherwise(model, tokens) as other:
+            others += [other.score([coded], ids)[0]]
+        others += [_as_written(model, coded, ids)] if hasattr(model, "module") else []
+        largest = max(largest, *(float(np.abs(once - again).max(initial=0.0)) for again in others))
+    return WIDE * largest
+
+
+def drop_floor(model: LanguageModel, coded: TokenPrompt, ids: Sequence[int]) -> float:
+    """Of the difference (nats) that removed passages make to the log-probability of `ids` or of a part of them.
+
+    Measured on the whole prompt, the prompt without passages, and with one passage alone, each in turn.
+    """
+    numbers = {number for number in coded.numbers if number is not None}
+    alone = [coded.without(numbers - {number}) for number in sorted(numbers)]
+    rows = [coded, coded.without(numbers), *_spread(alone, FLOOR_ROWS)]
+    with computed_otherwise(model, len(coded.ids) + len(ids)) as other:
+        parts = model.score(rows, ids) - other.score(rows, ids)
+    return 2 * _sum_floor(parts)  # a difference of two rows
+
+
+def relevance_floors(
+    explain: Callable[..., Relevance],
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    spans: Sequence[tuple[int, int]],
+    tokens: Sequence[int] = (),
+) -> tuple[tuple[float, ...], float]:
+    """Of a method's relevance, in the target's unit: each of `spans` its own, one for all answer tokens `tokens`.
+
+    One floor holds for an input and for a sum over inputs: the rounding of all inputs of the row.
+    """
+    once = explain(model, prompt, answer, spans=spans, tokens=tokens)
+    with computed_otherwise(model, len(once.by_span[0])) as other:
+        again = explain(other, prompt, answer, spans=spans, tokens=tokens)
+    by_span = tuple(_sum_floor(np.subtract(row, same)) for row, same in zip(once.by_span, again.by_span, strict=True))
+    return by_span, _sum_floor(np.subtract(once.by_token, again.by_token)) if tokens else 0.0
+
+
+def _sum_floor(parts: NDArray[np.float64]) -> float:
+    """The largest floor of sums over the last axis, from the differences of their parts."""
+    roots, sums = np.linalg.norm(parts, axis=-1), np.abs(parts.sum(axis=-1))
+    return WIDE * float(max(roots.max(), sums.max()))
+
+
+def rounding(values: Json, again: Json, least: float) -> dict[str, float]:
+    """The floors of the fractions under each name, at any depth, from their differences; at least `least`."""
+    found: dict[str, float] = {}
+    for name, difference in _differences(values, again, ""):
+        found[name] = max(found.get(name, least), WIDE * difference)
+    return found
+
+
+def _differences(value: Any, again: Any, name: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict) and isinstance(again, dict):
+        for key in value.keys() & again.keys():
+            yield from _differences(value[key], again[key], key)
+    elif isinstance(value, list) and isinstance(again, list):
+        for one, other in zip(value, again, strict=False):
+            yield from _differences(one, other, name)
+    elif isinstance(value, float) and isinstance(again, float):
+        yield name, abs(value - again)
+
+
+class Listening:
+    """A verifier that keeps the pairs it is asked, whose rounding is that of the numbers to be compared."""
+
+    def __init__(self, verifier: Entailment) -> None:
+        self.name, self.verifier = verifier.name, verifier
+        self.pairs: list[tuple[str, str]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """The words beside a verdict are the verifier's own."""
+        return getattr(self.__dict__["verifier"], name)
+
+    def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
+        """What the verifier says."""
+        self.pairs += pairs
+        return self.verifier.judge(pairs, watch)
+
+    def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
+        """What the verifier says."""
+        self.pairs += pairs
+        return self.verifier.entailment(pairs, watch)
+
+    @property
+    def floor(self) -> float:
+        """The rounding of a probability that it gave, in [0, 1]."""
+        return entailment_floor(self.verifier, self.pairs)
+
+
+def _as_written(model: Any, coded: TokenPrompt, ids: Sequence[int]) -> NDArray[np.float64]:
+    """The tokens' log-probabilities as writing computes them: one at a time, on what the cache holds."""
+    import torch
+
+    from engine.models.sampling import next_logits
+
+    found: list[float] = []
+    with model.hold() as module:
+        device = module.get_input_embeddings().weight.device
+        fed, cache = torch.tensor([list(coded.ids)], device=device), None
+        for token in ids:
+            logits, cache = next_logits(module, fed, cache)
+            found.append(float(logits.log_softmax(-1)[token]))
+            new = torch.tensor([[token]], device=device)
+            fed = new if cache is not None else torch.cat([fed, new], dim=1)
+    return np.asarray(found)
+
+
+def _spread(values: list[T], most: int) -> list[T]:
+    """At most about `most` of the values, spread evenly."""
+    return values[:: max(1, -(-len(values) // most))]

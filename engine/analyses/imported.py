@@ -1,0 +1,37 @@
+"""What came with a case and is not computed here: the labels of an imported answer."""
+
+from __future__ import annotations
+
+from engine.analyses.kind import Kind
+from engine.cases.blocks import (
+    Block,
+    Facts,
+    Table,
+    cells,
+    plain,
+    short,
+)
+from engine.cases.importers.layouts import Labels
+from engine.cases.review import Review
+from engine.core.values import Case
+
+
+def _labels(case: Case, found: Labels, review: Review) -> list[Block]:
+    """Labels that came with an imported answer: spans of the answer, and what was said of it as a whole."""
+    rows = tuple(cells(f"{s.start} to {s.end}", s.text, s.label, s.note) for s in found.spans)
+    blocks: list[Block] = [plain(f"These labels came with the file ({found.source}); no model made them.")]
+    if rows:
+        blocks.append(Table("Labelled spans of the answer", ("Characters", "Text", "Label", "Note"), rows))
+    facts = tuple((name, short(value)) for name, value in found.facts.items())
+    return [*blocks, *([Facts(facts)] if facts else [])]
+
+
+KIND = Kind(
+    name="labels",
+    title="Labels that came with the answer",
+    result=Labels,
+    blocks=_labels,
+    terms=("labels",),
+    not_again="these labels were imported; nothing computes them",
+    scores_answer=False,
+)

@@ -1,0 +1,225 @@
+"""What a kind of analysis is: one value with its options, its run, its result, its part of the report, its replay.
+
+The registry lists the kinds; the workbench, the command line, pages, report and replay go through it and know none
+by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from engine.cases.blocks import Block
+from engine.cases.review import Review
+from engine.cases.store import CaseStore
+from engine.core.canonical import canonical
+from engine.core.errors import CorpusNotFound, InputError
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.values import Analysis, Case, Value, converted
+from engine.corpus.collection import Collection
+from engine.models.defaults import AUTO, READER, default_for
+from engine.models.embedder import load_embedder
+from engine.models.protocols import (
+    Embedder,
+    Entailment,
+    LanguageModel,
+    Reranker,
+    Writer,
+    require,
+)
+from engine.models.registry import load_writer
+from engine.models.reranker import load_reranker
+from engine.models.verifier import load_entailment
+
+# The names of the kinds, as a case stores them.
+OCCLUSION = "occlusion"
+SETS = "occlusion of chunk sets"
+SENTENCES = "occlusion of sentences"
+TOKEN_MAP = "token map"
+FAITHFULNESS = "faithfulness"
+USED_SUPPORTS = "used x supports"
+ATTR_RAG = "attr-rag"
+REFINEMENT = "refinement"
+FACTS = "facts"
+STEPS = "steps"
+
+Json = dict[str, Any]
+R = TypeVar("R", bound=Value)
+Floor = float | tuple[float, ...]
+
+
+# What a run works with
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Where models and collections come from, by their names."""
+
+    embedder: Callable[[str], Embedder] = load_embedder
+    reranker: Callable[[], Reranker] = load_reranker
+    writer: Callable[[str], Writer] = load_writer
+    collection: Callable[[str], Collection] = Collection.open
+    verifier: Callable[[str], Entailment] = load_entailment
+
+    def collection_of(self, case: Case) -> Collection | None:
+        """The case's corpus; None where it is gone or there was none."""
+        try:
+            return None if case.corpus is None else self.collection(case.corpus)
+        except CorpusNotFound:
+            return None
+
+    def scorer(self, name: str = AUTO) -> LanguageModel:
+        """The model that scores: `auto` and `reader` mean the default one; raise `CannotDo` for one that cannot."""
+        writer = self.writer(default_for("scores").model if name in (AUTO, READER) else name)
+        require(writer, "score")
+        scorer: LanguageModel = writer  # type: ignore[assignment]
+        return scorer
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a run is given beside the case and its options: settings, models and collections, the library, progress."""
+
+    settings: Settings = Settings()
+    tools: Tools = Tools()
+    watch: Watch = field(default_factory=Watch)
+    cases: CaseStore | None = None
+
+
+class ByModel(Value, frozen=True):
+    """The options of most kinds: which model scores."""
+
+    model: str = AUTO
+
+
+# What a replay comes to
+
+# What a run costs, what it says in words, and how large its rounding was are no results. `absolute`, the sums of |R|,
+# follows from rows whose signed sums are compared, and older results do not have it.
+COSTS = frozenset(
+    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute"}
+)
+AS_IT_CAME = frozenset({"id", "start", "end"})  # of a token that a language model wrote
+
+
+class Outcome(Value, frozen=True):
+    """A part computed again: `values` in the shape of the stored ones, or `why` it could not be.
+
+    `floor` is how far a number may move by rounding alone, in the part's own unit; `floors` are those of the numbers
+    under a name, where they have another unit or size than the rest: one, or one for each entry of the list.
+    """
+
+    values: Any = None
+    floor: float = 0.0
+    why: str = ""
+    floors: Mapping[str, Floor] = {}
+
+
+def plain(value: Any) -> Any:
+    """A value as the library stores it: plain JSON, what is not finite as null."""
+    return msgspec.json.decode(canonical(value))
+
+
+def less(result: Any, but: Container[str] = COSTS) -> Any:
+    """A stored result less what is no result, at any depth: by default what it cost, and words about it."""
+    if isinstance(result, dict):
+        return {key: less(value, but) for key, value in plain(result).items() if key not in but}
+    return [less(value, but) for value in result] if isinstance(result, list) else result
+
+
+def nothing(result: Json) -> Json:
+    """Of most results nothing is an input of their replay."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Again:
+    """How analyses of one kind are computed again.
+
+    `given` is what of a stored result is an input: texts that a language model wrote. The copy that is replayed holds
+    that and nothing else. `compared` is what of it is held against the outcome of `run`, in the same shape.
+    """
+
+    run: Callable[[Case, Analysis, Tools], Outcome]
+    given: Callable[[Json], Json] = nothing
+    compared: Callable[[Json], Any] = less
+
+
+# The kind itself
+
+
+def added(case: Case, analysis: Analysis) -> Case:
+    """The case with the analysis, in place of an earlier one of the same id."""
+    others = tuple(known for known in case.analyses if known.id != analysis.id)
+    return msgspec.structs.replace(case, analyses=(*others, analysis))
+
+
+def no_cost(case: Case, options: Any, settings: Settings) -> str:
+    """Of a kind that says nothing ahead."""
+    return ""
+
+
+def as_it_is(analysis: Analysis) -> Analysis:
+    """A stopped run that says itself how far it came."""
+    return analysis
+
+
+@dataclass(frozen=True)
+class Kind(Generic[R]):
+    """One kind of analysis.
+
+    `run` yields the analysis as it grows, the last one whole; whoever drives it keeps, shows and stops. None: it comes
+    with the case and is not run. `cost` says ahead what a run takes. `blocks` draw a result in the report, `terms` name
+    the definitions that it needs there. `again` replays it, `not_again` says why nothing does.
+    `keeps_each`: every growing value is stored, because a later run goes on from it; else the last, and of a stopped
+    run only where the case holds none. `entered` puts it into the case, `stopped` marks what was not finished.
+    `scores_answer`: whether the text of the case's answer is an input.
+    """
+
+    name: str
+    title: str
+    result: type[R]
+    blocks: Callable[[Case, R, Review], list[Block]]
+    options: type[Value] = ByModel
+    run: Callable[[Case, Any, RunContext], Iterator[Analysis]] | None = None
+    cost: Callable[[Case, Any, Settings], str] = no_cost
+    terms: tuple[str, ...] = ()
+    again: Again | None = None
+    not_again: str = ""
+    keeps_each: bool = False
+    entered: Callable[[Case, Analysis], Case] = added
+    stopped: Callable[[Analysis], Analysis] = as_it_is
+    scores_answer: bool = True
+
+    def read(self, analysis: Analysis) -> R:
+        """The stored result as its value; raise `RecordError` where another version stored another shape."""
+        return self.result.from_dict(analysis.result)
+
+    def of(self, case: Case) -> tuple[R, ...]:
+        """The results of this kind that a case holds, the one added last at the end."""
+        return tuple(self.read(analysis) for analysis in case.analyses if analysis.kind == self.name)
+
+
+def words_of(case: Case) -> int:
+    """Words of the passages and the answer, which is what a row of the model reads."""
+    return sum(len(passage.text.split()) for passage in case.passages) + len(case.answer.text.split())
+
+
+def options_of(kind: Kind[Any], assignments: Sequence[str] = ()) -> Value:
+    """The options of a kind from FIELD=VALUE, a list written with commas; raise `InputError` naming what is wrong."""
+    fields = {field.name: field for field in msgspec.structs.fields(kind.options)}
+    data: Json = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or name not in fields:
+            raise InputError(f"{kind.name} has no option {name!r}. Write FIELD=VALUE with one of: {', '.join(fields)}.")
+        listed = isinstance(fields[name].default, tuple)
+        data[name] = [part.strip() for part in value.split(",")] if listed else value
+    try:
+        return converted(data, kind.options, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"An option of {kind.name} is missing or of the wrong kind: {error}.") from error

@@ -1,0 +1,94 @@
+"""The quoting reader: its answer, and every sentence that it considered, from the same passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.analyses.floors import embedding_floor
+from engine.analyses.kind import (
+    Again,
+    Kind,
+    Outcome,
+    Tools,
+    less,
+)
+from engine.analyses.kind import (
+    plain as as_json,
+)
+from engine.answer.quoting_reader import QuotingReader, Reading
+from engine.answer.sentence_scores import Candidate
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Fold,
+    Table,
+    name_of,
+    plain,
+)
+from engine.cases.review import Review
+from engine.core.settings import Reader
+from engine.core.values import Analysis, Case, Stamp
+from engine.models.protocols import Embedder
+
+READER = QuotingReader.name
+
+
+def stored_answer(case: Case) -> Any:
+    """The answer of the quoting reader: its text and what it quoted."""
+    return as_json({"text": case.answer.text, "quotes": case.answer.quotes})
+
+
+def answer_again(case: Case, tools: Tools) -> Outcome:
+    """The quoting reader again, on the same passages."""
+    answer = _reader(case.stamp, tools)[0].read(case.question, case.passages)
+    return Outcome(values=as_json({"text": answer.text, "quotes": answer.quotes}))
+
+
+def _reading_again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    """Every candidate sentence of the quoting reader with the parts of its score."""
+    reader, embedder = _reader(analysis.stamp, tools)
+    reading = reader.reading(case.question, case.passages)
+    texts = [case.passages[c.number - 1].text[c.start : c.end] for c in reading.candidates]
+    return Outcome(values=less(reading.to_dict()), floor=embedding_floor(embedder, case.question, texts))
+
+
+def _reader(stamp: Stamp, tools: Tools) -> tuple[QuotingReader, Embedder]:
+    embedder = tools.embedder(stamp.revision)
+    return QuotingReader(embedder, Reader.from_dict(stamp.settings.get("reader", {}))), embedder
+
+
+def _blocks(case: Case, found: Reading, review: Review) -> list[Block]:
+    """The quoting reader: every sentence that it considered, those that it took first."""
+    if not found.candidates:
+        return [plain("No sentence was considered.")]
+    chosen = [c for c in found.candidates if c.chosen]
+    rest = sorted((c for c in found.candidates if not c.chosen), key=lambda c: -c.score)
+    blocks: list[Block] = [plain(found.rule)] if found.rule else []
+    taken = f"Sentences that were quoted ({len(chosen)} of {len(found.candidates)})"
+    blocks.append(_candidates(case, chosen, taken))
+    blocks.append(Fold(f"The other sentences ({len(rest)})", (_candidates(case, rest, "Not quoted, best first"),)))
+    return blocks
+
+
+def _candidates(case: Case, candidates: Sequence[Candidate], caption: str) -> Table:
+    parts = sorted({name for c in candidates for name in c.parts})
+    rows = []
+    for c in candidates:
+        text = case.passages[c.number - 1].text[c.start : c.end] if 1 <= c.number <= len(case.passages) else ""
+        values = (Cell(f"{c.parts[name]:.3f}" if name in c.parts else "") for name in parts)
+        place = Cell(name_of(case, c.number), link=f"passage-{c.number}")
+        rows.append((place, Cell(text), Cell(f"{c.score:.3f}"), *values))
+    columns = ("Passage", "Sentence", "Score", *parts)
+    return Table(caption, columns, tuple(rows), numeric=frozenset(range(2, len(columns))))
+
+
+KIND = Kind(
+    name="reading",
+    title="How the quoting reader chose",
+    result=Reading,
+    blocks=_blocks,
+    terms=("reading",),
+    again=Again(_reading_again),
+    scores_answer=False,
+)

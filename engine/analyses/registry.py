@@ -1,0 +1,89 @@
+"""The kinds of analyses by name. The workbench, commands, pages, report, replay and studies find them here alone.
+
+    from engine.analyses.registry import register
+    register(Kind(name="my analysis", ...))
+
+An attribution method that is registered in `engine.methods.registry` is a kind, too.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from engine.analyses import (
+    attr_rag,
+    facts,
+    faithfulness,
+    imported,
+    occlusion,
+    reading,
+    refinement,
+    said,
+    steps,
+    token_map,
+    used_supports,
+)
+from engine.analyses.attribution import method_kind
+from engine.analyses.kind import Kind
+from engine.core.errors import InputError
+from engine.methods import registry as methods
+
+AnyKind = Kind[Any]
+BUILT_IN: tuple[AnyKind, ...] = (
+    reading.KIND,
+    imported.KIND,
+    occlusion.PASSAGES,
+    occlusion.CHUNK_SETS,
+    occlusion.SINGLE_SENTENCES,
+    token_map.KIND,
+    faithfulness.KIND,
+    used_supports.KIND,
+    attr_rag.KIND,
+    refinement.KIND,
+    said.PAIR,
+    facts.KIND,
+    steps.KIND,
+    said.PASSAGES,
+)
+
+_registered: dict[str, AnyKind] = {}
+_lock = threading.Lock()
+
+
+def kinds() -> dict[str, AnyKind]:
+    """Every kind by its name: the project's own, the attribution methods, those of this process."""
+    of_methods = {method.name: method_kind(method) for method in methods.methods()}
+    return of_methods | {kind.name: kind for kind in BUILT_IN} | _registered
+
+
+def runnable() -> dict[str, AnyKind]:
+    """The kinds that can be run on a case."""
+    return {name: kind for name, kind in kinds().items() if kind.run is not None}
+
+
+def find(name: str) -> AnyKind | None:
+    """The kind of that name, None where this installation has none."""
+    return kinds().get(name)
+
+
+def kind_named(name: str) -> AnyKind:
+    """A kind that can be run; `InputError` listing those there are."""
+    found = runnable()
+    if name not in found:
+        raise InputError(f"There is no analysis {name!r}. Choose one of: {', '.join(found)}.")
+    return found[name]
+
+
+def register(kind: AnyKind) -> None:
+    """Add a kind for this process; `InputError` if the name is taken."""
+    with _lock:
+        if kind.name in kinds():
+            raise InputError(f"There is already an analysis named {kind.name!r}. Choose another name.")
+        _registered[kind.name] = kind
+
+
+def unregister(name: str) -> None:
+    """Take a registered kind out again."""
+    with _lock:
+        _registered.pop(name, None)

@@ -1,0 +1,103 @@
+"""What a model says when it is asked: which of two answers is better grounded, how far passages help their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.analyses.kind import Kind, RunContext
+from engine.analyses.refinement import KIND as REFINED
+from engine.analyses.steps import KIND as WORKED_OUT
+from engine.cases.blocks import Block, Table, cells
+from engine.cases.review import Review
+from engine.core.errors import CaseError
+from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
+from engine.methods.judge import PairJudgement, judge_pair
+from engine.methods.raise_.relevance import KIND as RELEVANCE
+from engine.methods.raise_.relevance import Ratings, rate, ratings_analysis
+
+JUDGEMENT = "judgement"
+
+
+class Judged(Value, frozen=True):
+    """Two conditions of a refinement by their names, and what a judge said of their answers."""
+
+    x: str
+    y: str
+    judgement: PairJudgement
+
+
+class JudgeOptions(Value, frozen=True):
+    """Two conditions of the case's last refinement, and who judges."""
+
+    judge: str
+    x: str
+    y: str
+
+
+def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[Analysis]:
+    """Have the pair compared; the raw replies are kept with the case."""
+    value = next((report.refinement for report in reversed(REFINED.of(case))), None)
+    answers = [variant.answer if value and (variant := value.variants.get(n)) else None for n in (options.x, options.y)]
+    x, y = (answer.text if answer else "" for answer in answers)
+    if value is None or not (x and y):
+        raise CaseError("The case has no such two answers. Run the conditions on the Refinement page first.")
+    judge = context.tools.writer(options.judge)
+    texts = [passage.text for passage in case.passages]
+    found = Judged(x=options.x, y=options.y, judgement=judge_pair(judge, case.question, texts, x, y, context.watch))
+    inputs = inputs_hash(case.question, case.passages, case.answer.text)
+    stamp = Stamp(model=judge.name, settings={"judge": judge.name}, inputs=inputs)
+    identity = f"{JUDGEMENT}:{judge.name}:{options.x}:{options.y}"
+    yield Analysis(id=identity, kind=JUDGEMENT, stamp=stamp, result=found.to_dict())
+
+
+def _judged(case: Case, found: Judged, review: Review) -> list[Block]:
+    rows = tuple(
+        cells(str(number), order or "no vote", raw)
+        for number, (order, raw) in enumerate(zip(found.judgement.orders, found.judgement.raw, strict=True), start=1)
+    )
+    caption = f"{found.x} against {found.y}: {found.judgement.winner}"
+    return [Table(caption, ("Order", "Said", "Reply"), rows)]
+
+
+class RelevanceOptions(Value, frozen=True):
+    """The run of steps whose passages are rated, by its method and model, and who rates."""
+
+    judge: str
+    method: str
+    model: str
+
+
+def _rate(case: Case, options: RelevanceOptions, context: RunContext) -> Iterator[Analysis]:
+    """Rate every passage that the run found."""
+    held = (run for run in WORKED_OUT.of(case) if (run.method, run.model) == (options.method, options.model))
+    solution = next(held, None)
+    if solution is None:
+        raise CaseError(f"The case has no run of {options.method} by {options.model}. Work it out first.")
+    ratings = rate(solution, context.tools.writer(options.judge), context.watch)
+    yield ratings_analysis(case, ratings)
+
+
+def _rated(case: Case, found: Ratings, review: Review) -> list[Block]:
+    rows = tuple(cells(str(r.step), r.passage, r.level or "not read") for r in found.ratings)
+    return [Table(f"Relevance of what {found.method} found, by {found.by}", ("Step", "Passage", "Level"), rows)]
+
+
+PAIR = Kind(
+    name=JUDGEMENT,
+    title="Two answers before a judge",
+    result=Judged,
+    blocks=_judged,
+    options=JudgeOptions,
+    run=_judge,
+    not_again="these votes were said by a model; ask it again on the Refinement page",
+)
+PASSAGES = Kind(
+    name=RELEVANCE,
+    title="Relevance of passages to their steps",
+    result=Ratings,
+    blocks=_rated,
+    options=RelevanceOptions,
+    run=_rate,
+    not_again="these levels were said by a model or a person; nothing computes them",
+    scores_answer=False,
+)

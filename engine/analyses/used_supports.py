@@ -1,0 +1,126 @@
+"""Used x supports: for each sentence and passage what the model used beside what the passage bears out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
+from engine.analyses.floors import (
+    Listening,
+    drop_floor,
+)
+from engine.analyses.kind import (
+    USED_SUPPORTS,
+    ByModel,
+    Kind,
+    Outcome,
+    RunContext,
+    Tools,
+    less,
+)
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Notice,
+    Table,
+    name_of,
+    signed,
+)
+from engine.cases.review import Review
+from engine.core.files import EMBEDDED
+from engine.core.progress import Watch
+from engine.core.settings import Settings
+from engine.core.text import counted
+from engine.core.values import (
+    Analysis,
+    Case,
+    Passage,
+)
+from engine.methods.occlusion import occlusion
+from engine.methods.subject import analysis_of, subject
+from engine.methods.used_supports import UsedSupports, used_supports
+from engine.models.protocols import Entailment, LanguageModel
+
+
+def used_supports_of(
+    case: Case,
+    model: LanguageModel,
+    verifier: Entailment,
+    settings: Settings,
+    *,
+    placebos: Sequence[Passage] = (),
+    watch: Watch | None = None,
+) -> Analysis:
+    """What the model used of each passage, sentence by sentence, beside what the passage supports."""
+    prompt, answer, notes = subject(case, model, settings)
+    texts = [passage.text for passage in placebos]
+    spans = answer.sentences or None
+    scored = occlusion(model, prompt, answer, spans=spans, placebos=texts, settings=settings.occlusion, watch=watch)
+    passages = {number: passage.text for number, passage in enumerate(case.passages, start=1)}
+    result = replace(used_supports(scored, answer, passages, verifier, watch), notes=(*notes, *scored.notes))
+    extra = {
+        "occlusion": settings.occlusion.to_dict(),
+        "placebos": [passage.id for passage in placebos],
+        "verifier": verifier.name,
+    }
+    return analysis_of(case, model, settings, USED_SUPPORTS, result.to_dict(), extra)
+
+
+def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
+    """A table a span of the answer: a row a source with score, probability and the word for both."""
+    facts = Facts((("Use scored by", found.scorer), ("Support judged by", found.verifier)))
+    notes = [Notice(note) for note in found.notes if not note.startswith("Written by ")]
+    return [facts, *notes, *(_table(case, found, span) for span in range(len(found.spans)))]
+
+
+def _table(case: Case, found: UsedSupports, span: int) -> Table:
+    start, end = found.spans[span]
+    rows = tuple(
+        (
+            Cell("; ".join(name_of(case, n) for n in numbers), link=f"passage-{numbers[0]}"),
+            Cell(signed(cell.used)),
+            Cell(f"{cell.supports:.2f}"),
+            Cell(cell.quadrant),
+        )
+        for numbers, cell in zip(found.sources, found.cells[span], strict=True)
+    )
+    said = " ".join(case.answer.text[start:end].split())
+    caption = f"{said} (used means over {found.floor[span]:.3g} nats, the {found.floor_kind} floor)"
+    return Table(caption, ("Passage", "Used, nats", "Supports, p", "Together"), rows, numeric=frozenset({1, 2}))
+
+
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+    found, missing = placebos(case, analysis.stamp, tools)
+    verifier = Listening(tools.verifier(str(analysis.stamp.settings.get("verifier", EMBEDDED))))
+    values = less(used_supports_of(case, model, verifier, settings, placebos=found).result)
+    if missing:
+        values = less(values, {"floor", "floor_kind", "quadrant"})
+    prompt, answer, _ = subject(case, model, settings)
+    nats = drop_floor(model, model.encode(prompt), [token.id for token in answer.tokens])
+    return Outcome(values=values, floor=nats, why=missing, floors={"supports": verifier.floor})
+
+
+def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
+    settings, tools = context.settings, context.tools
+    model, unrelated = tools.scorer(options.model), placebos_of(case, settings, tools)
+    yield used_supports_of(case, model, tools.verifier(EMBEDDED), settings, placebos=unrelated, watch=context.watch)
+
+
+def _cost(case: Case, options: ByModel, settings: Settings) -> str:
+    pairs = len(case.answer.sentences) * len(case.passages)
+    return f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
+
+
+KIND = Kind(
+    name=USED_SUPPORTS,
+    title="Used x supports",
+    result=UsedSupports,
+    blocks=_blocks,
+    run=_run,
+    cost=_cost,
+    terms=("used",),
+    again=of_the_stamp(_again),
+)

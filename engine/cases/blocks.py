@@ -1,0 +1,206 @@
+"""What a report is made of, apart from how it is written: sections return blocks, HTML and Markdown draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from engine.cases.review import Mark
+from engine.core.values import Answer, Case, Passage
+
+RunKind = Literal["text", "strong", "cite", "invalid", "mark", "label", "old", "new"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch of text. `link` is the id of another place in the report; `note` is what a label or mark says."""
+
+    text: str
+    kind: RunKind = "text"
+    link: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; `kind` "answer" and "passage" keep the line breaks of the text."""
+
+    runs: tuple[Run, ...]
+    kind: Literal["plain", "answer", "passage", "note"] = "plain"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table cell; `note` stands under the text, `faint` marks what is under a floor."""
+
+    text: str
+    note: str = ""
+    faint: bool = False
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first cell of a row is its header. `numeric` are the columns set flush right."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numeric: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Name and value pairs."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Text cut into pieces, each with a signed value; `largest` is the value that gets the full colour."""
+
+    caption: str
+    pieces: tuple[tuple[str, float], ...]
+    largest: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text as it was sent or stored, in a fixed-width face."""
+
+    text: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A sentence that must not be missed."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks behind a line that opens them; open where the report is printed."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A headed part of the report; `level` 2 to 4."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    id: str = ""
+    level: int = 2
+
+
+Block = Text | Table | Facts | Heat | Code | Notice | Fold | Section
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report. `lead` is what stands over the title, `foot` what a printed page carries at its foot."""
+
+    title: str
+    lead: str
+    foot: str
+    blocks: tuple[Block, ...] = ()
+
+
+def plain(text: str, kind: Literal["plain", "answer", "passage", "note"] = "plain") -> Text:
+    """A paragraph of one run."""
+    return Text((Run(text),), kind)
+
+
+def cells(*values: str) -> tuple[Cell, ...]:
+    """A row of plain cells."""
+    return tuple(Cell(value) for value in values)
+
+
+Labelled = tuple[int, int, str]  # start, end, what the label says
+
+
+def signed(value: float) -> str:
+    """A score with its sign: three decimals, four digits for small ones."""
+    return f"{value:+z.3f}" if abs(value) >= 0.001 or value == 0 else f"{value:+.1e}"
+
+
+def short(value: Any) -> str:
+    """Any value on one line."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def place(passage: Passage) -> str:
+    """Where a passage stands in its document."""
+    page = f", page {passage.page}" if passage.page is not None else ""
+    return f"{passage.document}{page}, characters {passage.start:,} to {passage.end:,}"
+
+
+def name_of(case: Case, number: int) -> str:
+    """A passage as a table names it: number and title."""
+    if not 1 <= number <= len(case.passages):
+        return str(number)
+    passage = case.passages[number - 1]
+    title = passage.label
+    return f"{number} {title if len(title) <= 60 else title[:57] + '...'}"
+
+
+def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[Labelled] = ()) -> tuple[Run, ...]:
+    """The answer cut at its citations and at labelled spans; text positions are offsets into `answer.text`."""
+    spans = sorted(labels)
+    cuts = {0, len(answer.text)}
+    cuts.update(c.start for c in answer.citations)
+    cuts.update(c.end for c in answer.citations)
+    cuts.update(point for start, end, _ in spans for point in (start, end))
+    runs = []
+    for start, end in pairwise(sorted(point for point in cuts if 0 <= point <= len(answer.text))):
+        citation = next((c for c in answer.citations if c.start <= start < c.end), None)
+        said = [text for s, e, text in spans if s <= start < e]
+        if citation is not None:
+            runs.extend([] if start > citation.start else [_citation(citation.number, citation.valid, passages)])
+        elif said:
+            closes = any(e == end for s, e, _ in spans if s <= start < e)
+            runs.append(Run(answer.text[start:end], "label", note="; ".join(said) if closes else ""))
+        else:
+            runs.append(Run(answer.text[start:end]))
+    return tuple(runs)
+
+
+def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> Run:
+    if not valid or not 1 <= number <= len(passages):
+        return Run(f"[{number}]", "invalid", note="no such passage was given")
+    passage = passages[number - 1]
+    return Run(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
+
+
+def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[Run, ...]:
+    """Text with the quoted stretches marked; stretches that overlap are drawn as one."""
+    runs, position = [], 0
+    for start, end in sorted(spans):
+        start, end = max(start, position), min(end, len(text))
+        if end <= start:
+            continue
+        runs += [Run(text[position:start]), Run(text[start:end], "mark")]
+        position = end
+    return tuple(run for run in (*runs, Run(text[position:])) if run.text)
+
+
+def decided_by(mark: Mark | None) -> str:
+    """Who set a mark and why, as a note under it; empty without one."""
+    return f"by {mark.author}: {mark.reason}" if mark else ""
+
+
+def when(time: str) -> str:
+    """A time as people read it: to the minute, UTC."""
+    return f"{time[:16].replace('T', ' ')} UTC" if len(time) >= 16 else time

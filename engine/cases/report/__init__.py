@@ -1,5 +1,0 @@
-"""What an auditor takes away: one HTML file, or Markdown."""
-
-from engine.cases.report.build import html_report, markdown_report
-
-__all__ = ["html_report", "markdown_report"]

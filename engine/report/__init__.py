@@ -1,0 +1,5 @@
+"""What an auditor takes away: one HTML file, or Markdown."""
+
+from engine.report.build import html_report, markdown_report
+
+__all__ = ["html_report", "markdown_report"]

@@ -1,0 +1,63 @@
+"""The analyses of a case in its report: each drawn by its kind, of an unknown kind or shape what was stored."""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.analyses.attribution import attribution_section, attributions_of
+from engine.analyses.registry import find
+from engine.cases.blocks import (
+    Block,
+    Code,
+    Fold,
+    Notice,
+    Section,
+    Table,
+    cells,
+    plain,
+    short,
+    when,
+)
+from engine.cases.places import leaves
+from engine.cases.review import Review
+from engine.core.errors import RecordError
+from engine.core.values import Analysis, Case
+
+LONGEST = 200_000  # characters of stored JSON that are printed; the case file has the rest
+
+
+def analysis_section(case: Case, analysis: Analysis, number: int, review: Review) -> Section:
+    """One analysis, headed by its name, with the stamp that tells it from others of its kind."""
+    stamp = analysis.stamp
+    foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
+    blocks = (*analysis_blocks(case, analysis, review), plain(foot, "note"))
+    return Section(_title(case, analysis), blocks, id=f"analysis-{number}", level=3)
+
+
+def _title(case: Case, analysis: Analysis) -> str:
+    """The kind by its name; of several of a kind also the id, which says by whom."""
+    kind = find(analysis.kind)
+    name = kind.title if kind else analysis.kind
+    return name if sum(other.kind == analysis.kind for other in case.analyses) == 1 else f"{name}: {analysis.id}"
+
+
+def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Block]:
+    """What its kind draws of it; of an unknown kind or shape what was stored."""
+    kind = find(analysis.kind)
+    try:
+        if kind is not None:
+            return kind.blocks(case, kind.read(analysis), review)
+        found = attributions_of(analysis)  # of a method that is not installed here
+        return attribution_section(case, found) if found else stored_section(case, analysis)
+    except RecordError as error:
+        # What another version stored in another shape is shown as it is.
+        return [Notice(str(error)), *stored_section(case, analysis)]
+
+
+def stored_section(case: Case, analysis: Analysis) -> list[Block]:
+    """Whatever was stored, as a folded table of its plain values and its JSON."""
+    rows = [cells(path, short(value)) for path, value in leaves(analysis.result) if len(short(value)) <= 200][:200]
+    text = msgspec.json.format(msgspec.json.encode(analysis.result, order="sorted"), indent=2).decode()
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... cut here; the case file has all of it."
+    table = Table("Stored values", ("Place", "Value"), tuple(rows))
+    return [Fold("What was stored", (table, Code(shown, "Stored JSON")))]

@@ -1,0 +1,226 @@
+"""A case as a report: the sections in reading order, from the answer to what it all stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from engine.analyses.attribution import has_scores
+from engine.answer.quoting_reader import whole_id
+from engine.cases.blocks import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Facts,
+    Fold,
+    Labelled,
+    Notice,
+    Section,
+    Table,
+    Text,
+    answer_runs,
+    cells,
+    marked_runs,
+    place,
+    plain,
+    short,
+    when,
+)
+from engine.cases.review import Mark, check_chain, review_of
+from engine.core.canonical import content_hash
+from engine.core.values import Case, Stamp
+from engine.methods.subject import banner
+from engine.report.analyses import analysis_section
+from engine.report.html import to_html
+from engine.report.markdown import to_markdown
+from engine.report.methods import methods_blocks
+from engine.report.review import review_blocks
+from engine.report.self_tests import self_test_blocks
+
+
+def html_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> str:
+    """The report as one self-contained HTML file; `key` verifies a signed history."""
+    return to_html(report(case, history, key))
+
+
+def markdown_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> str:
+    """The report as Markdown."""
+    return to_markdown(report(case, history, key))
+
+
+def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> Document:
+    """The report as blocks."""
+    chain = check_chain(history, case.id, key)
+    review = review_of(history)
+    analyses = tuple(analysis_section(case, a, number, review) for number, a in enumerate(case.analyses, start=1))
+    tests = self_test_blocks(case)
+    sections = (
+        Section("Answer", _answer(case), id="answer"),
+        Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, history), id="passages"),
+        *([Section("Analyses", analyses, id="analyses")] if analyses else []),
+        Section("Review", review_blocks(history, chain), id="review"),
+        Section("How the answer came about", _making(case), id="making"),
+        Section("Methods", methods_blocks(case, bool(history)), id="methods"),
+        *([Section("Self-tests of the models", tests, id="self-tests")] if tests else []),
+        Section("Provenance", _provenance(case, chain.head), id="provenance"),
+    )
+    return Document(
+        title=case.question,
+        lead=f"Groundwork case {case.id}",
+        foot=f"Case {case.id}. Content hash {content_hash(case)}. Head hash {chain.head or 'none'}.",
+        blocks=(Facts(_summary(case, history)), *banners(case), *sections),
+    )
+
+
+def banners(case: Case) -> tuple[Block, ...]:
+    """What must be read with every figure: who wrote and who scored."""
+    scorers = dict.fromkeys(a.stamp.model for a in case.analyses if has_scores(a))
+    return tuple(Notice(said) for scorer in scorers if (said := banner(case.stamp.model, scorer)))
+
+
+def _summary(case: Case, history: Sequence[Mark]) -> tuple[tuple[str, str], ...]:
+    review = review_of(history)
+    by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
+    pairs = [
+        ("Status", f"{review.status}{by}"),
+        ("Written by", case.stamp.model),
+        ("Answer", "imported" if case.origin == "imported" else "written here"),
+        ("Created", when(case.created)),
+        ("Corpus", case.corpus or ""),
+        ("Title", case.title),
+        ("Tags", ", ".join(case.tags)),
+        ("New version of", case.parent or ""),
+    ]
+    return tuple((name, value) for name, value in pairs if value)
+
+
+def labels_of(case: Case) -> list[Labelled]:
+    """Labelled spans of the answer that came with an import."""
+    return [
+        (int(span["start"]), int(span["end"]), str(span.get("label", "")))
+        for analysis in case.analyses
+        if analysis.kind == "labels"
+        for span in analysis.result.get("spans", [])
+    ]
+
+
+def _answer(case: Case) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    if case.answer.refused:
+        blocks.append(Notice("The writer said that the passages do not answer the question."))
+    if not case.answer.finished:
+        blocks.append(Notice("The answer is not finished: the run was stopped or is still going on."))
+    blocks.append(Text(answer_runs(case.answer, case.passages, labels_of(case)), "answer"))
+    invalid = sorted({c.number for c in case.answer.citations if not c.valid})
+    if invalid:
+        listed = ", ".join(map(str, invalid))
+        blocks.append(Notice(f"The answer cites passages that were not given: {listed}."))
+    options = tuple((Cell(str(i)), Cell(option)) for i, option in enumerate(case.options, start=1))
+    return (*blocks, *([Table("Options of the question", ("No.", "Option"), options)] if options else ()))
+
+
+def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
+    if not case.passages:
+        return (plain("The writer was given no passages."),)
+    labels = review_of(history).labels
+    cited = [c.number for c in case.answer.citations if c.valid]
+    sections: list[Block] = []
+    for number, passage in enumerate(case.passages, start=1):
+        said = [place(passage), _times(cited.count(number))]
+        if passage.relevant is not None:
+            said.append(f"labelled {'relevant' if passage.relevant else 'not relevant'} in its data set")
+        if number in labels:
+            said.append(f"labelled {labels[number].value} by {labels[number].author}")
+        quoted = [(start, end) for _, quote, start, end in case.answer.quotes if quote == number]
+        sections.append(
+            Section(
+                f"{number}. {passage.label}",
+                (plain("; ".join(said), "note"), Text(marked_runs(passage.text, quoted), "passage")),
+                id=f"passage-{number}",
+                level=3,
+            )
+        )
+    return tuple(sections)
+
+
+def _times(count: int) -> str:
+    return {0: "not cited", 1: "cited once"}.get(count, f"cited {count} times")
+
+
+def _making(case: Case) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    if case.steps:
+        rows = tuple(
+            cells(step.name, f"{step.seconds:.2f}", ", ".join(f"{v:,.0f} {k}" for k, v in step.counts.items()))
+            for step in case.steps
+        )
+        blocks.append(Table("Steps as they ran", ("Step", "Seconds", "Counts"), rows, numeric=frozenset({1})))
+    if case.hits:
+        blocks.append(Fold(f"Retrieved passages with their scores ({len(case.hits)})", (_hits(case),)))
+    if case.chunk_sets:
+        blocks.append(Fold(f"Chunk sets in re-rank order ({len(case.chunk_sets)})", (_sets(case),)))
+    if case.prompt is not None:
+        parts = [Code(s.text, f"Segment {i}: {s.kind} ({s.role})") for i, s in enumerate(case.prompt.segments, start=1)]
+        blocks.append(Fold("The exact prompt", tuple(b for p in parts for b in (plain(p.label, "note"), p))))
+    if not blocks:
+        blocks.append(plain("The answer was imported; how it was made is not known here."))
+    return tuple(blocks)
+
+
+def _hits(case: Case) -> Table:
+    given = {whole_id(passage): number for number, passage in enumerate(case.passages, start=1)}
+    parts = sorted({name for hit in case.hits for name in hit.parts})
+    rows = []
+    for rank, hit in enumerate(case.hits, start=1):
+        number = given.get(hit.passage.id)
+        where = Cell(f"passage {number}", link=f"passage-{number}") if number else Cell("not given")
+        title = Cell(hit.passage.label, note=place(hit.passage))
+        scores = [Cell(f"{hit.parts[name]:.3f}" if name in hit.parts else "") for name in parts]
+        rows.append((Cell(str(rank)), title, where, Cell(f"{hit.score:.3f}"), *scores))
+    columns = ("Rank", "Passage", "Given to the writer", "Score", *parts)
+    return Table("Retrieved passages, best first", columns, tuple(rows), numeric=frozenset(range(3, len(columns))))
+
+
+def _sets(case: Case) -> Table:
+    rows = tuple(
+        cells(
+            str(rank),
+            s.passages[0].title or s.passages[0].document,
+            ", ".join(str(p.ordinal + 1) for p in s.passages),
+            f"{s.score:.3f}",
+        )
+        for rank, s in enumerate(case.chunk_sets, start=1)
+        if s.passages
+    )
+    columns = ("Rank", "Document", "Chunks", "Score")
+    return Table("Chunk sets", columns, rows, numeric=frozenset({3}))
+
+
+def _provenance(case: Case, head: str) -> tuple[Block, ...]:
+    hashes = (
+        ("Content hash", content_hash(case)),
+        ("Inputs hash (question and passages)", case.stamp.inputs),
+        ("Head hash of the review history", head or "none"),
+        ("Case schema", str(case.schema)),
+    )
+    stamps = [Section("The answer", _stamp(case.stamp), level=3)]
+    stamps += [Section(f"Analysis: {a.id}", _stamp(a.stamp), level=3) for a in case.analyses]
+    return (Facts(hashes), *stamps)
+
+
+def _stamp(stamp: Stamp) -> tuple[Block, ...]:
+    pairs = [
+        ("Model", stamp.model),
+        ("Revision", stamp.revision),
+        ("Number format", stamp.dtype),
+        ("Template hash", stamp.template),
+        ("Seed", short(stamp.seed)),
+        ("Inputs hash", stamp.inputs),
+        ("Created", when(stamp.created)),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in stamp.versions.items())),
+    ]
+    settings = msgspec.json.format(msgspec.json.encode(stamp.settings, order="sorted"), indent=2).decode()
+    facts = Facts(tuple((name, value) for name, value in pairs if value))
+    return (facts, *([Fold("Settings", (Code(settings, "Settings as JSON"),))] if stamp.settings else []))

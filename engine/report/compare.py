@@ -1,0 +1,213 @@
+"""Two cases, or two answers of one case (variants.py), side by side.
+
+Settings that differ come first, then passages, words, scores, verdicts, attribution. Attributions are put on one
+scale: each case's scores of the same method as shares of its largest absolute score, in [-1, 1], because nats of two
+models are no common unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.analyses.attribution import attributions_of
+from engine.cases.blocks import short
+from engine.cases.places import leaves, verdicts
+from engine.cases.review import Review
+from engine.cases.words import Word, word_diff
+from engine.core.values import (
+    Analysis,
+    Attribution,
+    Case,
+    Passage,
+    Stamp,
+    Value,
+)
+from engine.report.variants import SCORES
+
+# What differs between any two runs and says nothing about how they were made.
+NOT_SETTINGS = ("created", "inputs")
+NO_VERDICT = "no verdict"
+
+
+class Difference(Value, frozen=True):
+    """A setting with its two values; "" where one side has none."""
+
+    name: str
+    left: str
+    right: str
+
+
+ALONE = "only here"  # the match of a passage that the other case does not have
+
+
+class Aligned(Value, frozen=True):
+    """A passage in either case: its numbers there (None where it is not), its first words, and how sure the match is.
+
+    `match` is "same passage" (same id), "same text", "overlapping span" of one document, or "only here".
+    """
+
+    title: str
+    left: int | None
+    right: int | None
+    match: str
+    cited: tuple[int, int] = (0, 0)
+    attribution: dict[str, tuple[float | None, float | None]] = {}
+
+
+class Comparison(Value, frozen=True):
+    """Everything that differs. `verdicts` are (place, left, right); `questions_differ` makes all else doubtful.
+
+    `scores` are those of two answers of a refinement, where both sides have them.
+    """
+
+    left: str
+    right: str
+    questions_differ: bool
+    settings: tuple[Difference, ...]
+    passages: tuple[Aligned, ...]
+    words: tuple[Word, ...]
+    verdicts: tuple[Difference, ...]
+    methods: tuple[str, ...]
+    scores: tuple[Difference, ...] = ()
+
+
+def compare_cases(
+    left: Case, right: Case, left_review: Review | None = None, right_review: Review | None = None
+) -> Comparison:
+    """Compare two cases."""
+    pairs = align(left.passages, right.passages)
+    ours, theirs = shared_scales(left), shared_scales(right)
+    methods = tuple(method for method in ours if method in theirs)
+    aligned = tuple(
+        Aligned(
+            title=_title(left, right, pair),
+            left=pair[0],
+            right=pair[1],
+            match=pair[2],
+            cited=(_cited(left, pair[0]), _cited(right, pair[1])),
+            attribution={m: (ours[m].get(pair[0] or 0), theirs[m].get(pair[1] or 0)) for m in methods},
+        )
+        for pair in pairs
+    )
+    return Comparison(
+        left=left.id,
+        right=right.id,
+        questions_differ=left.question != right.question,
+        settings=setting_differences(left.stamp, right.stamp),
+        passages=aligned,
+        words=word_diff(left.answer.text, right.answer.text),
+        verdicts=verdict_changes(left, right, left_review or Review(), right_review or Review()),
+        methods=methods,
+        scores=score_differences(left, right),
+    )
+
+
+def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
+    """Figures of two answers that are not the same; none where a side was not scored."""
+    sides = [next((a.result for a in case.analyses if a.kind == SCORES), None) for case in (left, right)]
+    if sides[0] is None or sides[1] is None:
+        return ()
+    rows = [(name, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))]
+    return tuple(
+        Difference(name=name.replace("_", " "), left=short(a), right=short(b)) for name, a, b in rows if a != b
+    )
+
+
+def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
+    """Model, revision, settings, seed and versions that are not the same."""
+    sides = [dict(leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS})) for s in (left, right)]
+    names = dict.fromkeys((*sides[0], *sides[1]))
+    rows = [(name, *(_told(side.get(name)) for side in sides)) for name in names]
+    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
+
+
+def _told(value: Any) -> str:
+    return "not set" if value in (None, "") else str(value)
+
+
+_NO_MATCH = 3  # after the kinds of match that `_match` ranks
+
+
+def align(left: Sequence[Passage], right: Sequence[Passage]) -> list[tuple[int | None, int | None, str]]:
+    """Passage numbers that belong together, in the left's order, then what is in the right alone.
+
+    Best matches are taken first: the same id, then the same text, then the largest overlap in one document.
+    """
+    pairs = (
+        (*_match(one, other), i, j) for i, one in enumerate(left, start=1) for j, other in enumerate(right, start=1)
+    )
+    ranked = sorted(
+        (pair for pair in pairs if pair[0] < _NO_MATCH), key=lambda pair: (pair[0], pair[1], pair[3], pair[4])
+    )
+    partner: dict[int, tuple[int, str]] = {}
+    taken: set[int] = set()
+    for _, _, name, i, j in ranked:
+        if i not in partner and j not in taken:
+            partner[i] = (j, name)
+            taken.add(j)
+    rows: list[tuple[int | None, int | None, str]] = [
+        (i, *partner.get(i, (None, ALONE))) for i in range(1, len(left) + 1)
+    ]
+    return [*rows, *((None, j, ALONE) for j in range(1, len(right) + 1) if j not in taken)]
+
+
+def _match(one: Passage, other: Passage) -> tuple[int, int, str]:
+    """(rank of the kind of match, minus the characters shared, its name)."""
+    if one.id == other.id and one.text == other.text:
+        return 0, 0, "same passage"
+    if one.text == other.text:
+        return 1, 0, "same text"
+    shared = min(one.end, other.end) - max(one.start, other.start)
+    if one.document == other.document and shared > 0:
+        return 2, -shared, "overlapping span"
+    return _NO_MATCH, 0, ""
+
+
+def _title(left: Case, right: Case, pair: tuple[int | None, int | None, str]) -> str:
+    case, number = (left, pair[0]) if pair[0] is not None else (right, pair[1])
+    passage = case.passages[(number or 1) - 1]
+    return passage.label
+
+
+def _cited(case: Case, number: int | None) -> int:
+    return sum(c.valid and c.number == number for c in case.answer.citations)
+
+
+def shared_scales(case: Case) -> dict[str, dict[int, float]]:
+    """For each method the whole answer's score of each passage, as a share of the largest absolute score."""
+    found: dict[str, dict[int, float]] = {}
+    for analysis in case.analyses:
+        for attribution in attributions_of(analysis):
+            found.setdefault(attribution.method, scaled(attribution))
+    return found
+
+
+def scaled(attribution: Attribution) -> dict[int, float]:
+    """Passage number to share in [-1, 1] for the first span; a group's score stands at each of its passages."""
+    scores = attribution.scores[0] if attribution.scores else ()
+    largest = max((abs(score) for score in scores), default=0.0) or 1.0
+    return {
+        number: score / largest
+        for numbers, score in zip(attribution.sources, scores, strict=True)
+        for number in numbers
+    }
+
+
+def verdict_changes(left: Case, right: Case, left_review: Review, right_review: Review) -> tuple[Difference, ...]:
+    """Verdicts that are not the same: the machines', wherever an analysis stores one, and the reviewers'."""
+    sides = [
+        {**_verdicts(case.analyses), **{f"review of {place}": mark.value for place, mark in review.overrides.items()}}
+        for case, review in ((left, left_review), (right, right_review))
+    ]
+    sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
+    sides[0]["refused"], sides[1]["refused"] = str(left.answer.refused), str(right.answer.refused)
+    names = dict.fromkeys((*sides[0], *sides[1]))
+    rows = [(name, *(side.get(name, NO_VERDICT) for side in sides)) for name in names]
+    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
+
+
+def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:
+    """By label, so that the same fact is found in both; a proposed edit is no verdict."""
+    found = (place for analysis in analyses for place in verdicts(analysis))
+    return {place.label: place.machine for place in found if not place.target.startswith("edit:")}

@@ -1,0 +1,120 @@
+"""The report as Markdown: the same blocks, as plain text that reads well unrendered.
+
+Text is escaped so that nothing in it becomes markup, a link, an image or HTML in a renderer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from engine.cases import blocks as b
+from engine.cases.markup import visible
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
+_LINE_START = re.compile(r"^(\s*)([-+=:>]|\d+[.)])(?=\s|$|[-=:])", re.MULTILINE)
+_ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")
+
+
+def to_markdown(document: b.Document) -> str:
+    """The whole file."""
+    parts = [f"{escaped(document.lead)}\n\n# {_line(document.title)}", *(_draw(block) for block in document.blocks)]
+    return "\n\n".join((*parts, f"---\n\n{escaped(document.foot)}")) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that a Markdown renderer shows as it is; bare addresses are broken by a backslash, so that none is linked.
+
+    >>> escaped("![x](http://a.b) <b>")
+    '\\\\!\\\\[x\\\\](http\\\\://a.b) \\\\<b\\\\>'
+    """
+    marked = _SPECIAL.sub(r"\\\1", visible(text).replace("\t", " "))
+    marked = _LINE_START.sub(
+        lambda m: (
+            f"{m.group(1)}\\{m.group(2)}"
+            if not m.group(2)[0].isdigit()
+            else f"{m.group(1)}{m.group(2)[:-1]}\\{m.group(2)[-1]}"
+        ),
+        marked,
+    )
+    return _ADDRESS.sub(r"\1\\", marked)
+
+
+def _line(text: str) -> str:
+    return escaped(" ".join(text.split()))
+
+
+def _draw(block: b.Block) -> str:
+    draw: Callable[[Any], str] = _DRAW[type(block)]
+    return draw(block)
+
+
+def _paragraph(block: b.Text) -> str:
+    text = "".join(map(_run, block.runs))
+    if block.kind in ("answer", "passage"):
+        return "\n".join(f"> {line}" for line in text.split("\n"))
+    return text
+
+
+def _run(run: b.Run) -> str:
+    text = escaped(run.text)
+    note = f" ({escaped(run.note)})" if run.kind in ("label", "invalid") and run.note else ""
+    wraps = {"strong": "**", "mark": "**", "label": "**", "old": "~~", "new": "**"}
+    wrap = wraps.get(run.kind, "")
+    inner = text.strip()
+    if not wrap or not inner or "\n" in inner:
+        return text + note
+    start = text.index(inner)
+    return f"{text[:start]}{wrap}{inner}{wrap}{text[start + len(inner) :]}{note}"
+
+
+def _table(block: b.Table) -> str:
+    rule = ["---:" if i in block.numeric else "---" for i in range(len(block.columns))]
+    rows = [
+        [_line(name) for name in block.columns],
+        rule,
+        *([_line(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row] for row in block.rows),
+    ]
+    return f"{_line(block.caption)}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _facts(block: b.Facts) -> str:
+    return "\n".join(f"- {_line(name)}: {_line(value)}" for name, value in block.pairs)
+
+
+def _heat(block: b.Heat) -> str:
+    strongest = sorted((p for p in block.pieces if p[0].strip()), key=lambda p: -abs(p[1]))[:10]
+    listed = "; ".join(f"{_line(text)} {value:+z.3f}" for text, value in strongest)
+    return f"{_line(block.caption)} ({_line(block.unit)}; the ten strongest): {listed}"
+
+
+def _code(block: b.Code) -> str:
+    text = visible(block.text)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _notice(block: b.Notice) -> str:
+    return f"**Note.** {escaped(block.text)}"
+
+
+def _fold(block: b.Fold) -> str:
+    return "\n\n".join((f"**{_line(block.title)}**", *map(_draw, block.blocks)))
+
+
+def _section(block: b.Section) -> str:
+    return "\n\n".join((f"{'#' * block.level} {_line(block.title)}", *map(_draw, block.blocks)))
+
+
+_DRAW: dict[type, Callable[[Any], str]] = {
+    b.Text: _paragraph,
+    b.Table: _table,
+    b.Facts: _facts,
+    b.Heat: _heat,
+    b.Code: _code,
+    b.Notice: _notice,
+    b.Fold: _fold,
+    b.Section: _section,
+}

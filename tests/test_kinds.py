@@ -1,0 +1,57 @@
+"""A new kind of analysis is one value: once registered, command line, page, report and replay have it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from engine.analyses.kind import Again, Kind, Outcome, added
+from engine.analyses.registry import register, unregister
+from engine.cases.blocks import plain
+from engine.commands import main
+from engine.core.values import Analysis, AuditRecord, Stamp, Value
+from engine.replay import replay_here
+from engine.report import html_report
+from engine.workbench import Workbench
+
+
+class Length(Value, frozen=True):
+    words: int
+
+
+def counted(case, options, context):
+    for words in range(len(case.answer.text.split()) + 1):
+        context.watch.step("counting", words)
+        yield Analysis(id="length", kind="length", stamp=Stamp(model="none"), result={"words": words})
+
+
+@pytest.fixture
+def case():
+    again = Again(lambda case, analysis, tools: Outcome(values={"words": len(case.answer.text.split())}))
+    drawn = lambda case, found, review: [plain(f"It has {found.words} words.")]  # noqa: E731
+    register(Kind(name="length", title="How long it is", result=Length, blocks=drawn, run=counted, again=again))
+    yield Workbench().audit(AuditRecord(question="Is it?", passages=("It is so.",), answer="It is so."))
+    unregister("length")
+
+
+def test_a_kind_is_found_everywhere(case):
+    ran = CliRunner().invoke(main, ["analyse", case.id, "length"])
+    assert json.loads(ran.stdout)["result"] == {"words": 3}
+    held = Workbench().cases.load(case.id)
+    assert "How long it is" in html_report(held) and "It has 3 words." in html_report(held)
+    assert [n.status for n in replay_here(held).numbers if n.place.startswith("analyses[length]")] == ["reproduced"]
+    wrong = added(held, Analysis(id="length", kind="length", stamp=Stamp(model="none"), result={"words": 4}))
+    assert [n.status for n in replay_here(wrong).numbers if n.place.startswith("analyses[length]")] == ["drifted"]
+
+
+def test_a_page_offers_it_and_draws_it_as_the_report_does(case):
+    Workbench().analyse(case.id, "length")
+    components.cache.workbench.clear()
+    app = AppTest.from_file("../pages/inspect/attribution.py", default_timeout=60)
+    app.query_params["case"] = case.id
+    next(box for box in app.run().selectbox if box.label == "Another method").select("length").run()
+    assert "It has 3 words." in " ".join(str(element.proto) for element in app.get("html"))
