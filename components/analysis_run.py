@@ -9,7 +9,8 @@ from components.cache import workbench, workers
 from components.html import banner, plain, show
 from components.polling import cancel_button, say_problem
 from components.runs import Run, start
-from engine.analyses.kind import ByModel
+from components.settings_panel import chosen_settings
+from engine.analyses.registry import kind_named
 from engine.cases.review import review_of
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Value
@@ -24,7 +25,7 @@ def ask_for(
 
     `key` tells apart several buttons for one kind.
     """
-    name, options = f"{kind}:{case.id}", options or ByModel(model=model)
+    name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
         _watch(name, key)
@@ -33,14 +34,14 @@ def ask_for(
     if left.button(label, key=f"start_{name}_{key}", type="primary", width="stretch"):
         begin(case, kind, options, name, label)
         st.rerun()
-    right.caption(plain(workbench().cost(case, kind, options) + more))
+    right.caption(plain(workbench().using(chosen_settings()).cost(case, kind, options) + more))
     if run is not None:
         say_problem(run)
 
 
 def begin(case: Case, kind: str, options: Value, name: str, label: str = "", settings: Settings | None = None) -> None:
     """Start an analysis of the case in the background, under the session's `name`."""
-    bench = workbench().using(settings) if settings else workbench()
+    bench = workbench().using(settings or chosen_settings())
 
     def work(run: Run[Case]) -> Case:
         run.stage = "loading the model"

@@ -68,7 +68,7 @@ def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseli
     tools = load_tools(asked.verifier, judge=asked.judge)
     sources = Sources(workbench().embedder, case.passages, workbench().tools.collection_of(case))
     text = case.answer.text
-    given = (sources, tools.verifier, asked.settings, tools.judge, run.watch)
+    given = (sources, tools.verifier, asked.settings.verification, tools.judge, run.watch)
     return tuple(run_baseline(name, case.question, text, *given) for name in names)
 
 

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
 import streamlit as st
 
 from components.html import chips, show
-from engine.core.settings import Verification
+from components.settings_panel import one_setting, settings_panel
+from engine.core.settings import Settings, all_settings
 from engine.methods.are.tools import RULES
 from engine.models.defaults import default_for
 
 SOURCES = {"both": "case and corpus", "case": "the case's passages", "corpus": "the corpus"}
-STEPS = {  # ARE's ablations (Table 2): a switch that is off leaves the step out
-    "edit": "Edit what the evidence contradicts",
-    "atomic": "Take clauses apart into atomic facts",
-    "molecular": "Take the answer apart into clauses",
-    "re_retrieval": "Search again for facts that nothing settles",
-}
-GUARDS = {
-    "names_and_numbers": "A passage without a fact's number or name does not support it",
-    "event_order": '"A before B" is not supported by "A after B"',
-    "anchored": "A passage must speak of the fact; the passages that a clause cites are checked",
-}
+_SWITCHES = [s for s in all_settings() if s.stage == "verification" and s.kind == "switch"]
 
 
 @dataclass(frozen=True)
@@ -33,15 +23,14 @@ class Asked:
     verifier: str
     decomposer: str
     judge: str
-    settings: Verification
+    settings: Settings
 
 
-def fact_controls(own: Verification) -> Asked:
-    """Draw the controls, `own` as they stand; return what was chosen."""
-    left, right = st.columns(2, vertical_alignment="bottom")
-    source = (
-        left.selectbox("Evidence from", list(SOURCES), format_func=SOURCES.__getitem__, key="facts_source") or "both"
-    )
+def fact_controls() -> Asked:
+    """Draw the controls; return what was chosen."""
+    left, right = st.columns(2)
+    with left:
+        one_setting("verification.evidence_from", paper="are")
     verifier = right.text_input(
         "Verifier",
         "embedded",
@@ -49,7 +38,7 @@ def fact_controls(own: Verification) -> Asked:
         help="embedded (a verifier of its own), an NLI model's id or folder, or lm:MODEL for a language model that"
         " judges and edits.",
     )
-    with st.expander("Settings of the check"):
+    with st.expander("Models of the check"):
         judge = st.text_input(
             "Language model as a second opinion",
             default_for("judges").model,
@@ -64,17 +53,8 @@ def fact_controls(own: Verification) -> Asked:
             key="facts_decomposer",
             help="rules, or the name of a language model that is asked to split.",
         )
-        first, second = st.columns(2)
-        keep = first.number_input("Passages checked for a fact, a source", 1, 10, own.keep, key="facts_keep")
-        rounds = second.number_input("Rounds at most", 1, 5, own.max_iterations, key="facts_rounds")
-        st.caption("The paper checks one passage in at most three rounds. A step that is off is one of its ablations.")
-        steps = {name: st.toggle(label, getattr(own, name), key=f"facts_{name}") for name, label in STEPS.items()}
-        st.caption("Guards beside the verifier: what a small model overlooks is counted on words, and said.")
-        guards = {name: st.toggle(label, getattr(own, name), key=f"facts_{name}") for name, label in GUARDS.items()}
-    chosen = msgspec.structs.replace(
-        own, evidence_from=source, keep=int(keep), max_iterations=int(rounds), **steps, **guards
-    )
-    off = [("left out", label) for name, label in {**STEPS, **GUARDS}.items() if not getattr(chosen, name)]
+    settings = settings_panel("verification", "prompting", paper="are", elsewhere=("verification.evidence_from",))
+    off = [("left out", step.label) for step in _SWITCHES if not settings.value(step.path)]
     if off:
         show(chips(off))
-    return Asked(verifier.strip(), decomposer.strip() or RULES, judge.strip(), chosen)
+    return Asked(verifier.strip(), decomposer.strip() or RULES, judge.strip(), settings)

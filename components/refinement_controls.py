@@ -9,9 +9,9 @@ import streamlit as st
 
 from components import state
 from components.analysis_run import begin as start_analysis
-from components.cache import workbench
 from components.html import plain, visible
 from components.polling import cancel_button
+from components.settings_panel import settings_panel
 from components.variants import variant_cards
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import RefinementOptions, analysis_id, reports_of
@@ -25,24 +25,16 @@ from engine.models.registry import writers
 
 GATES = {"own": "Own rules", "always": "Always"}
 BASELINES = {False: "Write A now", True: "The case's answer is A"}
-SAMPLING = {0.7: "Temperature 0.7", 0.0: "Greedy"}
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Who writes, who scores (empty: the writer), whether A is the case's answer, and the temperature."""
+    """Who writes, who scores (empty: the writer), whether A is the case's answer, and the settings."""
 
     model: str
     scorer: str
     use_answer: bool
-    temperature: float
-
-
-def settings_for(temperature: float) -> Settings:
-    """The workbench's settings with the page's choice."""
-    own = workbench().settings
-    changed = msgspec.structs.replace(own.refinement, temperature=temperature)
-    return msgspec.structs.replace(own, refinement=changed)
+    settings: Settings
 
 
 def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> None:
@@ -52,7 +44,7 @@ def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> Non
     scorer = chosen.scorer or (stored.refinement.scorer if stored else "")
 
     options = msgspec.structs.replace(options_for(names, gate, chosen), scorer=scorer)
-    start_analysis(case, REFINEMENT, options, f"refine:{case.id}", settings=settings_for(chosen.temperature))
+    start_analysis(case, REFINEMENT, options, f"refine:{case.id}", settings=chosen.settings)
 
 
 def options_for(names: tuple[str, ...], gate: Gate, chosen: Chosen) -> RefinementOptions:
@@ -108,9 +100,8 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         format_func=lambda name: f"{name} · {VARIANTS[name].title}",
         key="refine_names",
     )
-    one, two = st.columns([1, 1])
     given = bool(case.answer.text.strip())
-    use_answer = one.segmented_control(
+    use_answer = st.segmented_control(
         "Baseline",
         [False, True] if given else [False],
         format_func=BASELINES.get,
@@ -118,10 +109,8 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         key=f"refine_baseline_{case.id}",
         help="A is what the other conditions are held against.",
     )
-    temperature = two.segmented_control(
-        "Sampling", list(SAMPLING), format_func=SAMPLING.get, default=0.7, key="refine_sampling"
-    )
-    chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), 0.7 if temperature is None else temperature)
+    settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
+    chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), settings)
     ordered = tuple(name for name in VARIANTS if name in {"A", *names})
     return ordered, gate or "own", chosen
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ from components.runs import Run
 
 _CASE = "groundwork_case"
 _RUNS = "groundwork_runs"
+_SETTINGS = "groundwork_settings"
 
 
 def open_case_id(default: str | None = None) -> str | None:
@@ -57,6 +59,21 @@ def forget_run(name: str) -> None:
 def set_value(key: str, value: object) -> None:
     """Set a widget's value before the widget is drawn (a callback's job)."""
     st.session_state[key] = value
+
+
+def changed_settings() -> dict[str, Any]:
+    """The session's settings by `stage.field`, those that were drawn at least once."""
+    return dict(st.session_state.get(_SETTINGS, {}))
+
+
+def change_settings(values: Mapping[str, Any]) -> None:
+    """Keep settings for the session."""
+    st.session_state[_SETTINGS] = {**changed_settings(), **values}
+
+
+def begin_with(key: str, value: Any) -> Any:
+    """Set a widget's value unless it has one; return what it has."""
+    return st.session_state.setdefault(key, value)
 
 
 def take_value(key: str) -> Any:

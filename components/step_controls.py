@@ -11,6 +11,7 @@ from components.cache import workbench
 from components.html import plain
 from components.model_choice import model_title, writer_options
 from components.polling import cancel_button
+from components.settings_panel import chosen_settings
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.kind import STEPS
 from engine.analyses.steps import StepsOptions, new_case, solutions_of
@@ -32,8 +33,8 @@ def run_name(case: Case) -> str:
 
 
 def settings_for(threshold: float | None) -> Settings:
-    """The workbench's settings with T as it stands on the page."""
-    own = workbench().settings
+    """The session's settings with T as it stands on the page."""
+    own = chosen_settings()
     if threshold is None:
         return own
     return msgspec.structs.replace(own, reasoning=msgspec.structs.replace(own.reasoning, threshold=threshold))

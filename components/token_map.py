@@ -13,8 +13,8 @@ from typing import Any
 import streamlit as st
 
 from components.analysis_run import ask_for, latest, seconds_said
-from components.cache import workbench
 from components.html import visible
+from components.settings_panel import chosen_settings
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
 from engine.analyses.faithfulness import FaithfulnessReport, rankings_beside, rows_needed
 from engine.analyses.kind import FAITHFULNESS
@@ -63,7 +63,7 @@ def map_check(case: Case, found: TokenMap, model: str) -> None:
     report = _report(case, found.model)
     curve = report.curve_of(found.method) if report else None
     if report is None or curve is None:
-        rows = rows_needed(len(case.passages), workbench().settings.faithfulness, len(wanted.methods))
+        rows = rows_needed(len(case.passages), chosen_settings().faithfulness, len(wanted.methods))
         more = seconds_said(case, model, rows / 2)
         ask_for(case, FAITHFULNESS, "Check this map", model, more, options=wanted, key="map")
         return

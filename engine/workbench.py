@@ -66,8 +66,8 @@ from engine.models.defaults import (
     READER,
     resolve_writer,
 )
-from engine.models.embedder import load_embedder
-from engine.models.protocols import Embedder, LanguageModel, require
+from engine.models.embedder import full_name, load_embedder
+from engine.models.protocols import Embedder, LanguageModel, Reranker, require
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
 from engine.retrieve import bm25
@@ -96,17 +96,24 @@ class Workbench:
         """The embedder of new collections and of the quoting reader."""
         return load_embedder()
 
+    @property
+    def reranker(self) -> Reranker:
+        """The re-ranker of the settings; raise `ModelNotFound`."""
+        return load_reranker(self.settings.retrieval.reranker)
+
     def collection(self, name: str) -> Collection:
-        """Open a collection; raise `CorpusNotFound`, `CorpusMismatch`."""
-        return Collection.open(name)
+        """Open a collection; raise `CorpusNotFound`, `CorpusMismatch` where the settings name another embedder."""
+        return Collection.open(name).embedded_by(self.settings.retrieval.embedder)
 
     def ingest(
         self, paths: Sequence[Path], name: str, watch: Watch | None = None, fields: Fields | None = None
     ) -> IngestReport:
-        """Add files and folders to the collection `name`, made if absent with the settings' chunking."""
+        """Add files and folders to the collection `name`, made if absent with the settings' chunking and embedder."""
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
-        collection = Collection.create(name, chunking=chunking)
+        wanted = self.settings.retrieval.embedder
+        embedder = load_embedder(full_name(wanted)) if wanted and not known else None
+        collection = Collection.create(name, embedder, chunking).embedded_by(wanted)
         report = collection.ingest(paths, watch, fields)
         bm25.index_of(collection.folder, collection.snapshot())  # now, so that the first question does not wait for it
         return report
@@ -175,13 +182,14 @@ class Workbench:
             corpus=corpus,
             created=now(),
         )
-        grow = Growing(self.cases, case, self.settings, watch)
-        steps = Steps(watch, on_step=grow.step)
         collection = self.collection(corpus)
+        used = self.settings.with_values({"retrieval.embedder": collection.manifest.embedder})
+        grow = Growing(self.cases, case, used, watch)
+        steps = Steps(watch, on_step=grow.step)
         write = self.writer(model)
         reranked = method != "vanilla"
         context = find_context(
-            case.question, collection, load_reranker(), self.settings.retrieval, reranked=reranked, steps=steps
+            case.question, collection, self.reranker, self.settings.retrieval, reranked=reranked, steps=steps
         )
         grow.context(context)
         if method == "attr-rag":

@@ -177,3 +177,23 @@ def tiny_answer(model: LanguageModel, text: str = ANSWER) -> Answer:
     from engine.answer.citations import annotate
 
     return annotate(model.encode_answer(text), 9)
+
+
+def save_cross_encoder(folder: Path) -> Path:
+    """`folder` with a sentence-transformers CrossEncoder of random weights in it."""
+    import torch
+    from sentence_transformers import CrossEncoder
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    from engine.models.embedder import packaged_weights
+
+    tokenizer = AutoTokenizer.from_pretrained(str(packaged_weights()))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = BertForSequenceClassification(BertConfig(vocab_size=len(tokenizer), num_labels=1, **sizes))
+    plain = folder / "plain"
+    module.save_pretrained(plain)
+    tokenizer.save_pretrained(plain)
+    CrossEncoder(str(plain)).save_pretrained(str(folder / "cross-encoder"))
+    return folder / "cross-encoder"

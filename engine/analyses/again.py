@@ -13,7 +13,7 @@ import msgspec
 from engine.analyses.kind import Tools
 from engine.core.errors import CaseError
 from engine.core.progress import Watch
-from engine.core.settings import Decoding
+from engine.core.settings import BEST_SENTENCE, Decoding
 from engine.core.values import (
     Answer,
     Case,
@@ -114,9 +114,14 @@ def with_logprobs(answer: Answer, logprobs: Iterable[float]) -> Answer:
     )
 
 
+def reranker_of(case: Case) -> str:
+    """The re-ranker that the case's stamp names; best-sentence similarity where an older stamp names none."""
+    return str(case.stamp.settings.get("retrieval", {}).get("reranker", BEST_SENTENCE))
+
+
 def reranked(case: Case, tools: Tools) -> tuple[ChunkSet, ...]:
     """The case's chunk sets in stored order, each with the re-ranker's score."""
-    scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker())}
+    scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker(reranker_of(case)))}
     return tuple(scored[_key(s.passages)] for s in case.chunk_sets)
 
 

@@ -18,6 +18,7 @@ from engine.analyses.kind import Json
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
 from engine.methods.input_x_gradient import Relevance
+from engine.models.embedder import embed_passages
 from engine.models.memory import computed_otherwise, summed_otherwise
 from engine.models.protocols import (
     Embedder,
@@ -25,6 +26,7 @@ from engine.models.protocols import (
     Floats,
     Judged,
     LanguageModel,
+    Reranker,
     TokenPrompt,
 )
 
@@ -43,10 +45,21 @@ def embedding_floor(embedder: Embedder, question: str, texts: Sequence[str]) -> 
     if not sample:
         return 0.0
     query = embedder.embed([question])[0]
-    together = embedder.embed(ordered)[[ordered.index(text) for text in sample]]
+    together = embed_passages(embedder, ordered)[[ordered.index(text) for text in sample]]
     # With a space at its end a text has the same tokens and is none that the embedder remembers.
-    apart = np.concatenate([embedder.embed([f"{text} "]) for text in sample])
+    apart = np.concatenate([embed_passages(embedder, [f"{text} "]) for text in sample])
     return WIDE * max(STEP, float(np.abs(together @ query - apart @ query).max()))
+
+
+def reranking_floor(reranker: Reranker, question: str, texts: Sequence[str]) -> float:
+    """Of a cross-encoder's score, on its own scale: alone against in one batch."""
+    ordered = sorted(set(texts), key=len)
+    sample = _spread(ordered, FLOOR_TEXTS)
+    if not sample:
+        return 0.0
+    together = reranker.rank_scores(question, ordered)[[ordered.index(text) for text in sample]]
+    apart = np.concatenate([reranker.rank_scores(question, [text]) for text in sample])
+    return WIDE * max(STEP, float(np.abs(together - apart).max()))
 
 
 def entailment_floor(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> float:

@@ -60,7 +60,7 @@ class Tools:
     """Where models and collections come from, by their names."""
 
     embedder: Callable[[str], Embedder] = load_embedder
-    reranker: Callable[[], Reranker] = load_reranker
+    reranker: Callable[[str], Reranker] = load_reranker
     writer: Callable[[str], Writer] = load_writer
     collection: Callable[[str], Collection] = Collection.open
     verifier: Callable[[str], Entailment] = load_entailment

@@ -19,33 +19,56 @@ from engine.commands.shared import (
     workbench,
 )
 from engine.core.errors import GroundworkError, InputError
+from engine.core.settings import Settings
 from engine.core.values import Hit, Value
-from engine.corpus.collection import list_corpora, remove, unreadable_corpora
+from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.records import Fields
 from engine.corpus.health import health
-from engine.models.reranker import load_reranker
+from engine.models.embedder import full_name, load_embedder
 from engine.retrieve.search import rerank_hits
 from engine.retrieve.search import search as search_passages
+
+chunking_option = click.option(
+    "--chunking", type=click.Choice(["sentences", "words", "headings"]), default=None, help="How to cut."
+)
+embedder_option = click.option(
+    "--embedder",
+    metavar="NAME",
+    default=None,
+    help="A name that `models` lists, an id, a folder, or towers:QUESTION,PASSAGE.",
+)
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @corpus_option
-@click.option("--chunking", type=click.Choice(["sentences", "words", "headings"]), default=None, help="How to cut.")
+@chunking_option
 @click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Where JSONL and CSV records hold these.")
+@embedder_option
 @set_option
 def ingest(
-    paths: tuple[Path, ...], corpus: str, chunking: str | None, fields: str, assignments: tuple[str, ...]
+    paths: tuple[Path, ...],
+    corpus: str,
+    chunking: str | None,
+    fields: str,
+    embedder: str | None,
+    assignments: tuple[str, ...],
 ) -> None:
     """Add files and folders to a collection.
 
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """
-    chosen = [f"chunking.method={chunking}"] if chunking else []
-    report = workbench([*chosen, *assignments]).ingest(paths, corpus, progress(), _fields(fields))
+    bench = workbench([*assignments, *_chosen(chunking, embedder)])
+    report = bench.ingest(paths, corpus, progress(), _fields(fields))
     emit(report.to_dict())
     if report.skipped:
         sys.exit(1)
+
+
+def _chosen(chunking: str | None, embedder: str | None) -> list[str]:
+    """The assignments that the options stand for."""
+    chosen = {"chunking.method": chunking, "retrieval.embedder": embedder}
+    return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 
 
 def _fields(text: str) -> Fields | None:
@@ -60,7 +83,7 @@ def _fields(text: str) -> Fields | None:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def corpora(ctx: click.Context) -> None:
-    """List the collections, or remove one.
+    """List the collections, embed one again, or remove one.
 
     Example: python -m engine corpora remove field-notes
     """
@@ -84,6 +107,24 @@ def corpora_remove(name: str) -> None:
     """
     remove(name)
     emit({"removed": name})
+
+
+@corpora.command("rebuild")
+@click.argument("name")
+@chunking_option
+@embedder_option
+@set_option
+def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
+    """Cut and embed a collection's documents again; what is not given stays as it is. Stopped, it can be resumed.
+
+    Example: python -m engine corpora rebuild field-notes --embedder all-mpnet-base-v2
+    """
+    collection = Collection.open(name)
+    own = {f"chunking.{field}": value for field, value in collection.chunking.to_dict().items()}
+    wanted = Settings().with_values(own).apply([*assignments, *_chosen(chunking, embedder)])
+    model = wanted.retrieval.embedder
+    rebuilt = collection.rebuild(load_embedder(full_name(model)) if model else None, wanted.chunking, progress())
+    emit(rebuilt.manifest.to_dict())
 
 
 class Query(Value, frozen=True, forbid_unknown_fields=False):
@@ -136,7 +177,7 @@ def search(
     def answer(query: Query) -> list[dict[str, Any]]:
         hits = search_passages(collection, query.text, pool)
         if reranked:
-            hits = rerank_hits(query.text, hits, load_reranker())[: retrieval.k]
+            hits = rerank_hits(query.text, hits, bench.reranker)[: retrieval.k]
         return [{"id": query.id, "hits": [_hit(hit) for hit in hits]}]
 
     if queries is not None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from engine.commands.shared import emit, speaker
-from engine.studies.config import config_text
+from engine.commands.shared import emit, set_option, speaker
+from engine.studies.config import as_toml, config_text, parse_config, with_assignments
 from engine.studies.evaluate import Where, report
 from engine.studies.evaluate import evaluate as run_evaluation
 from engine.studies.plan import Plan
@@ -23,15 +23,19 @@ from engine.studies.values import Estimate
 @click.option("--resume", is_flag=True, help="Go on with the run in that folder.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, or Ray workers.")
 @click.option("--on", type=click.Choice(["local", "ray"]), default="local", show_default=True)
-def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where) -> None:
+@set_option
+def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, assignments: tuple[str, ...]) -> None:
     """Run a study over a data set: a TOML file, or the name of a preset.
 
     A run that was stopped or killed goes on with --resume; nothing is done twice. The last line is the summary.
 
     Example: python -m engine evaluate refinement --out runs/refinement --workers 2
     """
+    text = config_text(config)
+    if assignments:
+        text = as_toml(with_assignments(parse_config(text, config.name), assignments))
     result = run_evaluation(
-        config_text(config),
+        text,
         out,
         resume=resume,
         workers=workers,

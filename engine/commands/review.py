@@ -18,7 +18,7 @@ from engine.cases.review import (
     signing_key,
 )
 from engine.commands.library import case_argument, library
-from engine.commands.shared import emit, progress, workbench
+from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases
 from engine.report.variants import scored, side
@@ -116,14 +116,15 @@ def replay(case: str) -> None:
 @click.argument("left")
 @click.argument("right")
 @click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, where it is missing.")
-def compare(left: str, right: str, scorer: str | None) -> None:
+@set_option
+def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, ...]) -> None:
     """Compare two sides: settings, aligned passages, words, verdicts, attribution on one scale.
 
     A side is CASE, or CASE:CONDITION for what a condition of its refinement wrote.
 
     Example: python -m engine compare 3f9c0a417b2e:A 3f9c0a417b2e:v2c --scorer embedded
     """
-    bench = workbench()
+    bench = workbench(assignments)
     (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
     if scorer is not None:
         model = bench.scorer(scorer)

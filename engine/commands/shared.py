@@ -13,7 +13,7 @@ import msgspec
 
 from engine.core.errors import GroundworkError
 from engine.core.progress import Watch
-from engine.core.settings import Settings
+from engine.core.settings import PAPERS, Settings
 from engine.core.values import Value, read_jsonl
 from engine.models.defaults import AUTO, default_notes
 from engine.workbench import Workbench
@@ -23,7 +23,13 @@ Record = dict[str, Any]
 file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The collection to use.")
 seed_option = click.option("--seed", type=int, default=None, help="Seed of everything that is drawn.")
-set_option = click.option("--set", "assignments", multiple=True, metavar="STAGE.FIELD=VALUE", help="Change a setting.")
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="STAGE.FIELD=VALUE",
+    help=f"Change a setting, or all that a paper gives: paper={'|'.join(PAPERS)}.",
+)
 
 
 def _named(context: click.Context, option: click.Parameter, name: str) -> str:

@@ -1,46 +1,56 @@
-"""One small frozen dataclass a stage; every field says its unit and where its default comes from.
+"""One frozen dataclass per stage; every field carries its label and unit, and `PAPERS` the values that papers give.
 
-`apply(["retrieval.k=20", ...])` reads the command line's `--set stage.field=value`.
+`apply(["retrieval.k=20", "paper=raise", ...])` reads the command line's `--set`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+import msgspec.inspect
 
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
 from engine.core.values import Value, converted
 
-# Bounds are checked where settings are read (`apply`, a config, a stored case), so that a strange one is told there.
-Count = Annotated[int, msgspec.Meta(ge=1)]
-CountOrZero = Annotated[int, msgspec.Meta(ge=0)]
-Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
+
+def about(label: str, unit: str = "", *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
+    """What a page says of a field, and its bounds (`ge`, `le`), which are checked wherever settings are read."""
+    return msgspec.Meta(ge=ge, le=le, title=label, extra={"unit": unit})
+
+
+BEST_SENTENCE = "best-sentence"  # the name of best-sentence similarity among the re-rankers
 SMALL_WRITER = 2  # sentences; measured best on 60 questions, intervals overlap (bench/RESULTS.md)
-Temperature = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
 class Chunking(Value, frozen=True):
     """How documents become passages."""
 
-    method: Literal["sentences", "words", "headings"] = "sentences"
-    words: int = 100  # budget of a passage in words; 100 as in RAISE's Wikipedia passages
-    overlap: int = 0  # words shared by neighbours
+    method: Annotated[Literal["sentences", "words", "headings"], about("Cut by")] = "sentences"
+    words: Annotated[int, about("Passage length", "words", ge=1)] = 100
+    overlap: Annotated[int, about("Overlap", "words", ge=0)] = 0
 
 
 class Retrieval(Value, frozen=True):
     """Stage 1 of Attr-RAG, and what every search uses."""
 
-    k: Count = 30  # passages retrieved; Attr-RAG, section IV-A
-    mode: Literal["dense", "bm25", "hybrid"] = "hybrid"
-    align_gap: Count = 1  # ordinals apart that still join a chunk set; Attr-RAG, section IV-B-a
-    rerank_pool: Count = 50  # passages re-ranked by the re-ranked baselines; Attr-RAG, section V, names no pool
-    keep: Count = 5  # chunk sets that a reader or a writer is given in `reranked`
-    # Best sentences that a writer is given in place of whole passages; 0: whole passages. None: SMALL_WRITER for the
-    # embedded model, whole passages for any other. Attr-RAG always works on whole passages.
-    sentences: CountOrZero | None = None
+    k: Annotated[int, about("Passages retrieved", "passages", ge=1)] = 30
+    mode: Annotated[Literal["dense", "bm25", "hybrid"], about("Search mode")] = "hybrid"
+    # Of a new corpus; a corpus that exists keeps the one in its manifest, and is not searched with another.
+    # Empty: the default embedder, or whatever the corpus has.
+    embedder: Annotated[str, about("Embedder")] = ""
+    reranker: Annotated[str, about("Re-ranker")] = BEST_SENTENCE
+    align_gap: Annotated[int, about("Gap that still joins a chunk set", "passages", ge=1)] = 1
+    rerank_pool: Annotated[int, about("Pool of the re-ranked baselines", "passages", ge=1)] = 50
+    keep: Annotated[int, about("Chunk sets given to the writer", "sets", ge=1)] = 5
+    # None: SMALL_WRITER for the embedded model, whole passages for any other. Attr-RAG works on whole passages.
+    sentences: Annotated[
+        Annotated[int, msgspec.Meta(ge=0)] | None, about("Best sentences given in place of passages", "sentences")
+    ] = None
 
     def sentences_for(self, model: str) -> int:
         """How many of the best sentences that writer is given; 0: whole passages."""
@@ -52,104 +62,204 @@ class Retrieval(Value, frozen=True):
 class Reader(Value, frozen=True):
     """The quoting reader; see answer/quoting_reader.py for what the threshold is and what it was chosen on."""
 
-    sentences: Count = 2  # most sentences quoted for a short question
-    close_enough: float = 0.45  # closeness of the closest sentence under which the reader says that nothing is close
+    sentences: Annotated[int, about("Sentences quoted for a short question, at most", "sentences", ge=1)] = 2
+    close_enough: Annotated[float, about("Closeness under which nothing is quoted", "0 to 1.5")] = 0.45
 
 
 class Decoding(Value, frozen=True):
     """How a writer writes."""
 
-    max_new_tokens: Count = 512  # ALCE style; 1,024 for GaRAGe style; grounded refinement, section 3.6
-    temperature: Temperature = 0.0  # 0 = greedy; the refinement studies use 0.7
-    top_p: Share = 0.95
-    seed: int = 1337
+    max_new_tokens: Annotated[int, about("Length limit of a text", "tokens", ge=1)] = 512
+    temperature: Annotated[float, about("Temperature", "0: greedy", ge=0.0)] = 0.0
+    top_p: Annotated[float, about("Nucleus (top-p)", "share of probability", ge=0.0, le=1.0)] = 0.95
+    seed: Annotated[int, about("Seed of sampling")] = 1337
 
 
 class Prompting(Value, frozen=True):
     """How a question and passages become a prompt."""
 
-    citations: Literal["garage", "alce"] = "garage"  # [cite_N] or [N]
-    # Probability of "yes" to "do the passages answer this question?" under which a model that scores says that they do
-    # not. 0: not asked. Off by default: the embedded model's doubt says nothing (bench/RESULTS.md).
-    refuse_under: Share = 0.0
-    demonstrations: CountOrZero = 0  # worked examples: before the passages, and for ARE's models (there at most 3)
+    citations: Annotated[Literal["garage", "alce"], about("Citation style", "garage: [cite_N], alce: [N]")] = "garage"
+    # Probability of "yes" to "do the passages answer this question?". Off by default: the embedded model's doubt says
+    # nothing (bench/RESULTS.md).
+    refuse_under: Annotated[float, about("Refuse under this probability", "0: not asked", ge=0.0, le=1.0)] = 0.0
+    # Before the passages of an answer, and for ARE's models (there at most 3).
+    demonstrations: Annotated[int, about("Worked examples in a prompt", "examples", ge=0)] = 0
 
 
 class Occlusion(Value, frozen=True):
     """Teacher-forced and regenerated occlusion."""
 
-    count_citation_markers: bool = False  # in every attribution, flag and curve
-    placebos: CountOrZero = 5  # unrelated passages inserted one at a time
-    max_sources: Count = 60  # above, a surrogate over random ablations stands in
-    seed: int = 1337
+    # In every attribution, flag and curve: removing passage 3 makes the 3 of [3] unlikely whatever it says.
+    count_citation_markers: Annotated[bool, about("Count citation markers")] = False
+    placebos: Annotated[int, about("Placebos for the floor", "unrelated passages", ge=0)] = 5
+    max_sources: Annotated[int, about("Sources above which a surrogate is fitted", "sources", ge=1)] = 60
+    seed: Annotated[int, about("Seed of placebos and surrogate")] = 1337
 
 
 class Selection(Value, frozen=True):
     """Adaptive selection of Attr-RAG, section IV-B-d; docs/methods/attr-rag.md."""
 
-    expansion: Literal["chain", "neighbour"] = "chain"
-    neighbour_threshold: float = 0.05  # largest step of alpha (0 to 1) that the walk goes down
-    min_metrics: Count = 3  # metrics that must choose a set for it to join
-    max_share: Share = 0.5  # of the sets, at most
-    max_gap: CountOrZero = 2  # ordinals apart that gap filling still bridges
+    # neighbour is the literal reading; chain walks down from the best set while the steps are small.
+    expansion: Annotated[Literal["chain", "neighbour"], about("Expansion")] = "chain"
+    neighbour_threshold: Annotated[float, about("Largest step to a neighbour", "of alpha, 0 to 1")] = 0.05
+    min_metrics: Annotated[int, about("Metrics that must choose a set", "of 6", ge=1)] = 3
+    max_share: Annotated[float, about("Sets kept, at most", "share of all sets", ge=0.0, le=1.0)] = 0.5
+    max_gap: Annotated[int, about("Gap that is filled", "passages", ge=0)] = 2
 
 
 class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps hold settings that are gone
     """Input x gradient and its flags; grounded refinement, section 4.3."""
 
-    target: Literal["logit", "log_probability"] = "logit"
-    first_tokens: Count = 10  # K content tokens that a flag looks at
-    used_top: Count = 3
-    share: Share = 0.3  # of the K tokens
-    ratio: float = 2.0  # concentration trigger; 1.5 for five passages or fewer
-    integrated_steps: Count = 32
+    target: Annotated[Literal["logit", "log_probability"], about("Target of the gradient")] = "logit"
+    first_tokens: Annotated[int, about("Content tokens that a flag looks at", "tokens", ge=1)] = 10
+    used_top: Annotated[int, about("Top passages that count as used", "passages", ge=1)] = 3
+    share: Annotated[float, about("Tokens for which it must be used", "share", ge=0.0, le=1.0)] = 0.3
+    # 1.5 for five passages or fewer, which the paper chose after seeing its data.
+    ratio: Annotated[float, about("Concentration trigger", "times the passage's share of length")] = 2.0
+    integrated_steps: Annotated[int, about("Steps of Integrated Gradients", "steps", ge=1)] = 32
 
 
 class Faithfulness(Value, frozen=True):
     """MoRF, LeRF, ABPC."""
 
-    steps: Count = 10
-    rankings: Count = 20  # random rankings beside it
-    seed: int = 1337
+    steps: Annotated[int, about("Steps of deletion", "steps", ge=1)] = 10
+    rankings: Annotated[int, about("Random rankings", "rankings", ge=1)] = 20
+    seed: Annotated[int, about("Seed of random rankings")] = 1337
 
 
 class Refinement(Value, frozen=True):
     """The second pass: what the conditions share and when they fire; grounded refinement, section 3."""
 
-    demonstrations: CountOrZero = 2  # shots before A's passages
-    max_new_tokens: CountOrZero = 0  # of every condition; 0 = 512 (ALCE's citations) or 1,024 (GaRAGe's)
-    temperature: Temperature = 0.7  # of every condition, 0 = greedy; grounded refinement, section 3.6
-    seeds: tuple[int, ...] = (1337, 2024, 42)  # grounded refinement, section 3.6; C1 takes the one after A's
-    overlap_threshold: float = 0.75  # S3 under which D fires, for a lone question
-    overlap_percentile: float = 40.0  # of S3 over the question set, once there are enough
-    overlap_cases: Count = 20  # cases by the same model from which the percentile is taken
-    ranked_by: str = "input x gradient"  # attribution method, any that is registered, whose ranks trigger v2a to v2c
-    trigger: Literal["auto", "labels", "concentration"] = "auto"  # of v2a to v2c; auto: labels where there are any
-    seconds: float = 600.0  # a variant may take; then it is given up and the others go on
+    demonstrations: Annotated[int, about("Worked examples before A's passages", "examples", ge=0)] = 2
+    max_new_tokens: Annotated[
+        int, about("Length limit of every condition", "tokens; 0: 512 (ALCE) or 1,024 (GaRAGe)", ge=0)
+    ] = 0
+    temperature: Annotated[float, about("Temperature of every condition", "0: greedy", ge=0.0)] = 0.7
+    seeds: Annotated[tuple[int, ...], about("Seeds, with commas")] = (1337, 2024, 42)
+    overlap_threshold: Annotated[float, about("D fires under this overlap, for a lone question", "S3, 0 to 1")] = 0.75
+    overlap_percentile: Annotated[float, about("D fires under this percentile of S3", "0 to 100")] = 40.0
+    overlap_cases: Annotated[int, about("Cases from which the percentile is taken", "cases", ge=1)] = 20
+    ranked_by: Annotated[str, about("Ranking behind v2a to v2c", "a registered attribution method")] = (
+        "input x gradient"
+    )
+    trigger: Annotated[
+        Literal["auto", "labels", "concentration"], about("Trigger of v2a to v2c", "auto: labels where there are any")
+    ] = "auto"
+    seconds: Annotated[float, about("Time limit per condition", "seconds")] = 600.0
 
 
 class Reasoning(Value, frozen=True):
     """Step by step: RAISE and its baselines; RAISE, section 3 and appendix B."""
 
-    k: Count = 10  # passages a search; RAISE, appendix B.3
-    threshold: float | None = None  # T, a cosine; None: the embedder's own, see methods/raise_/threshold.py
-    max_steps: Count = 30  # sub-questions of one reply that are worked on; the paper sets no bound
+    k: Annotated[int, about("Passages per search", "passages", ge=1)] = 10
+    # None: the embedder's own, see methods/raise_/threshold.py.
+    threshold: Annotated[float | None, about("Threshold T", "cosine; empty: the embedder's own")] = None
+    max_steps: Annotated[int, about("Sub-questions worked on, at most", "steps", ge=1)] = 30
 
 
 class Verification(Value, frozen=True):
     """ARE: evidence, verdicts, edits; ARE, section 4."""
 
-    evidence_from: Literal["case", "corpus", "both"] = "both"
-    passages: Count = 10  # searched for a fact; ARE's o, section 4.2
-    keep: Count = 3  # of them that are checked, a source; ARE keeps the best one (set 1 for the paper's figures)
-    max_iterations: Count = 3  # rounds of a fact; ARE, section 4.3, names no bound
-    names_and_numbers: bool = True  # evidence without a fact's number or name is no support; methods/are/guards.py
-    event_order: bool = True  # "A before B" is not supported by "A after B"; methods/are/guards.py
-    anchored: bool = True  # a passage must speak of the fact, and what it cites is checked; methods/are/anchor.py
-    edit: bool = True  # ablation "w/o edit"
-    atomic: bool = True  # ablation "w/o atomic": a clause is its own fact
-    molecular: bool = True  # ablation "w/o molecular": the answer is one clause
-    re_retrieval: bool = True  # ablation "w/o re-retrieval": irrelevant is final
+    evidence_from: Annotated[Literal["case", "corpus", "both"], about("Evidence from")] = "both"
+    passages: Annotated[int, about("Passages searched per fact", "passages", ge=1)] = 10
+    keep: Annotated[int, about("Passages checked per fact and source", "passages", ge=1)] = 3
+    max_iterations: Annotated[int, about("Rounds, at most", "rounds", ge=1)] = 3
+    # Guards of our own beside a verifier: see methods/are/guards.py and anchor.py.
+    names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
+    event_order: Annotated[bool, about("Match the order of events")] = True
+    anchored: Annotated[bool, about("Evidence must name the subject")] = True
+    # Off: the paper's ablations.
+    edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
+    atomic: Annotated[bool, about("Split clauses into atomic facts")] = True
+    molecular: Annotated[bool, about("Split the answer into clauses")] = True
+    re_retrieval: Annotated[bool, about("Search again if unsettled")] = True
+
+
+class Given(NamedTuple):
+    """A value that a paper gives, and where."""
+
+    value: Any
+    section: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's title and the settings that it gives, by `stage.field`."""
+
+    title: str
+    gives: Mapping[str, Given]
+
+
+PAPERS: Mapping[str, Paper] = {
+    "attr-rag": Paper(
+        "Attr-RAG",
+        {
+            "retrieval.k": Given(30, "IV-A; Table I"),
+            "retrieval.mode": Given("dense", "IV-A"),
+            "retrieval.embedder": Given("all-mpnet-base-v2", "V, Implementation"),
+            "retrieval.reranker": Given("cross-encoder/ms-marco-MiniLM-L12-v2", "IV-B-b"),
+            "retrieval.align_gap": Given(1, "IV-B-a"),
+            "retrieval.sentences": Given(0, "IV-B: whole chunk sets"),
+            "selection.expansion": Given("neighbour", "IV-B-d"),
+            "selection.min_metrics": Given(3, "IV-B-d"),
+            "selection.max_share": Given(1.0, "IV-B-d: no cap"),
+            "selection.max_gap": Given(2, "IV-B-d"),
+        },
+    ),
+    "refinement": Paper(
+        "Grounded refinement",
+        {
+            "decoding.top_p": Given(0.95, "3.6"),
+            "refinement.demonstrations": Given(2, "3.3"),
+            "refinement.max_new_tokens": Given(0, "3.6: 512 on ALCE, 1,024 on GaRAGe"),
+            "refinement.temperature": Given(0.7, "3.6"),
+            "refinement.seeds": Given((1337, 2024, 42), "3.6"),
+            "refinement.overlap_percentile": Given(40.0, "3.4"),
+            "gradient.target": Given("logit", "4.3.1"),
+            "gradient.first_tokens": Given(10, "4.3.2"),
+            "gradient.used_top": Given(3, "4.3.2"),
+            "gradient.share": Given(0.3, "4.3.2"),
+            "gradient.ratio": Given(2.0, "4.5.5; 1.5 on ALCE, 4.5.6"),
+            "faithfulness.steps": Given(10, "4.2.5"),
+        },
+    ),
+    "raise": Paper(
+        "RAISE",
+        {
+            "chunking.method": Given("words", "B.3"),
+            "chunking.words": Given(100, "B.3"),
+            "chunking.overlap": Given(0, "B.3: disjoint"),
+            "retrieval.mode": Given("dense", "B.3"),
+            "retrieval.embedder": Given(
+                "towers:facebook/dpr-question_encoder-single-nq-base,facebook/dpr-ctx_encoder-single-nq-base", "B.3"
+            ),
+            "reasoning.k": Given(10, "B.3"),
+            "reasoning.threshold": Given(0.84, "B.3; 0.80 on MMLU-STEM"),
+        },
+    ),
+    "are": Paper(
+        "ARE",
+        {
+            "decoding.temperature": Given(0.0, "C.4"),
+            "verification.evidence_from": Given("corpus", "4.2: a search engine"),
+            "verification.keep": Given(1, "4.2"),
+            "verification.names_and_numbers": Given(False, "4.3: the verifier alone"),
+            "verification.event_order": Given(False, "4.3: the verifier alone"),
+            "verification.anchored": Given(False, "4.2: every evidence is checked"),
+            "verification.edit": Given(True, "4.3"),
+            "verification.atomic": Given(True, "4.1"),
+            "verification.molecular": Given(True, "4.1"),
+            "verification.re_retrieval": Given(True, "4.3"),
+        },
+    ),
+}
+
+
+def paper_of(name: str) -> Paper:
+    """The paper of that name; raise `InputError` with those there are."""
+    if name not in PAPERS:
+        raise InputError(f"There is no paper called {name!r}. Choose one of: {', '.join(PAPERS)}.")
+    return PAPERS[name]
 
 
 class Settings(Value, frozen=True):
@@ -169,22 +279,121 @@ class Settings(Value, frozen=True):
     verification: Verification = Verification()
 
     def apply(self, assignments: Sequence[str]) -> Settings:
-        """Return the settings with `stage.field=value` applied; raise `InputError` naming what is wrong.
+        """Return the settings with `stage.field=value` applied in order; raise `InputError` naming what is wrong.
 
-        A list is written with commas: refinement.seeds=1337,2024.
+        `paper=NAME` sets everything that the paper gives. A list is written with commas: refinement.seeds=1337,2024.
         """
         data: dict[str, Any] = self.to_dict()
         for assignment in assignments:
-            path, equals, value = assignment.partition("=")
-            stage, _, field = path.strip().partition(".")
-            if not equals or field not in data.get(stage, {}):
-                known = ", ".join(f"{s}.{f}" for s in data for f in data[s])
-                raise InputError(
-                    f"--set {assignment!r} names no setting. Write stage.field=value with one of: {known}."
-                )
-            listed = isinstance(data[stage][field], (list, tuple))
-            data[stage][field] = [part.strip() for part in value.split(",")] if listed else value.strip()
-        try:
-            return converted(data, Settings, strict=False)
-        except msgspec.ValidationError as error:
-            raise InputError(f"--set has a value of the wrong kind or out of its range: {error}.") from error
+            path, equals, value = (part.strip() for part in assignment.partition("="))
+            for place, content in _as_the_paper(value) if path == "paper" else [(path, value)]:
+                stage, _, field = place.partition(".")
+                if not equals or field not in data.get(stage, {}):
+                    known = ", ".join(f"{s}.{f}" for s in data for f in data[s])
+                    raise InputError(
+                        f"--set {assignment!r} names no setting. Write stage.field=value with one of: {known};"
+                        f" or paper= with one of: {', '.join(PAPERS)}."
+                    )
+                listed = isinstance(data[stage][field], (list, tuple)) and isinstance(content, str)
+                data[stage][field] = [part.strip() for part in content.split(",")] if listed else content
+        return _checked(data, strict=False)
+
+    def as_paper(self, name: str) -> Settings:
+        """The settings with everything that the paper gives; raise `InputError` for a paper that is not in `PAPERS`."""
+        return self.apply([f"paper={name}"])
+
+    def value(self, path: str) -> Any:
+        """The value of `stage.field`."""
+        stage, _, field = path.partition(".")
+        return getattr(getattr(self, stage), field)
+
+    def with_values(self, values: Mapping[str, Any]) -> Settings:
+        """The settings with values by `stage.field`; raise `InputError` for one of the wrong kind or out of range."""
+        data: dict[str, Any] = self.to_dict()
+        for path, value in values.items():
+            stage, _, field = path.partition(".")
+            data[stage][field] = value
+        return _checked(data, strict=True)
+
+
+def _as_the_paper(name: str) -> Iterable[tuple[str, Any]]:
+    """Each setting that a paper gives, with its value."""
+    return [(path, given.value) for path, given in paper_of(name).gives.items()]
+
+
+def _checked(data: dict[str, Any], strict: bool) -> Settings:
+    """The settings of plain data; raise `InputError` for a value of the wrong kind or out of its range."""
+    try:
+        return converted(data, Settings, strict=strict)
+    except msgspec.ValidationError as error:
+        raise InputError(f"A setting has a value of the wrong kind or out of its range: {error}.") from error
+
+
+Kind = Literal["switch", "choice", "whole", "number", "list", "text"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field as a page draws it: bounds are None where there are none, `choices` are those of a choice."""
+
+    stage: str
+    field: str
+    label: str
+    unit: str
+    default: Any
+    kind: Kind
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    optional: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its name for `--set`."""
+        return f"{self.stage}.{self.field}"
+
+    @property
+    def papers(self) -> dict[str, Given]:
+        """What each paper gives for it, by the paper's name."""
+        return {name: paper.gives[self.path] for name, paper in PAPERS.items() if self.path in paper.gives}
+
+
+@cache
+def all_settings() -> tuple[Setting, ...]:
+    """Every setting, stage by stage in their order."""
+    stages = Settings()
+    return tuple(
+        _described(stage.name, field)
+        for stage in msgspec.structs.fields(Settings)
+        for field in msgspec.inspect.type_info(type(getattr(stages, stage.name))).fields  # type: ignore[attr-defined]
+    )
+
+
+_KINDS: dict[type, Kind] = {
+    msgspec.inspect.BoolType: "switch",
+    msgspec.inspect.LiteralType: "choice",
+    msgspec.inspect.IntType: "whole",
+    msgspec.inspect.FloatType: "number",
+    msgspec.inspect.VarTupleType: "list",
+    msgspec.inspect.StrType: "text",
+}
+
+
+def _described(stage: str, field: msgspec.inspect.Field) -> Setting:
+    """A field of a stage from its type and its `about`."""
+    said: Any = field.type
+    kind, optional = said.type, False
+    if isinstance(kind, msgspec.inspect.UnionType):
+        kind, optional = next(t for t in kind.types if not isinstance(t, msgspec.inspect.NoneType)), True
+    return Setting(
+        stage=stage,
+        field=field.name,
+        label=said.extra_json_schema["title"],
+        unit=said.extra["unit"],
+        default=field.default,
+        kind=_KINDS[type(kind)],
+        choices=tuple(map(str, kind.values)) if isinstance(kind, msgspec.inspect.LiteralType) else (),
+        least=getattr(kind, "ge", None),
+        most=getattr(kind, "le", None),
+        optional=optional,
+    )

@@ -33,7 +33,7 @@ from engine.corpus.chunking import passages
 from engine.corpus.formats.records import Fields
 from engine.corpus.sources import read_files
 from engine.corpus.store import Manifest, Snapshot, storage
-from engine.models.embedder import DEFAULT, load_embedder
+from engine.models.embedder import DEFAULT, embed_passages, full_name, load_embedder
 from engine.models.protocols import Embedder, Floats
 
 # Names, and whether a reader and a collection fit together.
@@ -83,13 +83,18 @@ def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | No
     if embedder is not None and (embedder.name, embedder.dimensions) != (manifest.embedder, manifest.dimensions):
         raise CorpusMismatch(
             f"The collection {manifest.name!r} was embedded with {manifest.embedder}, not {embedder.name}. "
-            f"Search it with {manifest.embedder}, or embed it again."
+            f"Search it with {manifest.embedder}, or embed it again: {rebuild_command(manifest.name, embedder.name)}."
         )
     if chunking is not None and chunking != manifest.chunking:
         raise CorpusMismatch(
             f"The collection {manifest.name!r} was cut by {_told(manifest.chunking)}, not by {_told(chunking)}. "
             "Use the same chunking, chunk the collection again, or ingest under another name."
         )
+
+
+def rebuild_command(name: str, embedder: str) -> str:
+    """The command that embeds a collection again."""
+    return f'python -m engine corpora rebuild "{name}" --embedder "{embedder}"'
 
 
 def _told(how: Chunking) -> str:
@@ -125,7 +130,7 @@ def embed_resumably(
     for first in range(0, len(missing), PIECE):
         rows = missing[first : first + PIECE]
         told = _shifted(watch, len(texts) - len(missing) + first, len(texts))
-        vectors[rows] = embedder.embed([texts[row] for row in rows], told)
+        vectors[rows] = embed_passages(embedder, [texts[row] for row in rows], told)
         if first + PIECE < len(missing):
             _write_piece(folder, [keys[row] for row in rows], vectors[rows])
     watch.step("embed", len(texts), len(texts))
@@ -245,6 +250,16 @@ class Collection:
             )
             store.write_manifest(folder, manifest)
         return cls(name, folder, model, how)
+
+    def embedded_by(self, name: str) -> Collection:
+        """This collection; raise `CorpusMismatch` unless it was embedded by the embedder of that name (empty: any)."""
+        own = self.manifest.embedder
+        if name and full_name(name) != own:
+            raise CorpusMismatch(
+                f"The collection {self.name!r} was embedded with {own}, not {name}. Leave retrieval.embedder empty, or"
+                f" embed it again: {rebuild_command(self.name, name)}."
+            )
+        return self
 
     @property
     def embedder(self) -> Embedder:

@@ -14,7 +14,7 @@ import lzma
 import os
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -61,17 +61,23 @@ _PACKED = {DOCX: "application/zip"}  # formats whose bytes are a zip archive
 def load(path: str | Path, *, name: str | None = None, fields: Fields | None = None) -> list[Document]:
     """The documents of one file; raise `FileError` with what to do.
 
-    `name` stands for the file in ids and messages (default: its own name). A TSV in wiki_dpr's layout may be larger
+    `name` stands for the file in ids and messages (default: its own name). A file in wiki_dpr's layout may be larger
     than `LARGEST`: it is read line by line.
     """
     shown = name or Path(path).name
-    if fields is None and Path(path).suffix.lower() == ".tsv" and records.is_layout(Path(path)):
-        return list(records.stream(Path(path)))
-    return load_bytes(read_bytes(Path(path), shown), shown, fields=fields)
+    source = Source(shown, lambda: read_bytes(Path(path), shown), Path(path))
+    return list(documents_of(source, fields))
+
+
+def documents_of(source: Source, fields: Fields | None = None, watch: Watch | None = None) -> Iterable[Document]:
+    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size."""
+    if fields is None and source.path is not None and records.is_layout(source.path):
+        return records.stream(source.path, watch)
+    return load_bytes(source.read(), source.name, fields=fields)
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
-    """A file's bytes; raise `FileError` for one that cannot be read or is too large."""
+    """A file's bytes; raise `FileError` for one that cannot be read or is larger than `LARGEST`."""
     try:
         if not path.is_file():
             raise FileError(f"{shown} is not a file that can be read. Check the path.")
@@ -147,10 +153,11 @@ _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7":
 
 @dataclass(frozen=True)
 class Source:
-    """One file to be: its name in ids and messages, and how to get its bytes (raises `FileError`)."""
+    """One file to be: its name in ids and messages, how to get its bytes (raises `FileError`), and where it lies."""
 
     name: str
     read: Callable[[], bytes]
+    path: Path | None = None  # None for a member of an archive
 
 
 def read_files(
@@ -163,7 +170,8 @@ def read_files(
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
         try:
-            found = load_bytes(source.read(), source.name, fields=fields)
+            found = list(documents_of(source, fields, watch))
+            records.refuse_repeats(found, source.name)
         except InputError as error:
             skipped.append((source.name, str(error)))
             continue
@@ -186,7 +194,7 @@ def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
         except FileError as error:
             skipped.append((path.name, str(error)))
     else:
-        yield Source(path.name, lambda: read_bytes(path, path.name))
+        yield Source(path.name, lambda: read_bytes(path, path.name), path)
 
 
 def _folder(folder: Path) -> Iterator[Source]:
@@ -198,7 +206,7 @@ def _folder(folder: Path) -> Iterator[Source]:
             if name.startswith(".") or path.is_symlink():
                 continue
             shown = path.relative_to(folder).as_posix()
-            yield Source(shown, lambda path=path, shown=shown: read_bytes(path, shown))  # type: ignore[misc]
+            yield Source(shown, lambda path=path, shown=shown: read_bytes(path, shown), path)  # type: ignore[misc]
 
 
 def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

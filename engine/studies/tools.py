@@ -93,8 +93,8 @@ class Tools:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The re-ranker of chunk sets: the best sentence's similarity."""
-        return load_reranker()
+        """The re-ranker of chunk sets and baselines that the config's settings name."""
+        return load_reranker(self.settings(self.config.seeds[0]).retrieval.reranker)
 
     @cached_property
     def verifier(self) -> Entailment:
@@ -111,7 +111,8 @@ class Tools:
     def collection(self, name: str) -> Collection:
         """An open collection; raise `CorpusNotFound`, `CorpusMismatch`."""
         if name not in self._collections:
-            self._collections[name] = Collection.open(name)
+            wanted = self.settings(self.config.seeds[0]).retrieval.embedder
+            self._collections[name] = Collection.open(name).embedded_by(wanted)
         return self._collections[name]
 
 

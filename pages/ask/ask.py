@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components import state
-from components.cache import document_lengths, workbench, workers
+from components.cache import document_lengths, workers
 from components.evidence import evidence
 from components.frame import open_case
 from components.heading import heading, question_line
@@ -12,6 +12,7 @@ from components.model_choice import draw_models_line, model_title, writer_option
 from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
+from components.settings_panel import chosen_workbench, settings_panel
 from components.steps import draw_steps
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
@@ -32,8 +33,10 @@ EXPECTED = {
 def begin(question: str, corpus: str, method: str, model: str) -> None:
     """Start a run for this session; a running one is asked to stop."""
 
+    bench = chosen_workbench()
+
     def work(run: Run[Case]) -> Case:
-        return workbench().ask(question, corpus, method=method, model=model, watch=run.watch)
+        return bench.ask(question, corpus, method=method, model=model, watch=run.watch)
 
     state.keep_run("ask", start(workers(), work, label=method))
 
@@ -94,6 +97,7 @@ def ask_form(case: Case | None) -> None:
             begin(question, corpus, method, model or "auto")
             st.rerun()
     draw_models_line()
+    settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
     questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
     if questions:
         with st.popover("Questions to try"):

@@ -7,16 +7,17 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from components.cache import further_preparation, workbench, workers
+from components.cache import further_preparation, workers
 from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
 from components.polling import cancel_button, wait_for
 from components.runs import Run, start
+from components.settings_panel import draw_setting
 from components.steps import duration
 from components.upload import too_large
 from engine.core.errors import GroundworkError
-from engine.core.settings import Chunking
+from engine.core.settings import Settings, all_settings
 from engine.core.text import counted
 from engine.corpus.collection import (
     Collection,
@@ -26,11 +27,26 @@ from engine.corpus.collection import (
     unreadable_corpora,
 )
 from engine.corpus.sources import MEDIA_TYPES
+from engine.models.embedder import DEFAULT, full_name, load_embedder
+from engine.workbench import Workbench
 
+EMBEDDER = "retrieval.embedder"
+CHUNKING = ("chunking.method", "chunking.words", "chunking.overlap")
+FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made with unless something else is chosen
 WIDTHS = {"title": 235, "passages": 80, "document": 240}  # pixels; the first two are seen whole in a window of 1280
 
 
-def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestReport:
+def corpus_settings(own: Settings, key: str, paths: tuple[str, ...]) -> Settings:
+    """Fields for what a corpus is made with, beginning with `own`."""
+    chosen = [setting for setting in all_settings() if setting.path in paths]
+    drawn = {}
+    for column, setting in zip(st.columns(len(chosen)), chosen, strict=True):
+        with column:
+            drawn[setting.path] = draw_setting(setting, own.value(setting.path), key=f"{key}_{setting.field}")
+    return own.with_values(drawn)
+
+
+def ingest_uploads(name: str, uploads: list, settings: Settings, run: Run[IngestReport]) -> IngestReport:
     """Write the uploads to a folder of their own and ingest them; the folder goes when it is done."""
     with tempfile.TemporaryDirectory() as folder:
         paths, refused = [], []
@@ -42,7 +58,7 @@ def ingest_uploads(name: str, uploads: list, run: Run[IngestReport]) -> IngestRe
             path = Path(folder) / file_name
             path.write_bytes(upload.getvalue())
             paths.append(path)
-        report = workbench().ingest(paths, name, run.watch)
+        report = Workbench(settings).ingest(paths, name, run.watch)
         return IngestReport.from_dict({**report.to_dict(), "skipped": [*report.skipped, *refused]})
 
 
@@ -82,11 +98,16 @@ def add_documents() -> None:
             accept_multiple_files=True,
             key="add_files",
         )
+        st.caption("For a new corpus. One that exists keeps its own; change it below.")
+        settings = corpus_settings(FRESH, "add", (*CHUNKING, EMBEDDER))
         if st.form_submit_button("Add", type="primary"):
             if not name.strip() or not uploads:
                 st.warning("Name a corpus and choose at least one file.")
             else:
-                state.keep_run("ingest", start(workers(), lambda run: ingest_uploads(name.strip(), uploads, run)))
+                known = name.strip() in {corpus.name for corpus in list_corpora()}
+                asked = Settings() if known else settings
+                work = lambda run: ingest_uploads(name.strip(), uploads, asked, run)  # noqa: E731
+                state.keep_run("ingest", start(workers(), work))
                 st.rerun()
     run = state.run_of("ingest")
     if run is not None and not run.ended:
@@ -139,24 +160,29 @@ def confirm_removal(name: str) -> None:
             st.rerun()
 
 
+def rebuild(name: str, asked: Settings, run: Run[Collection]) -> Collection:
+    """The collection cut and embedded as asked."""
+    collection, model = Collection.open(name), full_name(asked.retrieval.embedder)
+    run.stage = "loading the embedder"
+    embedder = None if model == collection.manifest.embedder else load_embedder(model)
+    return collection.rebuild(embedder, asked.chunking, run.watch)
+
+
 def cut_again(name: str) -> None:
-    """Chunk and embed the stored documents again: progress, cancel; started again it goes on where it stopped."""
+    """Cut and embed the stored documents again: progress, cancel; started again it goes on where it stopped."""
     task = f"cut:{name}"
     run = state.run_of(task)
     if run is not None and not run.ended:
-        wait_for(task, "Cutting the documents again")
+        wait_for(task, "Cutting and embedding the documents again")
         return
-    with st.popover("Cut into passages again"), st.form(f"cut_{name}", border=False):
-        chosen = Collection.open(name).chunking
-        methods = ["sentences", "words", "headings"]
-        method = st.selectbox("Cut by", methods, index=methods.index(chosen.method))
-        words = st.number_input("Words a passage", 20, 1000, chosen.words)
-        overlap = st.number_input("Overlap in words", 0, 200, chosen.overlap)
+    with st.popover("Cut and embed again"), st.form(f"cut_{name}", border=False):
+        manifest = Collection.open(name).manifest
+        chunking = {f"chunking.{field}": value for field, value in manifest.chunking.to_dict().items()}
+        own = Settings().with_values({**chunking, EMBEDDER: manifest.embedder})
+        asked = corpus_settings(own, f"cut_{name}", (*CHUNKING, EMBEDDER))
         st.caption("Cases keep the passages that they were given. With an overlap, occlusion understates.")
-        if st.form_submit_button("Cut again", type="primary"):
-            chunking = Chunking(method=method, words=int(words), overlap=int(overlap))
-            work = lambda r: Collection.open(name).rebuild(chunking=chunking, watch=r.watch)  # noqa: E731
-            state.keep_run(task, start(workers(), work, label="cut"))
+        if st.form_submit_button("Cut and embed again", type="primary"):
+            state.keep_run(task, start(workers(), lambda run: rebuild(name, asked, run), label="cut"))
             st.rerun()
     if run is not None:
         wait_for(task, "")

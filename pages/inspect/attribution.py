@@ -16,6 +16,7 @@ from components.heading import heading, question_line
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
+from components.settings_panel import chosen_settings, settings_panel
 from components.token_map import map_check, token_map
 from components.used_supports import used_supports_view
 from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
@@ -36,7 +37,7 @@ TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, AT
 
 def occlusion_tab(case: Case, model: str) -> None:
     """Each source left out: how much less likely is this answer; and what the writer would say instead."""
-    occlusion_view(case, model, workbench().settings)
+    occlusion_view(case, model, chosen_settings())
     selection = latest(case, "attr-rag")
     if selection is None:
         st.caption("Ask with the method Attr-RAG to see what the writer would say without each chunk set.")
@@ -75,7 +76,7 @@ def tokens_tab(case: Case, model: str) -> None:
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
     st.subheader("Passages high in this ranking")
-    flags_view(result, case, workbench().settings.gradient, model)
+    flags_view(result, case, chosen_settings().gradient, model)
 
 
 def _choose_map(case: Case, model: str) -> str:
@@ -96,7 +97,7 @@ def _choose_map(case: Case, model: str) -> str:
 
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
-    rows = rows_needed(len(case.passages), workbench().settings.faithfulness)
+    rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
     ask_for(case, FAITHFULNESS, "Delete and measure", model, seconds_said(case, model, rows / 2))
     found = latest(case, FAITHFULNESS, model)
     if found is not None:
@@ -160,6 +161,7 @@ elif stored is not None:
         help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
     )
     draw_models_line(scorer.strip())
+    settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
     for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

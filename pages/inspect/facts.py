@@ -59,8 +59,8 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
     if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
         return None
-    asked = fact_controls(workbench().settings.verification)
-    settings = msgspec.structs.replace(workbench().settings, verification=asked.settings)
+    asked = fact_controls()
+    settings = asked.settings
     options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
     if st.button("Check the answer", key="start_facts", type="primary"):
         begin(case, FACTS, options, name, settings=settings)

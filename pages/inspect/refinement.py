@@ -13,7 +13,7 @@ from components.html import banner, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
 from components.polling import result_of, say_problem, wait_for
-from components.refinement_controls import begin, controls, options_for, settings_for, watch_run
+from components.refinement_controls import begin, controls, options_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
@@ -244,4 +244,4 @@ elif stored is not None:
         right.caption(workbench().cost(case, REFINEMENT, options_for(names, gate, chosen)))
         if run is not None:
             say_problem(run)
-        tabs(case, review, report, names, gate, settings_for(chosen.temperature))
+        tabs(case, review, report, names, gate, chosen.settings)

@@ -8,6 +8,7 @@ from components.frame import open_case
 from components.heading import heading, question_line
 from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
+from components.settings_panel import settings_panel
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
 from engine.analyses.kind import STEPS
@@ -32,6 +33,7 @@ def controls(case: Case, model: str) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Method", list(LABELS), format_func=LABELS.get, key="steps_method") or "raise"
     method = method_of(name)
+    settings_panel("reasoning", "decoding", paper="raise")
     if right.button("Work it out", key="start_steps", type="primary", width="stretch"):
         begin(case, name, model)
         st.rerun()

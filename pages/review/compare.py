@@ -9,6 +9,7 @@ from components.heading import heading
 from components.html import plain, visible
 from components.polling import result_of, wait_for
 from components.runs import Run, start
+from components.settings_panel import chosen_workbench
 from components.state import open_case_id
 from engine.analyses.refinement import title_of
 from engine.cases.review import review_of
@@ -70,7 +71,7 @@ def _written(case_id: str) -> tuple[str, ...]:
 
 def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
     """Both sides with occlusion by one model, where it was asked for."""
-    run_id, bench = f"compare:{left.id}:{right.id}", workbench()
+    run_id, bench = f"compare:{left.id}:{right.id}", chosen_workbench()
     with st.form("compare_scorer", border=False):
         field, button = st.columns([4, 1], vertical_alignment="bottom")
         name = field.text_input("Score both answers with", default_for("scores").model, key="compare_model")

@@ -21,6 +21,7 @@ from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.are.facts import Clause
 from engine.methods.are.values import Evidence
+from engine.models.embedder import embed_passages
 from engine.models.protocols import Embedder
 from engine.retrieve.search import search_many
 
@@ -138,8 +139,9 @@ def _reranked(
     if tuple(asked) == (fact,) and all("dense" in hit.parts for hit in hits):
         scores = [hit.parts["dense"] for hit in hits]
     else:
-        vectors = collection.embedder.embed([fact, *(hit.passage.text for hit in hits)])
-        scores = [float(v) for v in vectors[1:] @ vectors[0]]
+        embedder = collection.embedder
+        vectors = embed_passages(embedder, [hit.passage.text for hit in hits])
+        scores = [float(v) for v in vectors @ embedder.embed([fact])[0]]
     order = sorted(range(len(hits)), key=lambda i: -scores[i])[:most]
     found = [replace(_from_case(hits[i].passage, 0, scores[i]), source="corpus", number=None) for i in order]
     return tuple(found)

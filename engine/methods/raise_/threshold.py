@@ -24,6 +24,7 @@ from engine.corpus.collection import Collection, embedding_text
 from engine.corpus.store import Snapshot, storage
 from engine.corpus.worlds import World, WorldQuestion, load_world
 from engine.methods.raise_.values import Solution
+from engine.models.embedder import embed_passages
 from engine.models.protocols import Embedder
 
 PERCENTILE = 2.0
@@ -95,7 +96,7 @@ def calibrate(embedder: Embedder, pairs: Sequence[Pair], source: str, watch: Wat
             " Label more, or set T by hand."
         )
     questions = embedder.embed([question for question, _ in pairs], watch)
-    gold = embedder.embed([embedding_text(passage) for _, passage in pairs], watch)
+    gold = embed_passages(embedder, [embedding_text(passage) for _, passage in pairs], watch)
     cosines = np.einsum("ij,ij->i", questions, gold)
     return Threshold(
         embedder=embedder.name,

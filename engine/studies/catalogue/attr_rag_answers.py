@@ -35,6 +35,7 @@ from engine.methods.baselines import (
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
 from engine.methods.regeneration import PLACEBOS, Answering
+from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
@@ -281,11 +282,12 @@ def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Table I, question by question and over all; Table II where there is a judge."""
     found = similarity_tables(rows)
+    by = f"Re-ranked by {title_of(config.stages(config.seeds[0]).retrieval.reranker)}."
     if not config.judge:
-        said = ("Six criteria (Table II): off, the config names no judge.",)
+        said = ("Six criteria (Table II): off, the config names no judge.", by)
         return Results(tables=found.tables, figures=found.figures, notes=said)
     tables = (*found.tables, criteria_table(rows))
-    return Results(tables=tables, figures=found.figures, notes=judge_notes(config))
+    return Results(tables=tables, figures=found.figures, notes=(*judge_notes(config), by))
 
 
 STUDY = Study(

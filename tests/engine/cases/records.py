@@ -74,7 +74,7 @@ class Scorer(ScriptedScorer):
 
 TOOLS = Tools(
     embedder=lambda name: EMBEDDER,
-    reranker=lambda: BestSentence(EMBEDDER),
+    reranker=lambda name: BestSentence(EMBEDDER),
     writer=lambda name: Scorer(),
     collection=lambda name: Collection.open(name, EMBEDDER),
     verifier=lambda name: WordVerifier(),

@@ -55,7 +55,7 @@ def scorer():
 
 TOOLS = Tools(
     embedder=lambda name: EMBEDDER,
-    reranker=lambda: BestSentence(EMBEDDER),
+    reranker=lambda name: BestSentence(EMBEDDER),
     writer=lambda name: scorer(),
     collection=lambda name: Collection.open(name, EMBEDDER),
 )

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from engine.commands import main
 from engine.core.errors import InputError
 from engine.core.files import home
-from engine.core.settings import Settings
+from engine.core.settings import PAPERS, Settings
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.registry import forget_models
 from engine.workbench import Workbench
@@ -126,7 +126,7 @@ def test_ingest_maps_fields_and_search_finds_by_record_id(tmp_path, monkeypatch)
 def test_search_takes_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.corpus.collection.DEFAULT", ScriptedEmbedder().name)
     pools = []
-    monkeypatch.setattr("engine.commands.corpora.load_reranker", lambda: None)
+    monkeypatch.setattr("engine.workbench.load_reranker", lambda name: None)
     monkeypatch.setattr("engine.commands.corpora.rerank_hits", lambda text, hits, _: pools.append(len(hits)) or hits)
     path = tmp_path / "kilns.jsonl"
     path.write_text("\n".join(json.dumps({"_id": f"k{i}", "text": f"Kiln {i} is green."}) for i in range(6)))
@@ -135,6 +135,47 @@ def test_search_takes_settings(tmp_path, monkeypatch):
     assert len(lines(run(*asked, "retrieval.rerank_pool=4"))[0]["hits"]) == 2
     assert len(lines(run(*asked, "retrieval.k=5"))[0]["hits"]) == 5
     assert pools == [4, 6]
+
+
+def test_a_corpus_keeps_the_embedder_that_it_was_made_with(tmp_path):
+    scripted = ScriptedEmbedder().name
+    path = tmp_path / "kilns.jsonl"
+    path.write_text('{"_id": "k1", "title": "Kilns", "text": "The kiln of Ostrel is green."}\n', encoding="utf-8")
+    assert run("ingest", str(path), "--corpus", "kilns", "--embedder", scripted).exit_code == 0
+    assert [(row["name"], row["embedder"]) for row in lines(run("corpora"))] == [("kilns", scripted)]
+    other = run("search", "kiln", "--corpus", "kilns", "--set", "retrieval.embedder=all-MiniLM-L6-v2")
+    assert other.exit_code == 2 and 'corpora rebuild "kilns" --embedder "all-MiniLM-L6-v2"' in other.stderr
+    again = run("ingest", str(path), "--corpus", "kilns", "--embedder", "all-MiniLM-L6-v2")
+    assert again.exit_code == 2 and "was embedded with" in again.stderr
+    (rebuilt,) = lines(run("corpora", "rebuild", "kilns", "--embedder", "all-MiniLM-L6-v2", "--chunking", "words"))
+    assert (rebuilt["embedder"], rebuilt["dimensions"], rebuilt["chunking"]["method"]) == (
+        "all-MiniLM-L6-v2",
+        384,
+        "words",
+    )
+    found = lines(run("search", "kiln", "--corpus", "kilns", "--set", "retrieval.embedder=all-MiniLM-L6-v2"))
+    assert found[0]["hits"][0]["document"] == "k1"
+    assert lines(run("corpora", "rebuild", "kilns"))[0]["chunking"]["method"] == "words"
+
+
+def test_an_embedder_that_cannot_be_had_is_told_before_a_corpus_is_made(tmp_path):
+    path = tmp_path / "kilns.txt"
+    path.write_text("The kiln is green.")
+    absent = run("ingest", str(path), "--corpus", "kilns", "--embedder", str(tmp_path / "absent"))
+    assert absent.exit_code == 2 and "cannot be loaded" in absent.stderr
+    lonely = run("ingest", str(path), "--corpus", "kilns", "--embedder", "towers:one")
+    assert lonely.exit_code == 2 and "towers:QUESTION_ENCODER,PASSAGE_ENCODER" in lonely.stderr
+    assert lines(run("corpora")) == []
+
+
+def test_a_paper_sets_everything_that_it_gives_and_what_follows_it_comes_after():
+    settings = Settings().apply(["retrieval.k=7", "paper=attr-rag", "selection.min_metrics=2"])
+    assert (settings.retrieval.k, settings.retrieval.mode, settings.selection.min_metrics) == (30, "dense", 2)
+    for name, paper in PAPERS.items():
+        as_given = Settings().as_paper(name)
+        assert {path: as_given.value(path) for path in paper.gives} == {p: g.value for p, g in paper.gives.items()}
+    with pytest.raises(InputError, match="attr-rag, refinement, raise, are"):
+        Settings().apply(["paper=dpr"])
 
 
 def test_what_a_command_has_no_use_for_is_a_wrong_call():

@@ -5,16 +5,20 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import tracemalloc
 from itertools import islice
 
 import pytest
 
 from engine.core.errors import FileError
 from engine.core.progress import Watch
+from engine.core.settings import Retrieval
+from engine.corpus import sources
 from engine.corpus.collection import Collection
 from engine.corpus.formats import records
 from engine.corpus.sources import load
 from engine.models.embedder import ScriptedEmbedder
+from engine.retrieve.search import search
 
 ROWS = [("1", 'Aaron is said to be a "prophet" of old.', "Aaron"), ("2", "A tab\tand a bar.", "Ærø"), ("3", "Ice.", "")]
 
@@ -94,3 +98,66 @@ def test_a_stream_goes_into_a_collection(tsv):
     report = collection.add(records.stream(tsv))
     assert (report.documents, report.passages) == (3, 3)
     assert [p.title for p in collection.snapshot().passages] == ["Aaron", "Ærø", ""]
+
+
+def write_rows(path, count):
+    """A table in the layout of psgs_w100.tsv, written row by row."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, dialect=csv.excel_tab)
+        writer.writerow(records.COLUMNS)
+        writer.writerows((i, f"Passage {i} tells of the river. " * 12, f"River {i // 3}") for i in range(1, count + 1))
+
+
+def test_an_ingest_takes_a_file_over_the_limit_of_size_and_keeps_its_ids(tmp_path, monkeypatch):
+    path = tmp_path / "psgs_w100.tsv"
+    write_rows(path, 60)
+    monkeypatch.setattr(sources, "LARGEST", 1_000)
+    (tmp_path / "large.txt").write_text("x" * 1_001)
+    found, skipped = sources.read_files([tmp_path], Watch())
+    assert [d.id for d in found] == [str(i) for i in range(1, 61)]
+    assert (found[0].title, found[3].title) == ("River 0", "River 1")
+    assert [name for name, _ in skipped] == ["large.txt"]
+    collection = Collection.create("wiki", ScriptedEmbedder())
+    collection.ingest([path])
+    assert search(collection, "passage 47", Retrieval(mode="bm25"))[0].passage.document == "47"
+
+
+def test_an_id_that_stands_twice_is_told(tmp_path):
+    path = tmp_path / "wiki.tsv"
+    path.write_text("id\ttext\ttitle\n1\tGood.\tA\n1\tBetter.\tA\n")
+    assert "'1' twice" in sources.read_files([path], Watch())[1][0][1]
+
+
+def test_reading_takes_no_memory_of_the_size_of_the_file(tmp_path):
+    path = tmp_path / "psgs_w100.tsv"
+    write_rows(path, 20_000)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in records.stream(path)) == 20_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size > 7_000_000 > 10 * peak
+
+
+class TwoSides(ScriptedEmbedder):
+    """Embeds passages with a word before them that no question has, and keeps what it was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.given = []
+
+    def embed_passages(self, texts, watch=None):
+        self.given += texts
+        return self.embed([f"shelfmark {text}" for text in texts], watch)
+
+
+def test_passages_go_through_the_passage_tower_with_their_titles_and_questions_do_not(tsv):
+    embedder = TwoSides()
+    collection = Collection.create("wiki", embedder)
+    collection.add(records.stream(tsv))
+    assert sorted(embedder.given) == ["Aaron\n" + ROWS[0][1], "Ice.", "Ærø\n" + ROWS[1][1]]
+    hit = search(collection, "prophet", Retrieval(mode="dense", k=1))[0]
+    plain = ScriptedEmbedder()
+    expected = plain.embed(["prophet"])[0] @ plain.embed([f"shelfmark Aaron\n{ROWS[0][1]}"])[0]
+    assert (hit.passage.document, hit.score) == ("1", pytest.approx(float(expected), abs=1e-6))

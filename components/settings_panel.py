@@ -1,0 +1,218 @@
+"""One panel for settings on every page: label, unit, default, and the value that the paper gives.
+
+What is chosen holds for the session, on all pages; a run takes it along when it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from components import state
+from components.cache import workbench
+from components.html import plain, visible
+from engine.core.errors import FileError, InputError
+from engine.core.settings import BEST_SENTENCE, PAPERS, Setting, Settings, all_settings
+from engine.models.catalogue import EMBEDDER, catalogue
+from engine.models.embedder import DEFAULT
+from engine.workbench import Workbench
+
+TITLES = {
+    "chunking": "Passages",
+    "retrieval": "Retrieval",
+    "reader": "Quoting reader",
+    "decoding": "Writing",
+    "prompting": "Prompt",
+    "occlusion": "Occlusion",
+    "selection": "Selection of Attr-RAG",
+    "gradient": "Gradients and flags",
+    "faithfulness": "Faithfulness",
+    "refinement": "Refinement",
+    "reasoning": "Steps",
+    "verification": "Facts",
+}
+OF_A_CORPUS = ("retrieval.embedder",)  # chosen when a corpus is made, on the Corpora page
+COLUMNS = 3
+LONGEST = 40  # characters of a value in a caption
+
+
+def chosen_settings() -> Settings:
+    """The settings as this session has them."""
+    return Settings().with_values(state.changed_settings())
+
+
+def chosen_workbench() -> Workbench:
+    """The workbench with this session's settings; take it before a run starts, a worker has no session."""
+    return workbench().using(chosen_settings())
+
+
+def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ()) -> Settings:
+    """Draw the settings of those stages, folded; return the session's settings. `paper` names one of `PAPERS`.
+
+    `elsewhere` are those that the page draws by `one_setting`.
+    """
+    shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
+    with st.expander("Settings"):
+        _buttons(shown, paper)
+        own, drawn = chosen_settings(), dict[str, Any]()
+        for stage in stages:
+            st.markdown(f"**{TITLES[stage]}**")
+            fields = [setting for setting in shown if setting.stage == stage and setting.path not in elsewhere]
+            for first in range(0, len(fields), COLUMNS):
+                row = fields[first : first + COLUMNS]
+                for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
+                    with column:
+                        drawn[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
+        _keep(drawn)
+    own = chosen_settings()
+    changed = [f"{s.label.lower()} {said(own.value(s.path))}" for s in shown if own.value(s.path) != s.default]
+    if changed:
+        st.caption(plain(f"Changed settings: {'; '.join(changed)}."))
+    return own
+
+
+def one_setting(path: str, *, paper: str = "") -> None:
+    """Draw one setting outside the panel."""
+    setting = next(s for s in all_settings() if s.path == path)
+    _keep({path: draw_setting(setting, chosen_settings().value(path), paper=paper)})
+
+
+def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = "") -> Any:
+    """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
+    key = key or _key(setting.path)
+    current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
+    named = not setting.unit or setting.unit in setting.label.lower()
+    label = setting.label if named else f"{setting.label} ({setting.unit})"
+    about: dict[str, Any] = {"key": key, "help": f"--set {setting.path}"}
+    found = _input(setting, label, current, about)
+    st.caption(plain(_note(setting, paper)))
+    return found
+
+
+def _input(setting: Setting, label: str, current: Any, about: dict[str, Any]) -> Any:
+    """The field itself, by its kind."""
+    options = _options(setting)
+    if options:
+        free = setting.kind == "text"
+        known = list(dict.fromkeys([*options, current]))
+        return st.selectbox(label, known, accept_new_options=free, format_func=_titled(setting), **about)
+    if _is_typed(setting):
+        return st.text_input(label, placeholder="auto" if setting.optional else "", **about)
+    if setting.kind == "switch":
+        return st.toggle(label, **about)
+    if setting.kind == "whole":
+        most = None if setting.most is None else int(setting.most)
+        return st.number_input(label, min_value=int(setting.least or 0), max_value=most, step=1, **about)
+    return st.number_input(
+        label, min_value=float(setting.least or 0), max_value=setting.most, step=0.05, format="%g", **about
+    )
+
+
+def said(value: Any) -> str:
+    """A value in words.
+
+    >>> said((1, 2)), said(None), said(True), said(0.5), said("")
+    ('1, 2', '', 'on', '0.5', '')
+    """
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value))
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def short(text: str) -> str:
+    """A text that is too long for a caption cut at its end; the field's list has it whole."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _note(setting: Setting, paper: str) -> str:
+    """The default, and what the paper gives ("paper: 30"); without a paper of the page, what each of them gives."""
+    default = f"default: {said(setting.default) or (DEFAULT if setting.path in OF_A_CORPUS else 'auto')}"
+    given = {name: f"{short(said(g.value)) or 'auto'} ({g.section})" for name, g in setting.papers.items()}
+    if paper:
+        return f"{default} · paper: {given[paper]}" if paper in given else default
+    return " · ".join([default, *(f"{PAPERS[name].title}: {text}" for name, text in given.items())])
+
+
+def _is_typed(setting: Setting) -> bool:
+    """Whether the field is a line of text."""
+    return setting.kind in ("list", "text") or setting.optional
+
+
+def _options(setting: Setting) -> tuple[str, ...]:
+    """What a select box offers; empty for another field."""
+    papers = tuple(given.value for given in setting.papers.values())
+    if setting.path == "retrieval.reranker":
+        return (BEST_SENTENCE, *papers)
+    if setting.path == "retrieval.embedder":
+        return tuple(dict.fromkeys([DEFAULT, *_installable(), *papers]))
+    return setting.choices
+
+
+def _installable() -> list[str]:
+    """The embedders of the catalogue; none where it is damaged, which Settings says."""
+    try:
+        return [entry.name for entry in catalogue() if entry.kind == EMBEDDER]
+    except FileError:
+        return []
+
+
+def _titled(setting: Setting) -> Callable[[str], str]:
+    """How an option is written."""
+    if setting.kind == "choice":
+        return lambda option: option.replace("_", " ")
+    return lambda option: visible("best-sentence similarity" if option == BEST_SENTENCE else option)
+
+
+def _buttons(shown: list[Setting], paper: str) -> None:
+    """The switch to the paper's values, and back to the defaults."""
+    left, right, _ = st.columns([2, 2, 3])
+    if paper:
+        given = PAPERS[paper].gives
+        values = {s.path: given[s.path].value for s in shown if s.path in given}
+        key = f"paper_{paper}"
+        left.button("Use the paper's values", key=key, help=PAPERS[paper].title, on_click=_use, args=(values,))
+    defaults = {s.path: s.default for s in shown}
+    right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
+
+
+def _stages(shown: list[Setting]) -> list[str]:
+    return list(dict.fromkeys(setting.stage for setting in shown))
+
+
+def _use(values: Mapping[str, Any]) -> None:
+    """Keep values and let their fields begin anew (a callback's job)."""
+    state.change_settings(values)
+    for path in values:
+        state.take_value(_key(path))
+
+
+def _keep(drawn: Mapping[str, Any]) -> None:
+    """Keep what stands in the fields; a value of the wrong kind is told and not kept."""
+    kept = {path: value for path, value in drawn.items() if not isinstance(value, str)}
+    for path, text in drawn.items():
+        if not isinstance(text, str):
+            continue
+        try:
+            kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
+        except InputError:
+            st.error(plain(f"{path} cannot be {text!r}. The earlier value is used."))
+    try:
+        Settings().with_values(kept)
+    except InputError as error:
+        st.error(plain(str(error)))
+    else:
+        state.change_settings(kept)
+
+
+def _empty(path: str) -> str:
+    """What an empty field stands for."""
+    setting = next(s for s in all_settings() if s.path == path)
+    return "null" if setting.optional else said(setting.default)
+
+
+def _key(path: str) -> str:
+    return f"set_{path}"

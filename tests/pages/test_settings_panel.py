@@ -1,0 +1,76 @@
+"""The settings panel: every kind of field, the paper's values, a value that cannot be, and what a run is given."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.settings_panel import TITLES, said
+from engine.core.settings import all_settings
+
+
+def panel() -> None:
+    import streamlit as st
+
+    from components.settings_panel import chosen_workbench, settings_panel
+
+    settings_panel("retrieval", "reasoning", "refinement", "selection", paper="attr-rag")
+    st.json(chosen_workbench().settings.to_dict())
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_function(panel, default_timeout=60).run()
+
+
+def settings_of(app: AppTest) -> dict:
+    import json
+
+    assert not app.exception
+    return json.loads(app.json[0].value)
+
+
+def test_every_setting_of_a_stage_has_a_field_with_its_default_and_the_papers_value(app):
+    fields = {s.path: s for s in all_settings() if s.stage in ("retrieval", "reasoning", "refinement", "selection")}
+    drawn = [*app.number_input, *app.text_input, *app.selectbox, *app.toggle]
+    assert {w.key.removeprefix("set_") for w in drawn} == fields.keys() - {"retrieval.embedder"}
+    captions = [caption.value for caption in app.caption]
+    assert "default: 30 · paper: 30 (IV-A; Table I)" in captions
+    assert len([c for c in captions if c.startswith("default: ")]) == len(drawn)
+    assert set(TITLES) == {s.stage for s in all_settings()}
+
+
+def test_what_stands_in_the_fields_is_what_a_run_is_given(app):
+    app.number_input(key="set_retrieval.k").set_value(7)
+    app.selectbox(key="set_retrieval.mode").set_value("dense")
+    app.text_input(key="set_refinement.seeds").set_value("4, 5")
+    app.text_input(key="set_reasoning.threshold").set_value("0.3").run()
+    given = settings_of(app)
+    assert (given["retrieval"]["k"], given["retrieval"]["mode"]) == (7, "dense")
+    assert (given["refinement"]["seeds"], given["reasoning"]["threshold"]) == ([4, 5], 0.3)
+    app.text_input(key="set_reasoning.threshold").set_value("").run()
+    assert settings_of(app)["reasoning"]["threshold"] is None
+    assert any("passages retrieved 7" in caption.value for caption in app.caption)
+
+
+def test_a_value_that_cannot_be_is_told_and_the_earlier_one_stays(app):
+    app.text_input(key="set_refinement.seeds").set_value("one").run()
+    assert any("refinement.seeds" in error.value for error in app.error)
+    assert settings_of(app)["refinement"]["seeds"] == [1337, 2024, 42]
+
+
+def test_the_paper_and_the_defaults_are_one_click_each(app):
+    app.number_input(key="set_selection.max_gap").set_value(9).run()
+    app.button(key="paper_attr-rag").click().run()
+    given = settings_of(app)
+    selection = given["selection"]
+    assert (selection["max_share"], selection["max_gap"], given["retrieval"]["mode"]) == (1, 2, "dense")
+    assert given["retrieval"]["reranker"].startswith("cross-encoder/")
+    assert app.selectbox(key="set_selection.expansion").value == "neighbour"
+    next(button for button in app.button if button.label == "Reset to the defaults").click().run()
+    assert settings_of(app)["selection"]["max_share"] == 0.5
+    assert app.selectbox(key="set_retrieval.mode").value == "hybrid"
+
+
+def test_values_are_said_in_words():
+    assert [said(v) for v in (0.05, 60_000, (), False)] == ["0.05", "60000", "", "off"]
