@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from components import state
 from components.agreement import agreement_view
 from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, latest, seconds_said
 from components.answer import answer_view
@@ -59,10 +60,10 @@ def tokens_tab(case: Case, model: str) -> None:
         return
     banners(result.notes)
     map_check(case, result, model)
-    clicked = f"clicked_{case.id}_{method}"
-    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=st.session_state.get(clicked))
+    name = f"{case.id}, {method}"
+    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=state.row_of(name))
     if asked is not None:
-        st.session_state[clicked] = asked.target()
+        state.keep_row(name, asked.target())
         begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
         st.rerun()
     for note in result.notes:
