@@ -13,13 +13,13 @@ from engine.report.compare import (
     Aligned,
     Comparison,
     Difference,
-    Word,
+    DiffWord,
 )
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
 
 
-def word_diff(words: Sequence[Word], *, left: str, right: str) -> None:
+def word_diff(words: Sequence[DiffWord], *, left: str, right: str) -> None:
     """Both answers as one text, what one side has alone struck or underlined; two that share little stand apart."""
     same = sum(len(word.text) for word in words if word.change == "same")
     if same < LITTLE * sum(len(word.text) for word in words):
@@ -32,7 +32,7 @@ def word_diff(words: Sequence[Word], *, left: str, right: str) -> None:
     note(f"Struck: only in {left}. Underlined: only in {right}.")
 
 
-def _alone(word: Word) -> str:
+def _alone(word: DiffWord) -> str:
     text = escape(word.text)
     return text if word.change == "same" else tag("u", text, class_=_CLASS[word.change])
 
@@ -40,12 +40,12 @@ def _alone(word: Word) -> str:
 _CLASS = {"removed": "gw-del", "added": "gw-ins"}
 
 
-def changes(words: Sequence[Word]) -> str:
+def changes(words: Sequence[DiffWord]) -> str:
     """Both texts as one: what was removed struck out, what was added underlined, so that no colour is needed."""
     return "".join(map(_word, words))
 
 
-def _word(word: Word) -> str:
+def _word(word: DiffWord) -> str:
     text = escape(word.text)
     if word.change == "same":
         return text

@@ -10,7 +10,7 @@ from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
 from components.reviewer import reviewer
 from engine.cases.places import decisions
-from engine.cases.review import Draft, review_of
+from engine.cases.review import MarkDraft, review_of
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.methods.are.backtrack import exact
@@ -25,7 +25,7 @@ from engine.methods.are.values import AreRecord, Placed
 
 def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) -> None:
     """Write a decision into the case's history and draw the page anew; say why not where it is refused."""
-    draft = Draft(
+    draft = MarkDraft(
         kind="override",
         author=author,
         value=value,

@@ -12,7 +12,7 @@ from engine.core.text import counted
 from engine.core.values import Hit
 from engine.methods.raise_.steps import LABEL
 from engine.methods.raise_.values import (
-    Asked,
+    Call,
     ReasonStep,
     Solution,
     letter,
@@ -98,7 +98,7 @@ def _said(text: str) -> str:
     return tag("p", escape(text.strip()), class_="gw-said")
 
 
-def _asked(calls: Sequence[Asked]) -> str:
+def _asked(calls: Sequence[Call]) -> str:
     """The exact prompts with the raw replies."""
     if not calls:
         return ""

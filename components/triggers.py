@@ -10,8 +10,8 @@ from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.flags import Flags, PassageFlag
 from engine.methods.refinement.values import (
+    OverlapThreshold,
     Signals,
-    Threshold,
     Trigger,
     Variant,
     Word,
@@ -29,7 +29,7 @@ def marked_words(text: str, words: Sequence[Word]) -> None:
     show(tag("div", "".join(pieces) + escape(text[position:]), class_="gw-answer"))
 
 
-def signal_scales(signals: Signals, threshold: Threshold | None, history: Sequence[float] = ()) -> None:
+def signal_scales(signals: Signals, threshold: OverlapThreshold | None, history: Sequence[float] = ()) -> None:
     """S1, S2 and S3, each on its scale with the grounded end named; S3 with D's threshold and its distribution."""
     why = signals.missing
     cut = threshold.value if threshold else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.kind import RunContext, Tools, options_of
+from engine.analyses.kind import Loaders, RunContext, options_of
 from engine.analyses.registry import kind_named
 from engine.analyses.run import analyse
 from engine.answer.context import (
@@ -78,9 +78,9 @@ METHODS = ("reranked", "vanilla", "attr-rag")
 class Workbench:
     """Collections, models and the case library under one data folder."""
 
-    def __init__(self, settings: Settings | None = None, tools: Tools | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, tools: Loaders | None = None) -> None:
         self.settings = settings or Settings()
-        self.tools = tools or Tools()
+        self.tools = tools or Loaders()
         self.cases = CaseStore(home() / "cases.sqlite")
 
     def using(self, settings: Settings) -> Self:

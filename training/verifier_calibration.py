@@ -21,7 +21,7 @@ from engine.models.protocols import Floats
 from engine.models.verdicts import (
     CLASSES,
     Precision,
-    Threshold,
+    WindowThreshold,
     decide,
 )
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier
@@ -105,7 +105,7 @@ def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tup
     return rows
 
 
-def fit_thresholds(windows: dict[int, tuple[Floats, Ints, Floats]]) -> tuple[Threshold, ...]:
+def fit_thresholds(windows: dict[int, tuple[Floats, Ints, Floats]]) -> tuple[WindowThreshold, ...]:
     """The two thresholds with the best macro-F1 for each number of windows; maxima (pairs, 2), labels, weights."""
     result = []
     for count, (maxima, labels, weights) in windows.items():
@@ -116,7 +116,7 @@ def fit_thresholds(windows: dict[int, tuple[Floats, Ints, Floats]]) -> tuple[Thr
                 score -= 0.01 * (abs(supportive - 0.5) + abs(editing - 0.5))
                 if score > best:
                     best, at = score, (float(supportive), float(editing))
-        result.append(Threshold(windows=count, supportive=round(at[0], 2), editing_required=round(at[1], 2)))
+        result.append(WindowThreshold(windows=count, supportive=round(at[0], 2), editing_required=round(at[1], 2)))
     return (*result[:-1], msgspec.structs.replace(result[-1], windows=1_000_000))
 
 
@@ -170,7 +170,7 @@ def calibrate(verifier: EmbeddedVerifier, sets: Sequence[HeldOut]) -> Calibratio
     return msgspec.structs.replace(fitted, precisions=precisions(sets, verdicts))
 
 
-def _calls(probabilities: Floats, thresholds: Sequence[Threshold]) -> Ints:
+def _calls(probabilities: Floats, thresholds: Sequence[WindowThreshold]) -> Ints:
     names = [decide(float(row[0]), float(row[1]), 1, thresholds) for row in probabilities]
     return np.array([CLASSES.index(name) for name in names])
 

@@ -14,9 +14,9 @@ from engine.analyses.kind import (
     Again,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.cases.blocks import (
@@ -363,7 +363,7 @@ def _given(result: Json) -> Json:
     }
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The whole check again."""
     asked = analysis.result
     if not asked.get("finished"):
@@ -382,7 +382,7 @@ def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     return Outcome(values=less(record.to_dict()), floor=most)
 
 
-def _collection(case: Case, settings: Verification, seen: list[str], tools: Tools) -> tuple[Collection | None, str]:
+def _collection(case: Case, settings: Verification, seen: list[str], tools: Loaders) -> tuple[Collection | None, str]:
     """The corpus that evidence was looked for in, and why it cannot be held against what was found then."""
     if case.corpus is None or settings.evidence_from == "case":
         return None, ""

@@ -18,9 +18,9 @@ from engine.analyses.kind import (
     ByModel,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
     words_of,
 )
@@ -237,7 +237,7 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
     ]
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """The report again, its rounding measured with a few random rankings."""
     prompt, answer, _ = subject(case, model, settings)
     coded, methods = model.encode(prompt), tuple(analysis.result["rankings"])

@@ -23,9 +23,9 @@ from engine.analyses.kind import (
     Floor,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.cases.blocks import (
@@ -50,7 +50,7 @@ from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
 from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
-from engine.core.settings import Refinement as Rules
+from engine.core.settings import SecondPass as Rules
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
@@ -482,7 +482,7 @@ def _compared(result: Json) -> Any:
     return values
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every condition again with the writer's kept replies."""
     asked = analysis.result
     if not asked.get("finished"):
@@ -533,7 +533,7 @@ def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: Language
     )
 
 
-def _assessed(case: Case, value: Refinement, asked: Json, tools: Tools) -> tuple[Report, float]:
+def _assessed(case: Case, value: Refinement, asked: Json, tools: Loaders) -> tuple[Report, float]:
     facts = tuple((str(fact), str(verdict)) for fact, verdict in asked["facts"])
     bare = Report(refinement=value, facts=facts)
     if not asked["verifier"]:

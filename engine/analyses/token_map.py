@@ -22,9 +22,9 @@ from engine.analyses.kind import (
     ByModel,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
     words_of,
 )
@@ -374,7 +374,7 @@ def _given(result: Json) -> Json:
     return {"method": found.method, "sentences": plain_json(found.sentences), "tokens": plain_json(found.tokens)}
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """The same rows again."""
     prompt, answer, _ = subject(case, model, settings)
     stored = analysis.result

@@ -105,7 +105,7 @@ Block = Text | Table | Facts | Heat | Code | Notice | Fold | Section
 
 
 @dataclass(frozen=True)
-class Document:
+class ReportDocument:
     """A whole report. `lead` is what stands over the title, `foot` what a printed page carries at its foot."""
 
     title: str

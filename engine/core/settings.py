@@ -127,7 +127,7 @@ class Faithfulness(Value, frozen=True):
     seed: Annotated[int, about("Seed of random rankings")] = 1337
 
 
-class Refinement(Value, frozen=True):
+class SecondPass(Value, frozen=True):
     """The second pass: what the conditions share and when they fire; grounded refinement, section 3."""
 
     demonstrations: Annotated[int, about("Worked examples before A's passages", "examples", ge=0)] = 2
@@ -274,7 +274,7 @@ class Settings(Value, frozen=True):
     selection: Selection = Selection()
     gradient: Gradient = Gradient()
     faithfulness: Faithfulness = Faithfulness()
-    refinement: Refinement = Refinement()
+    refinement: SecondPass = SecondPass()
     reasoning: Reasoning = Reasoning()
     verification: Verification = Verification()
 

@@ -80,7 +80,7 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Section(Value, frozen=True):
+class DocumentSection(Value, frozen=True):
     """A heading and where its section starts in the document's text."""
 
     start: int
@@ -99,7 +99,7 @@ class Document(Value, frozen=True):
     text: str
     source: str
     media_type: str
-    sections: tuple[Section, ...] = ()
+    sections: tuple[DocumentSection, ...] = ()
     pages: tuple[int, ...] = ()
 
 

@@ -12,11 +12,11 @@ from engine.cases.blocks import (
     Block,
     Cell,
     Code,
-    Document,
     Facts,
     Fold,
     Labelled,
     Notice,
+    ReportDocument,
     Section,
     Table,
     Text,
@@ -50,7 +50,7 @@ def markdown_report(case: Case, history: Sequence[Mark] = (), key: bytes | None 
     return to_markdown(report(case, history, key))
 
 
-def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> Document:
+def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> ReportDocument:
     """The report as blocks."""
     chain = check_chain(history, case.id, key)
     review = review_of(history)
@@ -66,7 +66,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
         *([Section("Self-tests of the models", tests, id="self-tests")] if tests else []),
         Section("Provenance", _provenance(case, chain.head), id="provenance"),
     )
-    return Document(
+    return ReportDocument(
         title=case.question,
         lead=f"Groundwork case {case.id}",
         foot=f"Case {case.id}. Content hash {content_hash(case)}. Head hash {chain.head or 'none'}.",

@@ -29,7 +29,7 @@ from engine.analyses.refinement import (
     reports_of,
 )
 from engine.cases.review import (
-    Draft,
+    MarkDraft,
     Review,
     review_of,
     with_labels,
@@ -122,12 +122,12 @@ def passages_tab(case: Case, review: Review) -> None:
     passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
 
 
-def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
+def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft, ...]:
     """The marks that a choice makes: a label, or the withdrawal of every label that stands."""
     target = f"passage:{number}"
     if chosen == MARKED[None]:
         return withdrawals(workbench().cases.history(case.id), "relevance", target, author)
-    return (Draft(kind="relevance", author=author, target=target, value=chosen),)
+    return (MarkDraft(kind="relevance", author=author, target=target, value=chosen),)
 
 
 def scores_tab(case: Case, report: Report) -> None:

@@ -16,7 +16,7 @@ from components.reviewer import reviewer
 from components.runs import start
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
-from engine.cases.review import Draft, check_chain, review_of, signing_key
+from engine.cases.review import MarkDraft, check_chain, review_of, signing_key
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
@@ -73,7 +73,7 @@ def review(case: Case) -> None:
     if not author:
         note("Give your name to review: the case's history keeps who said what.")
 
-    def add(draft: Draft) -> None:
+    def add(draft: MarkDraft) -> None:
         try:
             # Seen is what this page showed: a sign-off of something newer is refused.
             store.add_mark(case.id, draft, found.head or None)

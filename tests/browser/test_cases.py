@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from engine.cases.case_file import read_case_file
-from engine.cases.review import Draft, append
+from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
 from engine.core.values import Answer
 from engine.corpus.samples import FIRST_QUESTION
@@ -139,7 +139,7 @@ def report_file(tmp_path):
     """A case with a record of every kind, an edit among its facts, and one of a kind that has no section."""
     case = with_edit(full_record())
     case = replace(case, analyses=(*case.analyses, full_case().analyses[1]))
-    marks = [append(case, (), Draft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")]
+    marks = [append(case, (), MarkDraft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")]
     path = tmp_path / "report.html"
     path.write_text(html_report(case, marks), encoding="utf-8")
     return path

@@ -184,9 +184,9 @@ def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text():
 def draw_used_supports(case):
     from components.used_supports import used_supports_view
     from engine.core.values import Case
-    from engine.methods.used_supports import Cell, UsedSupports
+    from engine.methods.used_supports import UseAndSupport, UsedSupports
 
-    tiny = Cell(used=-0.001, supports=0.04, quadrant="neither")
+    tiny = UseAndSupport(used=-0.001, supports=0.04, quadrant="neither")
     opened = Case.from_dict(case)
     spans = opened.answer.sentences[:1]
     used_supports_view(UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened)

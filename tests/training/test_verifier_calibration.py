@@ -7,7 +7,7 @@ import pytest
 
 from engine.models.verdicts import (
     CLASSES,
-    Threshold,
+    WindowThreshold,
     decide,
     softmax,
 )
@@ -73,7 +73,7 @@ def test_calibration_error_by_hand():
 def test_called_agrees_with_decide():
     rng = np.random.default_rng(2)
     maxima = rng.random((300, 2)).astype(np.float32)
-    limits = (Threshold(windows=9, supportive=0.45, editing_required=0.7),)
+    limits = (WindowThreshold(windows=9, supportive=0.45, editing_required=0.7),)
     one_by_one = [CLASSES.index(decide(float(s), float(e), 1, limits)) for s, e in maxima]
     assert called(maxima, 0.45, 0.7).tolist() == one_by_one
 

@@ -14,7 +14,7 @@ from engine.prompts import ask
 FILE = Path(__file__).with_name("examples.json")
 
 
-class Example(Value, frozen=True):
+class WorkedExample(Value, frozen=True):
     """What fills a template's holes, and the reply that is wanted."""
 
     given: dict[str, str]
@@ -22,9 +22,9 @@ class Example(Value, frozen=True):
 
 
 @cache
-def examples() -> dict[str, tuple[Example, ...]]:
+def examples() -> dict[str, tuple[WorkedExample, ...]]:
     """The shipped ones by template, in file order."""
-    return decoded(FILE.read_bytes(), dict[str, tuple[Example, ...]])
+    return decoded(FILE.read_bytes(), dict[str, tuple[WorkedExample, ...]])
 
 
 def with_examples(name: str, prompt: Prompt, count: int, tail: str = "", *, reasoned: bool = True) -> Prompt:

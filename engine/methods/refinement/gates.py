@@ -22,14 +22,14 @@ from engine.methods.flags import (
     concentration,
     distractor_flags,
 )
-from engine.methods.refinement.values import Gate, Threshold, Trigger
+from engine.methods.refinement.values import Gate, OverlapThreshold, Trigger
 from engine.methods.spans import first_content_tokens
 from engine.models.protocols import LanguageModel
 
 Labels = Mapping[int, bool | None]
 
 
-def overlap_trigger(s3: float | None, threshold: Threshold) -> Trigger:
+def overlap_trigger(s3: float | None, threshold: OverlapThreshold) -> Trigger:
     """D's rule: S3 of A is under the threshold."""
     figures = {"threshold": threshold.value, "cases": float(threshold.n)}
     if s3 is None:

@@ -39,7 +39,7 @@ from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.refinement_tables import VOTES, cost_table, fired, flag_table, quartiles_of, score_tables
 from engine.studies.summary import line, measure, notes
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Cell,
@@ -50,7 +50,7 @@ from engine.studies.values import (
     Measure,
     Results,
     Row,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -59,7 +59,7 @@ from engine.studies.values import (
 Pairs = Sequence[tuple[str, str]]
 
 
-def judge_tables(rows: Sequence[Row], pairs: Pairs) -> list[Table]:
+def judge_tables(rows: Sequence[Row], pairs: Pairs) -> list[StudyTable]:
     """All runs (Table 2), then v2c on the runs that its own trigger flags (Tables 10 and 11)."""
     marks = fired(rows, "v2c")
     flagged = [row for row in rows if marks.get(row.unit)]
@@ -82,7 +82,7 @@ def _winner(row: Row, first: str, second: str) -> Winner | None:
     return found
 
 
-def _table(name: str, title: str, rows: Sequence[Row], pairs: Pairs, shows: str) -> Table:
+def _table(name: str, title: str, rows: Sequence[Row], pairs: Pairs, shows: str) -> StudyTable:
     lines: list[tuple[Cell, ...]] = []
     for first, second in pairs:
         winners = [_winner(row, first, second) for row in rows]
@@ -101,7 +101,7 @@ def _table(name: str, title: str, rows: Sequence[Row], pairs: Pairs, shows: str)
                 found.p,
             )
         )
-    return Table(
+    return StudyTable(
         name=name,
         title=title,
         columns=(
@@ -156,7 +156,7 @@ def pairs(config: Config) -> tuple[tuple[str, str], ...]:
     return tuple((first, second) for first, second in named if first in there and second in there)
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """All conditions of one question under one seed, scored, and compared where there is a judge."""
     settings = tools.settings(unit.seed)
     names = conditions(tools.config)
@@ -202,7 +202,7 @@ def _fired(value: Refinement, request: Request, settings: Settings) -> dict[str,
     return {"labels": flags.fired if flags else None, "concentration": concentrated.fired}
 
 
-def _judged(tools: Tools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
+def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
     """The winner of each pair by the judge, and how many could not be read; nothing without a judge."""
     found: dict[str, str] = {}
     if tools.judge is None:
@@ -223,7 +223,7 @@ def _case(case: Case, report: Report) -> Case:
     return replace(written, analyses=(analysis_of(written, report, use_answer=False),))
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Every condition's calls, two texts for S2, the gradient rows, both orders of every pair."""
     settings, names = tools.settings(unit.seed), conditions(tools.config)
     read = tokens_of(example.question, *(passage.text for passage in example.passages))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from bench.refinement_kinds import KINDS
 from bench.worked_example import CONDITIONS, CORPUS, QUESTION, WRITER
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
+from engine.analyses.kind import plain
 from engine.analyses.refinement import reports_of
+from engine.analyses.registry import find
 from engine.analyses.steps import solutions_of
 from engine.analyses.token_map import TokenMap
 from engine.cases.bundled import EXAMPLE, bundled, take_in
+from engine.cases.case_file import read_case_file
+from engine.cases.places import leaves
 from engine.cases.store import CaseStore
 from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
@@ -74,3 +80,13 @@ def test_a_second_pass_is_what_its_title_says_and_nothing_of_it_drifts(name, sto
     assert replayed.count("drifted") == 0
     why = {number.place: number.why for number in replayed.numbers if number.status == "cannot"}
     assert all(WRITER in reason or "embedded" in reason for reason in why.values()), why  # models that are not here
+
+
+@pytest.mark.parametrize("path", bundled().values(), ids=lambda path: path.name)
+def test_every_result_of_a_former_version_is_read_as_the_value_of_its_kind(path):
+    """Nothing that was stored is lost in the value."""
+    case = read_case_file(gzip.decompress(path.read_bytes())).case
+    assert case.analyses
+    for analysis in case.analyses:
+        held = leaves(plain(find(analysis.kind).read(analysis)))
+        assert set(leaves(plain(analysis.result))) <= set(held), analysis.id

@@ -17,7 +17,7 @@ from engine.studies.catalogue.step_by_step import results as steps
 from engine.studies.config import Config
 from engine.studies.datasets import load
 from engine.studies.example import Example
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 from engine.studies.values import Failure, Row, Unit
 from tests.engine.verify.scripted import WordVerifier
 
@@ -105,7 +105,7 @@ def test_relevance_is_of_all_ratings_unread_ones_included():
 
 
 def scripted(study, **options):
-    tools = Tools(Config(study=study, data="d", **options))
+    tools = StudyTools(Config(study=study, data="d", **options))
     tools.__dict__.update(verifier=WordVerifier(), embedder=ScriptedEmbedder())
     return tools
 

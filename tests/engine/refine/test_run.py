@@ -17,7 +17,7 @@ from engine.core.errors import (
 )
 from engine.core.progress import Watch
 from engine.core.settings import Prompting, Settings
-from engine.core.settings import Refinement as RefinementSettings
+from engine.core.settings import SecondPass as RefinementSettings
 from engine.core.values import Answer
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
 from engine.methods.refinement.request import Request, conditions_of, next_seed
