@@ -109,7 +109,7 @@ class Selection(Value, frozen=True):
     max_gap: Annotated[int, about("Gap that is filled", "passages", ge=0)] = 2
 
 
-class Gradient(Value, frozen=True):
+class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps hold settings that are gone
     """Input x gradient and its flags; grounded refinement, section 4.3."""
 
     target: Annotated[Literal["logit", "log_probability"], about("Target of the gradient")] = "logit"
@@ -119,7 +119,6 @@ class Gradient(Value, frozen=True):
     # 1.5 for five passages or fewer, which the paper chose after seeing its data.
     ratio: Annotated[float, about("Concentration trigger", "times the passage's share of length")] = 2.0
     integrated_steps: Annotated[int, about("Steps of Integrated Gradients", "steps", ge=1)] = 32
-    token_budget: Annotated[int, about("Size of a token map", "prompt tokens x answer tokens", ge=0)] = 60_000
 
 
 class Faithfulness(Value, frozen=True):
@@ -142,6 +141,9 @@ class SecondPass(Value, frozen=True):
     overlap_threshold: Annotated[float, about("D fires under this overlap, for a lone question", "S3, 0 to 1")] = 0.75
     overlap_percentile: Annotated[float, about("D fires under this percentile of S3", "0 to 100")] = 40.0
     overlap_cases: Annotated[int, about("Cases from which the percentile is taken", "cases", ge=1)] = 20
+    ranked_by: Annotated[str, about("Ranking behind v2a to v2c", "a registered attribution method")] = (
+        "input x gradient"
+    )
     trigger: Annotated[
         Literal["auto", "labels", "concentration"], about("Trigger of v2a to v2c", "auto: labels where there are any")
     ] = "auto"
