@@ -38,7 +38,7 @@ from engine.methods.raise_.threshold import (
     retrieved,
     threshold_for,
 )
-from engine.methods.raise_.values import METHODS, Asked, Method, Problem, Solution, method_of, similarity
+from engine.methods.raise_.values import METHODS, Call, Problem, ReasoningMethod, Solution, method_of, similarity
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Writer
 from engine.models.registry import load_writer
@@ -103,11 +103,13 @@ def without_a_model(corpus: Collection) -> list[str]:
     return lines
 
 
-def run(corpus: Collection, model: Writer, questions: Sequence[WorldQuestion], methods: Sequence[Method]) -> list[Row]:
+def run(
+    corpus: Collection, model: Writer, questions: Sequence[WorldQuestion], methods: Sequence[ReasoningMethod]
+) -> list[Row]:
     """Every question under every method, the calls that are the same made once; a line a run to standard output."""
     settings, passages, rows = Settings().apply(["decoding.max_new_tokens=256"]), corpus.snapshot().passages, []
     for question in questions:
-        gold, known = primer_gold(question.question, passages), dict[str, Asked]()
+        gold, known = primer_gold(question.question, passages), dict[str, Call]()
         for method in methods:
             means = means_for(corpus, model, settings, method, known)
             solution = solve(Problem(question=question.question, options=question.options), method, means)
@@ -151,7 +153,7 @@ def overlap(row: Row) -> float | None:
     return rouge_l(row.question.answer, row.solution.answer) if row.question.correct is None else None
 
 
-def table(rows: Sequence[Row], methods: Sequence[Method]) -> list[str]:
+def table(rows: Sequence[Row], methods: Sequence[ReasoningMethod]) -> list[str]:
     """A line a method."""
     lines = [
         "| method | accuracy | ROUGE-L, open | gold before T | after T | passages | calls | tokens written | s |"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from components.html import escape, note, show, table, tag
 from engine.methods.judge import PairJudgement
-from engine.methods.refinement.advisor import TITLES, Advice, Proxy, QuartileStudy, Task
+from engine.methods.refinement.advisor import TITLES, Advice, AmlTask, Proxy, QuartileStudy
 
 
 def advice_view(advice: Advice) -> None:
@@ -36,13 +36,13 @@ def _proxy(proxy: Proxy) -> str:
     return tag("tr", name + tag("td", escape(proxy.sentence), class_="gw-text") + part)
 
 
-def task_table(rows: Sequence[tuple[Task, Advice | None]]) -> None:
+def task_table(rows: Sequence[tuple[AmlTask, Advice | None]]) -> None:
     """The table of tasks: what the paper recommends, and what the advisor says of the sample's own passages."""
     heads = ("Task", "Retrieval it supposes", "The paper's strategy", "Example", "The advisor on its passages")
     show(table(heads, (_task(*row) for row in rows), words=heads))
 
 
-def _task(task: Task, advice: Advice | None) -> str:
+def _task(task: AmlTask, advice: Advice | None) -> str:
     said = "not worked through yet"
     if advice is not None:
         agrees = "the same" if advice.branch == task.branch else "another: its retrieval is not as the table supposes"

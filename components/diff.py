@@ -7,19 +7,20 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, escape, note, show, tag
+from components.answer import with_pills
+from components.html import cell, note, show, tag
 from engine.report.compare import (
     ALONE,
     Aligned,
     Comparison,
     Difference,
-    Word,
+    DiffWord,
 )
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
 
 
-def word_diff(words: Sequence[Word], *, left: str, right: str) -> None:
+def word_diff(words: Sequence[DiffWord], *, left: str, right: str) -> None:
     """Both answers as one text, what one side has alone struck or underlined; two that share little stand apart."""
     same = sum(len(word.text) for word in words if word.change == "same")
     if same < LITTLE * sum(len(word.text) for word in words):
@@ -32,21 +33,21 @@ def word_diff(words: Sequence[Word], *, left: str, right: str) -> None:
     note(f"Struck: only in {left}. Underlined: only in {right}.")
 
 
-def _alone(word: Word) -> str:
-    text = escape(word.text)
+def _alone(word: DiffWord) -> str:
+    text = with_pills(word.text)
     return text if word.change == "same" else tag("u", text, class_=_CLASS[word.change])
 
 
 _CLASS = {"removed": "gw-del", "added": "gw-ins"}
 
 
-def changes(words: Sequence[Word]) -> str:
+def changes(words: Sequence[DiffWord]) -> str:
     """Both texts as one: what was removed struck out, what was added underlined, so that no colour is needed."""
     return "".join(map(_word, words))
 
 
-def _word(word: Word) -> str:
-    text = escape(word.text)
+def _word(word: DiffWord) -> str:
+    text = with_pills(word.text)
     if word.change == "same":
         return text
     return (

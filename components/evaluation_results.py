@@ -35,7 +35,7 @@ from engine.studies.values import (
     Measure,
     Row,
     Series,
-    Table,
+    StudyTable,
 )
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
@@ -43,7 +43,7 @@ DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("m
 PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "refinement": "refinement"}
 
 
-def table_view(table: Table, *, key: str) -> None:
+def table_view(table: StudyTable, *, key: str) -> None:
     """A table that can be sorted, its notes, and its downloads."""
     st.markdown(f"**{plain(caption(table))}**")
     if table.rows:
@@ -64,7 +64,7 @@ def table_view(table: Table, *, key: str) -> None:
         )
 
 
-def frame(table: Table) -> pd.DataFrame:
+def frame(table: StudyTable) -> pd.DataFrame:
     """The table for the screen: a measure as a number that sorts, its interval in a column beside it."""
     data: dict[str, list[object]] = {}
     for j, column in enumerate(table.columns):

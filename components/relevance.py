@@ -12,7 +12,7 @@ from components.html import escape, plain, show, tag, visible
 from components.polling import wait_for
 from components.reviewer import reviewer
 from engine.analyses.said import RelevanceOptions
-from engine.cases.review import Draft, rating, rating_target, review_of, reviewers_ratings, withdrawals
+from engine.cases.review import MarkDraft, rating, rating_target, review_of, reviewers_ratings, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
@@ -97,7 +97,7 @@ def _rate_step(
             mark(Rating(step=step.number, passage=hit.passage.id, level=wanted))
 
 
-def _keep(case: Case, drafts: Sequence[Draft]) -> None:
+def _keep(case: Case, drafts: Sequence[MarkDraft]) -> None:
     try:
         for draft in drafts:
             workbench().cases.add_mark(case.id, draft)

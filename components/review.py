@@ -9,19 +9,19 @@ import streamlit as st
 
 from components.html import cell, chips, note, plain, show, visible
 from engine.cases.blocks import when
-from engine.cases.places import Place, places
+from engine.cases.places import MarkTarget, places
 from engine.cases.review import (
     RELEVANCE,
     STATUSES,
     Chain,
-    Draft,
     Mark,
+    MarkDraft,
     Review,
 )
 from engine.core.text import counted
 from engine.core.values import Case
 
-Add = Callable[[Draft], None]
+Add = Callable[[MarkDraft], None]
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
 
 
@@ -41,7 +41,7 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, *, key: s
             if status == review.status:
                 continue
             if st.button(_verb(status), key=f"{key}_{status}", disabled=not author):
-                add(Draft(kind="status", author=author, value=status))
+                add(MarkDraft(kind="status", author=author, value=status))
 
 
 def _verb(status: str) -> str:
@@ -67,14 +67,18 @@ def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
             value = st.text_area("Note", key=f"{key}_note", height=90)
         reason = "" if kind == "note" else st.text_input("Reason", key=f"{key}_{kind}_reason")
         if st.form_submit_button("Add to the history", type="primary"):
-            add(Draft(kind=kind, author=author, value=value, target=place.target, reason=reason, machine=place.machine))
+            add(
+                MarkDraft(
+                    kind=kind, author=author, value=value, target=place.target, reason=reason, machine=place.machine
+                )
+            )
 
 
-def _fits(kind: str, place: Place) -> bool:
+def _fits(kind: str, place: MarkTarget) -> bool:
     return kind != "relevance" or place.target.startswith("passage:")
 
 
-def _named(place: Place) -> str:
+def _named(place: MarkTarget) -> str:
     said = f" (machine: {place.machine})" if place.machine else ""
     return visible(f"{place.label[:100]}{said}")
 
@@ -84,11 +88,18 @@ def standing_marks(review: Review) -> None:
     if not (review.overrides or review.labels or review.notes):
         note("No note, label or verdict stands yet.")
     _table(
-        "Overrides, beside the machine's own verdict",
+        "Overrides, next to the verdict of the machine",
         [
             {"place": m.target, "machine": m.machine or "none given", "reviewer's verdict": m.value, "reason": m.reason}
             | _who(m)
-            for m in review.overrides.values()
+            for m in review.verdicts.values()
+        ],
+    )
+    _table(
+        "Decisions on edits",
+        [
+            {"edit": m.target, "change": m.machine, "decision": m.value, "reason": m.reason} | _who(m)
+            for m in review.edit_decisions.values()
         ],
     )
     _table(
@@ -110,7 +121,7 @@ def history_table(history: Sequence[Mark]) -> None:
         _table(
             "Nothing is ever taken out; a withdrawal is an entry of its own.",
             [
-                {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value}
+                {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value, "reason": m.reason}
                 | _who(m)
                 | {"hash": m.hash[:16], "signature": f"key {m.key}" if m.signature else "not signed"}
                 for m in history

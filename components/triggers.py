@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from components.answer import with_pills
 from components.html import escape, show, table, tag
 from components.passage_labels import MARKED
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.flags import Flags, PassageFlag
 from engine.methods.refinement.values import (
+    OverlapThreshold,
     Signals,
-    Threshold,
     Trigger,
     Variant,
     Word,
@@ -22,14 +23,14 @@ def marked_words(text: str, words: Sequence[Word]) -> None:
     """A's text with its content words marked: found in a passage, or in none."""
     pieces, position = [], 0
     for word in words:
-        pieces.append(escape(text[position : word.start]))
+        pieces.append(with_pills(text[position : word.start]))
         kind, title = ("gw-present", "in a passage") if word.found else ("gw-absent", "in no passage")
         pieces.append(tag("span", escape(text[word.start : word.end]), class_=kind, title=title))
         position = word.end
-    show(tag("div", "".join(pieces) + escape(text[position:]), class_="gw-answer"))
+    show(tag("div", "".join(pieces) + with_pills(text[position:]), class_="gw-answer"))
 
 
-def signal_scales(signals: Signals, threshold: Threshold | None, history: Sequence[float] = ()) -> None:
+def signal_scales(signals: Signals, threshold: OverlapThreshold | None, history: Sequence[float] = ()) -> None:
     """S1, S2 and S3, each on its scale with the grounded end named; S3 with D's threshold and its distribution."""
     why = signals.missing
     cut = threshold.value if threshold else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from components.answer import cited_text
 from components.html import show, table, tag
 from engine.core.values import Case
-from engine.methods.used_supports import Cell, UsedSupports
+from engine.methods.used_supports import UseAndSupport, UsedSupports
 
 MARKS = {
     "used and supporting": ("both", "#178a80"),
@@ -33,7 +33,7 @@ def _row(found: UsedSupports, index: int, case: Case) -> str:
     return tag("tr", sentence + "".join(map(_cell, found.cells[index])))
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: UseAndSupport) -> str:
     word, colour = MARKS[cell.quadrant]
     numbers = f"{cell.used:+z,.1f}<br>{cell.supports:.2f}"
     if not word:

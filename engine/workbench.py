@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.kind import RunContext, Tools, options_of
+from engine.analyses.kind import Loaders, RunContext, options_of
 from engine.analyses.registry import kind_named
 from engine.analyses.run import analyse
 from engine.answer.context import (
@@ -24,6 +24,7 @@ from engine.answer.context import (
     check_question,
     find_context,
 )
+from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import (
     Write,
@@ -61,6 +62,7 @@ from engine.corpus.samples import (
 )
 from engine.methods.attr_rag import Score, scored_by
 from engine.methods.regeneration import Answering
+from engine.methods.support import SentenceSupport, answer_support
 from engine.models.defaults import (
     AUTO,
     READER,
@@ -70,6 +72,7 @@ from engine.models.embedder import full_name, load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Reranker, require
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
+from engine.models.verifier import load_entailment
 from engine.retrieve import bm25
 
 METHODS = ("reranked", "vanilla", "attr-rag")
@@ -78,9 +81,9 @@ METHODS = ("reranked", "vanilla", "attr-rag")
 class Workbench:
     """Collections, models and the case library under one data folder."""
 
-    def __init__(self, settings: Settings | None = None, tools: Tools | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, tools: Loaders | None = None) -> None:
         self.settings = settings or Settings()
-        self.tools = tools or Tools()
+        self.tools = tools or Loaders()
         self.cases = CaseStore(home() / "cases.sqlite")
 
     def using(self, settings: Settings) -> Self:
@@ -192,6 +195,7 @@ class Workbench:
             case.question, collection, self.reranker, self.settings.retrieval, reranked=reranked, steps=steps
         )
         grow.context(context)
+        grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))
         if method == "attr-rag":
             return self._attr_rag(grow, collection, write, watch)
         context = self._shortened(case.question, context, steps, model)
@@ -297,3 +301,7 @@ class Workbench:
         case = imported_case(record)
         self.cases.save(case)
         return case
+
+    def support(self, case: Case, watch: Watch | None = None) -> tuple[SentenceSupport, ...]:
+        """How far the case's passages bear out each sentence of its answer, by the embedded verifier."""
+        return answer_support(case.answer, case.passages, load_entailment(), self.embedder, watch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.analyses.kind import REFINEMENT, RunContext, Tools
+from engine.analyses.kind import REFINEMENT, Loaders, RunContext
 from engine.analyses.refinement import RefinementOptions, analysis_id, reports_of
 from engine.analyses.registry import kind_named
 from engine.analyses.run import analyse
@@ -12,7 +12,7 @@ from engine.core.progress import Watch
 def refined(cases, case_id, writer, settings, *, scorer=None, verifier=None, watch=None, **options):
     """Conditions run on a saved case; the report."""
     models = {model.name: model for model in (writer, scorer) if model is not None}
-    tools = Tools(writer=models.__getitem__, verifier=lambda name: verifier)
+    tools = Loaders(writer=models.__getitem__, verifier=lambda name: verifier)
     wanted = RefinementOptions(
         model=writer.name,
         scorer=scorer.name if scorer else "",

@@ -9,9 +9,10 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 import components.cache
-from engine.analyses.kind import Again, Kind, Outcome, added
+from engine.analyses.kind import Again, Kind, Outcome
 from engine.analyses.registry import register, unregister
 from engine.cases.blocks import plain
+from engine.cases.store import added
 from engine.commands import main
 from engine.core.values import Analysis, AuditRecord, Stamp, Value
 from engine.replay import replay_here

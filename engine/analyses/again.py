@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from engine.analyses.kind import Tools
+from engine.analyses.kind import Loaders
 from engine.core.errors import CaseError
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Decoding
@@ -119,7 +119,7 @@ def reranker_of(case: Case) -> str:
     return str(case.stamp.settings.get("retrieval", {}).get("reranker", BEST_SENTENCE))
 
 
-def reranked(case: Case, tools: Tools) -> tuple[ChunkSet, ...]:
+def reranked(case: Case, tools: Loaders) -> tuple[ChunkSet, ...]:
     """The case's chunk sets in stored order, each with the re-ranker's score."""
     scored = {_key(s.passages): s for s in rerank(case.question, case.chunk_sets, tools.reranker(reranker_of(case)))}
     return tuple(scored[_key(s.passages)] for s in case.chunk_sets)

@@ -29,9 +29,9 @@ from engine.analyses.kind import (
     ByModel,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.analyses.reading import READER
@@ -238,7 +238,7 @@ def _compared(result: Json) -> Any:
     return values
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The whole stage again."""
     stamp = replace(case.stamp, settings={**case.stamp.settings, **analysis.stamp.settings})
     case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
@@ -280,7 +280,7 @@ def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     return Outcome(values=values, floor=floor, floors=floors, why=missing or changed)
 
 
-def _scored(analysis: Analysis, stamp: Stamp, tools: Tools) -> tuple[Score | None, str]:
+def _scored(analysis: Analysis, stamp: Stamp, tools: Loaders) -> tuple[Score | None, str]:
     """What scores the drops, and why it cannot; drops from before revisions were stored go by the model's name."""
     name, was = str(analysis.result.get("scorer", "")), analysis.result.get("revision")
     if not name:
@@ -292,14 +292,16 @@ def _scored(analysis: Analysis, stamp: Stamp, tools: Tools) -> tuple[Score | Non
     return scored_by(model, stamp.model, settings_of(stamp).prompting), ""  # type: ignore[arg-type]
 
 
-def _snapshot(case: Case, tools: Tools) -> Snapshot | None:
+def _snapshot(case: Case, tools: Loaders) -> Snapshot | None:
     try:
         return tools.collection(case.corpus).snapshot() if case.corpus else None
     except GroundworkError:
         return None
 
 
-def _placebos(case: Case, analysis: Analysis, tools: Tools, snapshot: Snapshot | None) -> tuple[Sequence[Passage], str]:
+def _placebos(
+    case: Case, analysis: Analysis, tools: Loaders, snapshot: Snapshot | None
+) -> tuple[Sequence[Passage], str]:
     if snapshot is None:
         return (), PLACEBOS_GONE
     if "placebos" in analysis.stamp.settings:
@@ -314,7 +316,7 @@ def _answering(write: Write) -> Answering:
 
 
 def _writer(
-    case: Case, analysis: Analysis, tools: Tools
+    case: Case, analysis: Analysis, tools: Loaders
 ) -> tuple[Callable[[Sequence[Passage]], Write], Repeating | None, str]:
     """Who wrote (given the passages whose numbers stay), whether it only repeats, why its tokens cannot be scored."""
     stamp, settings = case.stamp, settings_of(case.stamp)

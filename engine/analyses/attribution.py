@@ -22,9 +22,9 @@ from engine.analyses.kind import (
     Floor,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
     nothing,
 )
@@ -84,7 +84,7 @@ def method_of(
     return analysis_of(case, model, settings, method, with_notes(found, notes), extra)
 
 
-def placebos_of(case: Case, settings: Settings, tools: Tools) -> tuple[Passage, ...]:
+def placebos_of(case: Case, settings: Settings, tools: Loaders) -> tuple[Passage, ...]:
     """Unrelated passages of the case's corpus; none where the corpus is gone or the case was imported."""
     collection = tools.collection_of(case)
     if collection is None:
@@ -291,12 +291,12 @@ def pieces_of(text: str, spans: Sequence[tuple[int, int]], values: Sequence[floa
     return tuple(piece for piece in pieces if piece[0])
 
 
-WithModel = Callable[[Case, Analysis, LanguageModel, Settings, Tools], Outcome]
+WithModel = Callable[[Case, Analysis, LanguageModel, Settings, Loaders], Outcome]
 STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer here"
 
 
-def stamped_model(stamp: Stamp, tools: Tools) -> tuple[LanguageModel, str]:
+def stamped_model(stamp: Stamp, tools: Loaders) -> tuple[LanguageModel, str]:
     """The stamped scorer, and in what it differs from the one of the stamp (empty where in nothing)."""
     model = tools.scorer(stamp.model)
     return model, differs(stamp, model)
@@ -326,7 +326,7 @@ def settings_of(stamp: Stamp) -> Settings:
     return Settings.from_dict({name: stamp.settings[name] for name in STAGES if name in stamp.settings})
 
 
-def placebos(case: Case, stamp: Stamp, tools: Tools) -> tuple[tuple[Passage, ...], str]:
+def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, ...], str]:
     """The unrelated passages that a floor was measured with, and why they cannot be had (empty where they can)."""
     wanted: Sequence[str] | None = stamp.settings.get("placebos")
     if wanted is None:
@@ -342,14 +342,14 @@ def placebos(case: Case, stamp: Stamp, tools: Tools) -> tuple[tuple[Passage, ...
 def of_the_stamp(again: WithModel, given: Callable[[Json], Json] = nothing) -> Again:
     """A replay by the stamped model with its settings; where the model here is another one, it says so."""
 
-    def run(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+    def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         model, why = stamped_model(analysis.stamp, tools)
         return Outcome(why=why) if why else again(case, analysis, model, settings_of(analysis.stamp), tools)
 
     return Again(run, given)
 
 
-def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """A registered method again."""
     values = less(method_of(case, analysis.kind, model, settings).result)
     counted = settings.occlusion.count_citation_markers

@@ -14,7 +14,7 @@ import msgspec
 
 from engine.cases.blocks import Block
 from engine.cases.review import Review
-from engine.cases.store import CaseStore
+from engine.cases.store import CaseStore, added
 from engine.core.canonical import canonical
 from engine.core.errors import CorpusNotFound, InputError
 from engine.core.progress import Watch
@@ -56,7 +56,7 @@ Floor = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Tools:
+class Loaders:
     """Where models and collections come from, by their names."""
 
     embedder: Callable[[str], Embedder] = load_embedder
@@ -85,7 +85,7 @@ class RunContext:
     """What a run is given beside the case and its options: settings, models and collections, the library, progress."""
 
     settings: Settings = Settings()
-    tools: Tools = Tools()
+    tools: Loaders = Loaders()
     watch: Watch = field(default_factory=Watch)
     cases: CaseStore | None = None
 
@@ -98,8 +98,11 @@ class ByModel(Value, frozen=True):
 
 # What a replay comes to
 
-# What a run costs, what it says in words, and how large its rounding was are no results.
-COSTS = frozenset({"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span"})
+# What a run costs, what it says in words, and how large its rounding was are no results. `absolute`, the sums of |R|,
+# follows from rows whose signed sums are compared, and older results do not have it.
+COSTS = frozenset(
+    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute"}
+)
 AS_IT_CAME = frozenset({"id", "start", "end"})  # of a token that a language model wrote
 
 
@@ -141,18 +144,12 @@ class Again:
     that and nothing else. `compared` is what of it is held against the outcome of `run`, in the same shape.
     """
 
-    run: Callable[[Case, Analysis, Tools], Outcome]
+    run: Callable[[Case, Analysis, Loaders], Outcome]
     given: Callable[[Json], Json] = nothing
     compared: Callable[[Json], Any] = less
 
 
 # The kind itself
-
-
-def added(case: Case, analysis: Analysis) -> Case:
-    """The case with the analysis, in place of an earlier one of the same id."""
-    others = tuple(known for known in case.analyses if known.id != analysis.id)
-    return msgspec.structs.replace(case, analyses=(*others, analysis))
 
 
 def no_cost(case: Case, options: Any, settings: Settings) -> str:

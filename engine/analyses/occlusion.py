@@ -21,9 +21,9 @@ from engine.analyses.kind import (
     ByModel,
     Floor,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
     words_of,
 )
@@ -173,7 +173,7 @@ def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settin
     return with_notes(replace(found, details=details), notes)
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """Occlusion again, with the unrelated passages of then."""
     found, missing = placebos(case, analysis.stamp, tools)
     if analysis.kind == SENTENCES:

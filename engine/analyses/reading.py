@@ -9,8 +9,8 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import (
     Again,
     Kind,
+    Loaders,
     Outcome,
-    Tools,
     less,
 )
 from engine.analyses.kind import (
@@ -39,13 +39,13 @@ def stored_answer(case: Case) -> Any:
     return as_json({"text": case.answer.text, "quotes": case.answer.quotes})
 
 
-def answer_again(case: Case, tools: Tools) -> Outcome:
+def answer_again(case: Case, tools: Loaders) -> Outcome:
     """The quoting reader again, on the same passages."""
     answer = _reader(case.stamp, tools)[0].read(case.question, case.passages)
     return Outcome(values=as_json({"text": answer.text, "quotes": answer.quotes}))
 
 
-def _reading_again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _reading_again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every candidate sentence of the quoting reader with the parts of its score."""
     reader, embedder = _reader(analysis.stamp, tools)
     reading = reader.reading(case.question, case.passages)
@@ -53,7 +53,7 @@ def _reading_again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
     return Outcome(values=less(reading.to_dict()), floor=embedding_floor(embedder, case.question, texts))
 
 
-def _reader(stamp: Stamp, tools: Tools) -> tuple[QuotingReader, Embedder]:
+def _reader(stamp: Stamp, tools: Loaders) -> tuple[QuotingReader, Embedder]:
     embedder = tools.embedder(stamp.revision)
     return QuotingReader(embedder, Reader.from_dict(stamp.settings.get("reader", {}))), embedder
 

@@ -7,7 +7,6 @@ In a replay what the writer wrote is an input; its prompts are built again and i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,9 +23,9 @@ from engine.analyses.kind import (
     Floor,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.answer.quoting_reader import piece
@@ -52,7 +51,7 @@ from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
 from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
-from engine.core.settings import Refinement as Rules
+from engine.core.settings import SecondPass as Rules
 from engine.core.settings import Settings
 from engine.core.values import (
     Analysis,
@@ -63,8 +62,8 @@ from engine.core.values import (
     inputs_hash,
     sha256,
 )
+from engine.methods import registry
 from engine.methods.are.values import AreRecord
-from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.request import (
     Request,
@@ -499,7 +498,7 @@ def _compared(result: Json) -> Any:
     return values
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every condition again with the writer's kept replies."""
     asked = analysis.result
     if not asked.get("finished"):
@@ -551,7 +550,7 @@ def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: Language
     )
 
 
-def _assessed(case: Case, value: Refinement, asked: Json, tools: Tools) -> tuple[Report, float]:
+def _assessed(case: Case, value: Refinement, asked: Json, tools: Loaders) -> tuple[Report, float]:
     facts = tuple((str(fact), str(verdict)) for fact, verdict in asked["facts"])
     bare = Report(refinement=value, facts=facts)
     if not asked["verifier"]:
@@ -570,10 +569,13 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     rows = value.gradient
     if rows is None:
         return nats, {}
-    counted = request.settings.occlusion.count_citation_markers
-    explain = partial(input_x_gradient, target=request.settings.gradient.target, count_citation_markers=counted)
+    settings = request.settings
+    counted = settings.occlusion.count_citation_markers
+    own = registry.method(settings.refinement.ranked_by, settings.gradient, count_citation_markers=counted)
+    if own.explain is None:  # differences of log-probabilities
+        return nats, {}
     whole, each = relevance_floors(
-        explain, model, prompt, answer, rows.spans, [t for t in rows.details.tokens if isinstance(t, int)]
+        own.explain, model, prompt, answer, rows.spans, [t for t in rows.details.tokens if isinstance(t, int)]
     )
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 

@@ -18,7 +18,7 @@ from engine.methods.raise_.relevance import Ratings, rate, ratings_analysis
 JUDGEMENT = "judgement"
 
 
-class Judged(Value, frozen=True):
+class JudgedPair(Value, frozen=True):
     """Two conditions of a refinement by their names, and what a judge said of their answers."""
 
     x: str
@@ -43,14 +43,14 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
         raise CaseError("The case has no such two answers. Run the conditions on the Refinement page first.")
     judge = context.tools.writer(options.judge)
     texts = [passage.text for passage in case.passages]
-    found = Judged(x=options.x, y=options.y, judgement=judge_pair(judge, case.question, texts, x, y, context.watch))
+    found = JudgedPair(x=options.x, y=options.y, judgement=judge_pair(judge, case.question, texts, x, y, context.watch))
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
     stamp = Stamp(model=judge.name, settings={"judge": judge.name}, inputs=inputs)
     identity = f"{JUDGEMENT}:{judge.name}:{options.x}:{options.y}"
     yield Analysis(id=identity, kind=JUDGEMENT, stamp=stamp, result=found.to_dict())
 
 
-def _judged(case: Case, found: Judged, review: Review) -> list[Block]:
+def _judged(case: Case, found: JudgedPair, review: Review) -> list[Block]:
     rows = tuple(
         cells(str(number), order or "no vote", raw)
         for number, (order, raw) in enumerate(zip(found.judgement.orders, found.judgement.raw, strict=True), start=1)
@@ -85,7 +85,7 @@ def _rated(case: Case, found: Ratings, review: Review) -> list[Block]:
 PAIR = Kind(
     name=JUDGEMENT,
     title="Two answers before a judge",
-    result=Judged,
+    result=JudgedPair,
     blocks=_judged,
     options=JudgeOptions,
     run=_judge,

@@ -18,10 +18,9 @@ from engine.analyses.kind import (
     Again,
     Json,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
-    added,
     less,
 )
 from engine.answer.citations import annotate
@@ -41,6 +40,7 @@ from engine.cases.blocks import (
     short,
 )
 from engine.cases.review import Review
+from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Reasoning, Retrieval, Settings
@@ -63,9 +63,9 @@ from engine.methods.raise_.solve import (
 from engine.methods.raise_.threshold import PRIMER, threshold_for
 from engine.methods.raise_.values import (
     METHODS,
-    Asked,
-    Method,
+    Call,
     Problem,
+    ReasoningMethod,
     ReasonStep,
     Solution,
     letter,
@@ -88,7 +88,11 @@ def finder(collection: Collection, k: int) -> Find:
 
 
 def means_for(
-    collection: Collection, model: Writer, settings: Settings, method: Method, known: dict[str, Asked] | None = None
+    collection: Collection,
+    model: Writer,
+    settings: Settings,
+    method: ReasoningMethod,
+    known: dict[str, Call] | None = None,
 ) -> Means:
     """Model, search and T as every page and command gives them to a run."""
     embedder = collection.manifest.embedder
@@ -314,7 +318,7 @@ def _final_title(run: Solution) -> str:
     return f"Final answer, {source}: {named}"
 
 
-def _prompts(calls: Sequence[Asked]) -> list[Block]:
+def _prompts(calls: Sequence[Call]) -> list[Block]:
     blocks: list[Block] = []
     for number, asked in enumerate(calls, start=1):
         cut = "" if asked.finished else ", cut at the length limit"
@@ -348,7 +352,7 @@ def _compared(result: Json) -> Any:
     return less(result, LEFT_OUT)
 
 
-def _again(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
     asked, stamp = analysis.result, analysis.stamp
     if not asked.get("finished"):

@@ -15,9 +15,9 @@ from engine.analyses.kind import (
     USED_SUPPORTS,
     ByModel,
     Kind,
+    Loaders,
     Outcome,
     RunContext,
-    Tools,
     less,
 )
 from engine.cases.blocks import (
@@ -92,7 +92,7 @@ def _table(case: Case, found: UsedSupports, span: int) -> Table:
     return Table(caption, ("Passage", "Used, nats", "Supports, p", "Together"), rows, numeric=frozenset({1, 2}))
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Tools) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     found, missing = placebos(case, analysis.stamp, tools)
     verifier = Listening(tools.verifier(str(analysis.stamp.settings.get("verifier", EMBEDDED))))
     values = less(used_supports_of(case, model, verifier, settings, placebos=found).result)

@@ -33,12 +33,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell; `note` stands under the text, `faint` marks what is under a floor."""
+    """A table cell; `note` is printed under the text, `faint` marks what is under a floor, `kind` is a verdict."""
 
     text: str
     note: str = ""
     faint: bool = False
     link: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ Block = Text | Table | Facts | Heat | Code | Notice | Fold | Section
 
 
 @dataclass(frozen=True)
-class Document:
+class ReportDocument:
     """A whole report. `lead` is what stands over the title, `foot` what a printed page carries at its foot."""
 
     title: str

@@ -9,7 +9,7 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -123,13 +123,26 @@ def read_case_file(data: bytes | str) -> CaseFile:
     return file
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of the case file."""
-    schema = msgspec.json.schema(CaseFile)
+def json_schema(results: Mapping[str, type[Value]]) -> Json:
+    """The JSON Schema of the case file; `results` are the shapes of analyses by their kind, which is their tag."""
+    shapes = (CaseFile, *dict.fromkeys(results.values()))
+    placed, named = msgspec.json.schema_components(shapes, ref_template="#/$defs/{name}")
+    of = dict(zip(shapes, placed, strict=True))
+    described = msgspec.json.schema_components((CaseFile,))[1]
+    for name in named.keys() - described.keys():
+        named[name].pop("description", None)  # what a result means stands in docs/methods
+    named["Analysis"]["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": {"properties": {"result": of[result]}},
+        }
+        for kind, result in results.items()
+    ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Groundwork case file, schema {SCHEMA}",
-        **schema,
+        **of[CaseFile],
+        "$defs": named,
     }
 
 

@@ -12,7 +12,7 @@ from engine.methods.are.export import Decision, proposed
 from engine.methods.are.values import AreRecord, FactRecord
 
 
-class Place(Value, frozen=True):
+class MarkTarget(Value, frozen=True):
     """`target` is how a mark names the place, `label` how people read it, `machine` the verdict stored there."""
 
     target: str
@@ -20,28 +20,28 @@ class Place(Value, frozen=True):
     machine: str = ""
 
 
-def places(case: Case) -> list[Place]:
+def places(case: Case) -> list[MarkTarget]:
     """The case, its answer, its passages, its analyses, and every stored verdict."""
-    found = [Place(target="case", label="The case"), Place(target="answer", label="The answer")]
+    found = [MarkTarget(target="case", label="The case"), MarkTarget(target="answer", label="The answer")]
     found += [
-        Place(target=f"passage:{number}", label=f"Passage {number}: {passage.label}")
+        MarkTarget(target=f"passage:{number}", label=f"Passage {number}: {passage.label}")
         for number, passage in enumerate(case.passages, start=1)
     ]
-    found += [Place(target=f"analysis:{a.id}", label=f"Analysis: {a.id}") for a in case.analyses]
+    found += [MarkTarget(target=f"analysis:{a.id}", label=f"Analysis: {a.id}") for a in case.analyses]
     return [*found, *(place for analysis in case.analyses for place in verdicts(analysis))]
 
 
-def verdicts(analysis: Analysis) -> Iterator[Place]:
+def verdicts(analysis: Analysis) -> Iterator[MarkTarget]:
     """Every verdict in an analysis, labelled by the claim or fact that it is about; proposed edits too."""
     record = _record(analysis)
     if record is None:
         yield from _walk(analysis.result, f"analysis:{analysis.id}")
         return
     for name, fact in numbered(record).items():
-        yield Place(target=f"fact:{name}", label=fact.fact.text, machine=verdict_of(fact))
+        yield MarkTarget(target=f"fact:{name}", label=fact.fact.text, machine=verdict_of(fact))
     for edit in record.edits:
         label = f'Edit {edit.id}: "{edit.old}" becomes "{edit.new}"'
-        yield Place(target=f"edit:{edit.id}", label=label, machine=proposed(edit))
+        yield MarkTarget(target=f"edit:{edit.id}", label=label, machine=proposed(edit))
 
 
 def numbered(record: AreRecord) -> dict[str, FactRecord]:
@@ -92,12 +92,12 @@ def _record(analysis: Analysis) -> AreRecord | None:
         return None
 
 
-def _walk(value: Any, path: str) -> Iterator[Place]:
+def _walk(value: Any, path: str) -> Iterator[MarkTarget]:
     if isinstance(value, dict):
         verdict = value.get("verdict")
         if isinstance(verdict, str):
             named = (str(value[name]) for name in ("text", "fact", "claim") if isinstance(value.get(name), str))
-            yield Place(target=path, label=next(named, path), machine=verdict)
+            yield MarkTarget(target=path, label=next(named, path), machine=verdict)
         for name, part in value.items():
             yield from _walk(part, f"{path}.{name}")
     elif isinstance(value, list):

@@ -73,7 +73,7 @@ RELEVANCE = ("relevant", "not relevant")
 LONGEST = 20_000  # characters of a note or a reason
 
 
-class Draft(Value, frozen=True):
+class MarkDraft(Value, frozen=True):
     """What a reviewer wants to add.
 
     `target` is "case", "answer", "passage:3", "fact:1.2", "edit:4", "analysis:ID" or, for a withdrawal, "entry:5".
@@ -90,7 +90,7 @@ class Draft(Value, frozen=True):
     source: str = ""
 
 
-class Mark(Draft, frozen=True, kw_only=True):
+class Mark(MarkDraft, frozen=True, kw_only=True):
     """An entry of the history. `content` is the hash of the case as it stood; `source` the entry it was taken from."""
 
     case: str
@@ -113,6 +113,16 @@ class Review(Value, frozen=True):
     labels: dict[int, Mark] = {}
     overrides: dict[str, Mark] = {}
     head: str = ""
+
+    @property
+    def edit_decisions(self) -> dict[str, Mark]:
+        """The overrides that accept or reject an edit."""
+        return {target: mark for target, mark in self.overrides.items() if target.startswith("edit:")}
+
+    @property
+    def verdicts(self) -> dict[str, Mark]:
+        """The overrides that replace a verdict of the machine."""
+        return {target: mark for target, mark in self.overrides.items() if not target.startswith("edit:")}
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,7 @@ class Chain:
         return f"{self.signed} of {self.entries} entries are signed with a key that is not here: not verified. {tail}"
 
 
-def append(case: Case, history: Sequence[Mark], draft: Draft, time: str, key: bytes | None = None) -> Mark:
+def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key: bytes | None = None) -> Mark:
     """The next entry of a case's history; raise `InputError` for a draft that says nothing or not enough."""
     check_draft(draft, len(case.passages), history)
     mark = Mark(
@@ -167,7 +177,7 @@ def entry_hash(mark: Mark) -> str:
     return digest({k: v for k, v in mark.to_dict().items() if k not in ("hash", "signature")})
 
 
-def check_draft(draft: Draft, passages: int, history: Sequence[Mark]) -> None:
+def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> None:
     """Raise `InputError` where a draft lacks what its kind needs."""
     if not draft.author.strip():
         raise InputError("The reviewer has no name. Give one, so that others know whose mark this is.")
@@ -185,7 +195,7 @@ def check_draft(draft: Draft, passages: int, history: Sequence[Mark]) -> None:
         raise InputError(f"There is no {draft.target!r} to withdraw. Write entry: and its number.")
 
 
-def _check_label(draft: Draft, passages: int) -> None:
+def _check_label(draft: MarkDraft, passages: int) -> None:
     if draft.value not in RELEVANCE:
         raise InputError(f"{draft.value!r} is no label. Choose one of: {', '.join(RELEVANCE)}.")
     if draft.target not in {f"passage:{number}" for number in range(1, passages + 1)}:
@@ -240,15 +250,15 @@ def review_of(history: Sequence[Mark]) -> Review:
     )
 
 
-def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -> tuple[Draft, ...]:
+def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -> tuple[MarkDraft, ...]:
     """What has to be added so that no mark of this kind stands at a place: the last alone would uncover the others."""
     withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
     standing = (mark for mark in history if (mark.kind, mark.target) == (kind, target))
     entries = (f"entry:{mark.number}" for mark in standing)
-    return tuple(Draft(kind="withdrawal", author=author, target=e) for e in entries if e not in withdrawn)
+    return tuple(MarkDraft(kind="withdrawal", author=author, target=e) for e in entries if e not in withdrawn)
 
 
-def passage_of(mark: Draft) -> int | None:
+def passage_of(mark: MarkDraft) -> int | None:
     """The passage that a relevance label is about; None for every other mark."""
     place, _, number = mark.target.partition(":")
     return (
@@ -279,10 +289,10 @@ def rating_target(solution: Solution, step: int, passage: str) -> str:
     return f"analysis:steps:{solution.method}:{solution.model}/step {step}/passage {passage}"
 
 
-def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author: str) -> Draft:
+def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author: str) -> MarkDraft:
     """A reviewer's level as a mark, with what the models said of the same passage at the same step."""
     said = (f"{r.by}: {r.level(rated.step, rated.passage) or 'no level'}" for r in raters)
-    return Draft(
+    return MarkDraft(
         kind="override",
         author=author,
         value=rated.level or "",

@@ -23,8 +23,8 @@ from engine.cases.query import (
     where,
 )
 from engine.cases.review import (
-    Draft,
     Mark,
+    MarkDraft,
     append,
     review_of,
     signing_key,
@@ -241,6 +241,12 @@ def new_case_id() -> str:
     return secrets.token_hex(6)
 
 
+def added(case: Case, analysis: Analysis) -> Case:
+    """The case with the analysis, in place of an earlier one of the same id."""
+    others = tuple(known for known in case.analyses if known.id != analysis.id)
+    return msgspec.structs.replace(case, analyses=(*others, analysis))
+
+
 class CaseStore:
     """The library of cases at `path`; `patience`: seconds to wait for another writer."""
 
@@ -279,12 +285,7 @@ class CaseStore:
 
     def add_analysis(self, case_id: str, analysis: Analysis) -> Case:
         """Add an analysis, in place of an earlier one of the same id."""
-
-        def change(case: Case) -> Case:
-            others = tuple(a for a in case.analyses if a.id != analysis.id)
-            return msgspec.structs.replace(case, analyses=(*others, analysis))
-
-        return self.update(case_id, change)
+        return self.update(case_id, lambda case: added(case, analysis))
 
     def set_tags(self, case_id: str, tags: Sequence[str]) -> Case:
         """Replace the tags of a case, each once."""
@@ -365,7 +366,7 @@ class CaseStore:
             check_known(connection, case_id)
             return marks_of(connection, case_id)
 
-    def add_mark(self, case_id: str, draft: Draft, seen: str | None = None) -> Mark:
+    def add_mark(self, case_id: str, draft: MarkDraft, seen: str | None = None) -> Mark:
         """Append to the history; signed where `GROUNDWORK_SIGNING_KEY` names a key.
 
         `seen` is the head hash that the reviewer looked at: where another entry came since, `CaseError` says so and
@@ -395,7 +396,7 @@ class CaseStore:
             write(connection, case, now())
             review = review_of(marks)
             history: list[Mark] = []
-            origin = Draft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
+            origin = MarkDraft(kind="version", author=author, target=f"case:{old.id}", value=review.head)
             standing = (*review.notes, *review.labels.values(), *review.overrides.values())
             for draft in (origin, *(_copied(mark) for mark in sorted(standing, key=lambda mark: mark.number))):
                 history.append(append(case, history, draft, now(), key))
@@ -408,8 +409,8 @@ def _line(row: dict[str, Any]) -> CaseRow:
     return CaseRow(**row)
 
 
-def _copied(mark: Mark) -> Draft:
-    return Draft(
+def _copied(mark: Mark) -> MarkDraft:
+    return MarkDraft(
         kind=mark.kind,
         author=mark.author,
         value=mark.value,

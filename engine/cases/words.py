@@ -12,14 +12,14 @@ Change = Literal["same", "removed", "added"]
 _PIECE = re.compile(r"\s+|\[\w+\]|\w+|[^\w\s]")  # white space, a citation marker, a word, a sign
 
 
-class Word(Value, frozen=True):
+class DiffWord(Value, frozen=True):
     """A run of text that is the same in both texts, or in one alone."""
 
     text: str
     change: Change
 
 
-def word_diff(left: str, right: str) -> tuple[Word, ...]:
+def word_diff(left: str, right: str) -> tuple[DiffWord, ...]:
     """The two texts word by word; the runs marked same and removed spell the left, same and added the right.
 
     White space alone between two changes is part of them: only words and signs hold a text together.
@@ -28,18 +28,18 @@ def word_diff(left: str, right: str) -> tuple[Word, ...]:
     [('Hot tap', 'removed'), ('Cold salt', 'added'), (' water.', 'same')]
     """
     a, b = _PIECE.findall(left), _PIECE.findall(right)
-    found: list[Word] = []
+    found: list[DiffWord] = []
     removed = added = ""
     for kind, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         old, new = "".join(a[i:j]), "".join(b[k:m])
         if kind == "equal" and (old.strip() or left == right):
-            found += [*_changed(removed, added), Word(text=old, change="same")]
+            found += [*_changed(removed, added), DiffWord(text=old, change="same")]
             removed = added = ""
         else:
             removed, added = removed + old, added + new
     return (*found, *_changed(removed, added))
 
 
-def _changed(removed: str, added: str) -> list[Word]:
+def _changed(removed: str, added: str) -> list[DiffWord]:
     runs: tuple[tuple[str, Change], ...] = ((removed, "removed"), (added, "added"))
-    return [Word(text=text, change=change) for text, change in runs if text]
+    return [DiffWord(text=text, change=change) for text, change in runs if text]

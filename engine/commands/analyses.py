@@ -44,6 +44,7 @@ from engine.workbench import Workbench
 
 NAMES = {
     "input-x-gradient": "input x gradient",
+    "gradient-norm": "gradient norm",
     "integrated-gradients": "integrated gradients",
     "attention": "value-weighted attention",
 }
@@ -195,7 +196,7 @@ def _passages_in(lines: Sequence[str]) -> list[Passage]:
     return found
 
 
-RANKED = ("input-x-gradient", "occlusion", "integrated-gradients", "attention")
+RANKED = ("occlusion", *NAMES)
 
 
 @click.command("faithfulness")

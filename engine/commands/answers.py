@@ -6,6 +6,7 @@ from typing import Any, TextIO
 
 import click
 
+from engine.answer.in_documents import doubted
 from engine.commands.shared import (
     corpus_option,
     emit,
@@ -47,10 +48,10 @@ def ask(
     if as_json:
         emit(case.to_dict())
     else:
-        click.echo(_readable(case))
+        click.echo(_readable(case, doubted(case, bench.settings.retrieval)))
 
 
-def _readable(case: Case) -> str:
+def _readable(case: Case, doubt: str) -> str:
     """The answer with its sources, for a terminal; control characters of documents are left out."""
     cited = {citation.number for citation in case.answer.citations if citation.valid}
     sources = [
@@ -58,21 +59,36 @@ def _readable(case: Case) -> str:
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]
-    lines = [case.answer.text, "", *sources, "", f"Written by {case.stamp.model}. Case {case.id}."]
+    lines = [
+        *([doubt, ""] if doubt else []),
+        case.answer.text,
+        "",
+        *sources,
+        "",
+        f"Written by {case.stamp.model}. Case {case.id}.",
+    ]
     return "".join(c for c in "\n".join(lines) if c.isprintable() or c == "\n")
 
 
 @click.command()
 @file_argument
-def audit(file: TextIO) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
+def audit(file: TextIO, as_json: bool) -> None:
     """Take answers from elsewhere into the library: question, passages, answer.
 
-    Example: python -m engine audit answers.jsonl
+    With --json each line has `support`: how far the passages bear out each sentence of the answer, 0 to 1.
+
+    Example: python -m engine audit answers.jsonl --json
     """
     bench = workbench()
+    watch = progress()
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
-        return [{"id": record.id, "case": bench.audit(record).id}]
+        case = bench.audit(record)
+        line: dict[str, Any] = {"id": record.id, "case": case.id}
+        if as_json:
+            line["support"] = [sentence.to_dict() for sentence in bench.support(case, watch)]
+        return [line]
 
     run_records(file, AuditRecord, work)
 

@@ -127,7 +127,7 @@ def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assig
     emit(rebuilt.manifest.to_dict())
 
 
-class Query(Value, frozen=True, forbid_unknown_fields=False):
+class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
     """A record of `search --queries`."""
 
     id: str
@@ -174,17 +174,17 @@ def search(
     wanted = max(retrieval.k, retrieval.rerank_pool) if reranked else retrieval.k
     pool = msgspec.structs.replace(retrieval, k=wanted)
 
-    def answer(query: Query) -> list[dict[str, Any]]:
+    def answer(query: SearchRecord) -> list[dict[str, Any]]:
         hits = search_passages(collection, query.text, pool)
         if reranked:
             hits = rerank_hits(query.text, hits, bench.reranker)[: retrieval.k]
         return [{"id": query.id, "hits": [_hit(hit) for hit in hits]}]
 
     if queries is not None:
-        run_records(queries, Query, answer)
+        run_records(queries, SearchRecord, answer)
         return
     try:
-        emit(answer(Query(id="1", text=question or ""))[0])
+        emit(answer(SearchRecord(id="1", text=question or ""))[0])
     except GroundworkError as error:
         emit(error_record("1", error))
         sys.exit(1)

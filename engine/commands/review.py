@@ -12,7 +12,7 @@ import click
 from engine.cases.case_file import read_case_file
 from engine.cases.review import (
     STATUSES,
-    Draft,
+    MarkDraft,
     check_chain,
     review_of,
     signing_key,
@@ -64,20 +64,20 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
     )
 
 
-def _drafts(author: str, **said: Any) -> list[Draft]:
+def _drafts(author: str, **said: Any) -> list[MarkDraft]:
     """What the options say, as marks; the status last, because a signed-off case takes no more."""
     target, reason = said["target"], said["reason"]
     found = []
     if said["note"] is not None:
-        found.append(Draft(kind="note", author=author, value=said["note"], target=target))
+        found.append(MarkDraft(kind="note", author=author, value=said["note"], target=target))
     for option, value in (("relevant", "relevant"), ("not_relevant", "not relevant")):
         found += [
-            Draft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
+            MarkDraft(kind="relevance", author=author, value=value, target=f"passage:{number}", reason=reason)
             for number in said[option]
         ]
     if said["override"] is not None:
         found.append(
-            Draft(
+            MarkDraft(
                 kind="override",
                 author=author,
                 value=said["override"],
@@ -86,9 +86,9 @@ def _drafts(author: str, **said: Any) -> list[Draft]:
                 machine=said["machine"],
             )
         )
-    found += [Draft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
+    found += [MarkDraft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
     if said["status"] is not None:
-        found.append(Draft(kind="status", author=author, value=said["status"], reason=reason))
+        found.append(MarkDraft(kind="status", author=author, value=said["status"], reason=reason))
     return found
 
 

@@ -31,7 +31,7 @@ from engine.methods.raise_.threshold import (
 )
 from engine.methods.raise_.values import (
     METHODS,
-    Asked,
+    Call,
     Problem,
     ReasonStep,
     Solution,
@@ -132,7 +132,7 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
     means = [means_for(collection, writer, bench.settings, method) for method in chosen]  # a T that lacks is told now
 
     def work(record: StepsRecord) -> list[dict[str, Any]]:
-        problem, known, rows = record.as_problem(), dict[str, Asked](), []
+        problem, known, rows = record.as_problem(), dict[str, Call](), []
         for method, given in zip(chosen, means, strict=True):
             solution = solve(problem, method, given.with_known(known), watch)
             known.update(known_calls(solution, writer, bench.settings.decoding))

@@ -122,11 +122,7 @@ class StorageError(GroundworkError):
 
 
 class Cancelled(GroundworkError):
-    """The user asked to stop; `partial` is the method's value with what was finished, where there is one."""
-
-    def __init__(self, message: str, partial: object = None) -> None:
-        super().__init__(message)
-        self.partial = partial
+    """The user asked to stop; whoever drives the run has what it yielded before."""
 
 
 def first_line(error: BaseException) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from engine.core.errors import FileError, InputError
 from engine.core.progress import Watch
-from engine.core.values import Document, Section
+from engine.core.values import Document, DocumentSection
 from engine.corpus.formats import (
     documents,
     records,
@@ -123,7 +123,7 @@ def _from_text(text: str, name: str, kind: str, fields: Fields | None) -> list[D
 
 
 def _document(
-    name: str, title: str, text: str, kind: str, sections: tuple[Section, ...] = (), pages: tuple[int, ...] = ()
+    name: str, title: str, text: str, kind: str, sections: tuple[DocumentSection, ...] = (), pages: tuple[int, ...] = ()
 ) -> Document:
     """One file as a document; without a title of its own it is titled by the file's name less the ending."""
     title = title or Path(name).stem.replace("_", " ")

@@ -24,7 +24,7 @@ DEPTHS = (10, 20, 30)  # Attr-RAG, Table I
 METHODS = ("vanilla", "re-ranked")
 
 
-class Baseline(Value, frozen=True):
+class RagBaseline(Value, frozen=True):
     """One row of the table: what was given and what was written. `k` is the depth asked for."""
 
     method: str
@@ -41,16 +41,16 @@ def rag_baselines(
     depths: Sequence[int] = DEPTHS,
     watch: Watch | None = None,
     methods: Sequence[str] = METHODS,
-) -> tuple[Baseline, ...]:
+) -> tuple[RagBaseline, ...]:
     """Vanilla and re-ranked RAG at each depth; `retrieved` is the pool in retrieval order (`retrieval.rerank_pool`)."""
     rankings = {"vanilla": list(retrieved)} if "vanilla" in methods else {}
     if "re-ranked" in methods:
         rankings["re-ranked"] = rerank_hits(question, retrieved, reranker)
     runs = [(name, k, tuple(hit.passage for hit in hits[:k])) for name, hits in rankings.items() for k in depths]
-    rows: list[Baseline] = []
+    rows: list[RagBaseline] = []
     for method, k, passages in runs:
         (watch or Watch()).step("baselines", len(rows), len(runs))
-        rows.append(Baseline(method=method, k=k, passages=passages, answer=write(question, passages)))
+        rows.append(RagBaseline(method=method, k=k, passages=passages, answer=write(question, passages)))
     return tuple(rows)
 
 

@@ -112,7 +112,7 @@ def numerical_floor(
 
 
 @dataclass(frozen=True)
-class Asked:
+class OcclusionTask:
     """The answer's ids under a prompt, its spans, and the sources that can be left out.
 
     `removed[j]` are the prompt positions of source j, `groups[j]` its passage numbers. `masks` (spans, tokens) are
@@ -166,12 +166,12 @@ def ask(
     spans: Sequence[Span],
     *,
     count_citation_markers: bool,
-) -> Asked:
+) -> OcclusionTask:
     """Check that there is something to ask; `AttributionError` without sources or content tokens."""
     if not groups:
         raise AttributionError("The prompt holds no source to leave out. Answer with at least one passage first.")
     content = content_mask(answer, count_citation_markers=count_citation_markers)
-    return Asked(
+    return OcclusionTask(
         prompt=prompt,
         groups=tuple(groups),
         removed=tuple(removed),
@@ -183,7 +183,7 @@ def ask(
 
 
 def score_rows(
-    model: LanguageModel, asked: Asked, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch | None
+    model: LanguageModel, asked: OcclusionTask, placebos: Sequence[TokenPrompt], *, alone: bool, watch: Watch | None
 ) -> Iterator[Rows]:
     """All rows as they come; a placebo that does not fit into the window costs the placebos only."""
     count = len(asked.groups)
@@ -226,7 +226,7 @@ def _scores(
             yield scored, (said,)
 
 
-def floors_of(model: LanguageModel, asked: Asked, rows: Rows) -> tuple[Floats, Floats | None]:
+def floors_of(model: LanguageModel, asked: OcclusionTask, rows: Rows) -> tuple[Floats, Floats | None]:
     """Numerical floor and placebo floor of each span and then of each token, nats, shape (spans + tokens,).
 
     None where no placebo was scored.
@@ -239,7 +239,7 @@ def floors_of(model: LanguageModel, asked: Asked, rows: Rows) -> tuple[Floats, F
 
 
 def attribution_of(
-    model: str, method: str, asked: Asked, rows: Rows, floors: tuple[Floats | None, Floats | None]
+    model: str, method: str, asked: OcclusionTask, rows: Rows, floors: tuple[Floats | None, Floats | None]
 ) -> Attribution:
     """Differences of rows as a value; sources whose row is missing or not finite are left out and named."""
     kept = [j for j, row in enumerate(rows.without) if np.isfinite(row).all()]
@@ -261,7 +261,7 @@ def attribution_of(
 
 
 def _details(
-    asked: Asked, rows: Rows, kept: list[int], drops: Floats, floors: tuple[Floats | None, Floats | None]
+    asked: OcclusionTask, rows: Rows, kept: list[int], drops: Floats, floors: tuple[Floats | None, Floats | None]
 ) -> Details:
     wanted = [0, *(j + 1 for j in kept)]
     alone = len(rows.alone) and np.isfinite(rows.alone[wanted]).all()
@@ -279,7 +279,7 @@ def _details(
     )
 
 
-def _missing(asked: Asked, kept: list[int], *, whole: bool) -> tuple[str, ...]:
+def _missing(asked: OcclusionTask, kept: list[int], *, whole: bool) -> tuple[str, ...]:
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
     why = "the model gave no finite probability" if whole else "the run was stopped"
     return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
@@ -386,7 +386,9 @@ def occlude(
             yield replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
-def _exact(method: str, model: LanguageModel, prompt: Prompt, asked: Asked, options: Options) -> Iterator[Attribution]:
+def _exact(
+    method: str, model: LanguageModel, prompt: Prompt, asked: OcclusionTask, options: Options
+) -> Iterator[Attribution]:
     settings = options.settings
     texts = options.placebos[: settings.placebos] if options.floors else ()
     extra = [model.encode(changed) for changed in placebo_prompts(prompt, texts, settings.seed)]
@@ -405,7 +407,7 @@ def _exact(method: str, model: LanguageModel, prompt: Prompt, asked: Asked, opti
     yield result
 
 
-def _approximate(method: str, model: LanguageModel, asked: Asked, options: Options) -> Attribution:
+def _approximate(method: str, model: LanguageModel, asked: OcclusionTask, options: Options) -> Attribution:
     """The surrogate's weights in the same shape; no per-token scores, no floors."""
     masks = np.vstack([asked.masks, asked.marked])
     fit = surrogate_scores(

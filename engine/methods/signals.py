@@ -27,10 +27,10 @@ from engine.core.metrics import (
     statements,
 )
 from engine.core.progress import Watch
-from engine.core.settings import Refinement as Thresholds
+from engine.core.settings import SecondPass as Thresholds
 from engine.core.text import content_words, words
 from engine.core.values import Answer, Passage, Prompt, Value
-from engine.methods.refinement.values import Cost, Refinement, Threshold, Word
+from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
 
 
@@ -82,7 +82,7 @@ def s3(words: Sequence[Word]) -> float | None:
     return sum(word.found for word in words) / len(words) if words else None
 
 
-def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> Threshold:
+def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> OverlapThreshold:
     """S3 under which D fires: the 40th percentile over `history`, or 0.75 until there are 20 cases.
 
     `history` is S3 over the loaded question set, or over the library's cases by the same model.
@@ -90,10 +90,10 @@ def overlap_threshold(history: Sequence[float], settings: Thresholds | None = No
     settings = settings or Thresholds()
     if len(history) < settings.overlap_cases:
         rule = f"fixed until there are {settings.overlap_cases} cases by the same model"
-        return Threshold(value=settings.overlap_threshold, rule=rule, n=len(history))
+        return OverlapThreshold(value=settings.overlap_threshold, rule=rule, n=len(history))
     value = float(np.percentile(np.asarray(history, dtype=np.float64), settings.overlap_percentile))
     rule = f"{settings.overlap_percentile:.0f}th percentile of S3"
-    return Threshold(value=value, rule=rule, n=len(history))
+    return OverlapThreshold(value=value, rule=rule, n=len(history))
 
 
 # Scores. None means "not defined here" and `missing` says why; it is never a zero.

@@ -22,7 +22,7 @@ from engine.models.protocols import Entailment
 Quadrant = Literal["used and supporting", "used but not supporting", "supported but not used", "neither"]
 
 
-class Cell(Value, frozen=True):
+class UseAndSupport(Value, frozen=True):
     """One clause and one source: score drop (nats), entailment probability, and the quadrant they fall into."""
 
     used: float
@@ -38,7 +38,7 @@ class UsedSupports(Value, frozen=True):
 
     spans: tuple[tuple[int, int], ...]
     sources: tuple[tuple[int, ...], ...]
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[UseAndSupport, ...], ...]
     floor: tuple[float, ...]
     floor_kind: Literal["placebo", "numerical", "zero"]
     scorer: str
@@ -76,7 +76,7 @@ def used_supports(
         sources=attribution.sources,
         cells=tuple(
             tuple(
-                Cell(used=used, supports=float(p), quadrant=quadrant(used, floor[s], float(p)))
+                UseAndSupport(used=used, supports=float(p), quadrant=quadrant(used, floor[s], float(p)))
                 for used, p in zip(row, judged[s], strict=True)
             )
             for s, row in enumerate(attribution.scores)

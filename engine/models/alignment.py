@@ -38,7 +38,7 @@ _CLEAN = (("-LRB-", "("), ("-RRB-", ")"), ("-LSB-", "["), ("-RSB-", "]"), ("``",
 
 
 @dataclass(frozen=True)
-class Word:
+class AlignedWord:
     """A word or number with its span; `value` and `year` are set for numbers only."""
 
     start: int
@@ -64,7 +64,7 @@ def stem(word: str) -> str:
     return word
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[AlignedWord]:
     """The words and numbers of `text` in order, spans into `text`."""
     found = list(_WORD.finditer(text))
     result = []
@@ -75,7 +75,7 @@ def words(text: str) -> list[Word]:
         tail = text[match.end() : match.end() + 2].strip()
         unit = _unit(raw, value, after, tail[:1]) if value is not None else ""
         capital = raw[0].isupper() and not _opens_sentence(text, match.start())
-        result.append(Word(match.start(), match.end(), stem(raw.lower()), capital, value, unit))
+        result.append(AlignedWord(match.start(), match.end(), stem(raw.lower()), capital, value, unit))
     return result
 
 
@@ -99,7 +99,7 @@ def _unit(raw: str, value: float | None, after: str, tail: str) -> str:
     return ""
 
 
-def kinds(mine: list[Word], other: list[Word]) -> list[int]:
+def kinds(mine: list[AlignedWord], other: list[AlignedWord]) -> list[int]:
     """The kind of each word of `mine` seen against `other`, same length as `mine`."""
     stems = {word.stem for word in other}
     pairs = {(a.stem, b.stem) for a, b in pairwise(other)}
@@ -117,7 +117,7 @@ def kinds(mine: list[Word], other: list[Word]) -> list[int]:
     return result
 
 
-def _number_kind(mine: list[Word], i: int, other: list[Word], numbers: list[int]) -> int:
+def _number_kind(mine: list[AlignedWord], i: int, other: list[AlignedWord], numbers: list[int]) -> int:
     value = mine[i].value or 0.0
     if any(math.isclose(value, other[j].value or 0.0, rel_tol=1e-4) for j in numbers):
         return EQUAL
@@ -129,7 +129,7 @@ def _number_kind(mine: list[Word], i: int, other: list[Word], numbers: list[int]
     return SMALLER if value < (other[best].value or 0.0) else LARGER
 
 
-def _near(text: list[Word], i: int) -> set[str]:
+def _near(text: list[AlignedWord], i: int) -> set[str]:
     return {word.stem for word in text[max(0, i - 3) : i + 4] if word.value is None}
 
 
@@ -137,7 +137,7 @@ def _log(value: float) -> float:
     return math.log(max(value, 1e-3))
 
 
-def character_kinds(text: str, found: list[Word], kinds_found: list[int]) -> NDArray[np.int64]:
+def character_kinds(text: str, found: list[AlignedWord], kinds_found: list[int]) -> NDArray[np.int64]:
     """The kind at each character of `text`, shape (len(text) + 1,); 0 between words."""
     marks = np.zeros(len(text) + 1, dtype=np.int64)
     for word, kind in zip(found, kinds_found, strict=True):

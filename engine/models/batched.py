@@ -77,7 +77,7 @@ Tokens = list[tuple[int, float]]  # ids with log-probabilities in nats, the end 
 
 
 @dataclass(frozen=True)
-class Asked:
+class WritingRequest:
     """An answer to be written: the prompt's ids, the most tokens, and how to choose them."""
 
     ids: Sequence[int]
@@ -89,7 +89,7 @@ class Asked:
 class _Row:
     """An answer that is being written; `clear` until a choice was too close."""
 
-    asked: Asked
+    asked: WritingRequest
     tokens: Tokens = field(default_factory=list)
     clear: bool = True
     ended: bool = False
@@ -111,7 +111,7 @@ def floor_of(dtype: torch.dtype) -> float:
 
 
 def write_rows(
-    module: Any, asked: Sequence[Asked], stop: frozenset[int], watch: Watch | None = None, rows: int = GPU_ROWS
+    module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch | None = None, rows: int = GPU_ROWS
 ) -> list[Tokens]:
     """What `write_alone` gives for each of `asked`: the same ids, log-probabilities within `floor_of`.
 
@@ -140,7 +140,7 @@ def write_rows(
     return [written[i] for i in range(len(asked))]
 
 
-def rows_at_once(module: Any, longest: Asked) -> int:
+def rows_at_once(module: Any, longest: WritingRequest) -> int:
     """Rows of a batch: those whose caches half of the free memory holds beside one row's activations; at least 1."""
     device = module.get_input_embeddings().weight.device
     tokens, config = len(longest.ids), module.config
@@ -149,7 +149,7 @@ def rows_at_once(module: Any, longest: Asked) -> int:
     return max(1, min(CPU_ROWS if device.type == "cpu" else GPU_ROWS, room))
 
 
-def write_alone(module: Any, asked: Asked, stop: frozenset[int], watch: Watch | None = None) -> Tokens:
+def write_alone(module: Any, asked: WritingRequest, stop: frozenset[int], watch: Watch | None = None) -> Tokens:
     """One answer up to its end token or its limit."""
     tokens: Tokens = []
     for pair in write_tokens(module, asked.ids, asked.decoding, asked.limit, watch):
@@ -159,7 +159,9 @@ def write_alone(module: Any, asked: Asked, stop: frozenset[int], watch: Watch | 
     return tokens
 
 
-def write_batch(module: Any, asked: Sequence[Asked], stop: frozenset[int], watch: Watch) -> list[Tokens | None]:
+def write_batch(
+    module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch
+) -> list[Tokens | None]:
     """One batch; None for a row with a choice closer than the floor. A lone row is written as it is alone."""
     if len(asked) == 1:
         return [write_alone(module, asked[0], stop, Watch(cancel=watch.cancel))]

@@ -21,7 +21,7 @@ class Spent(Value, frozen=True):
         return Spent(calls=self.calls + other.calls, tokens=self.tokens + other.tokens)
 
 
-class Meter:
+class BudgetMeter:
     """Holds what a metered block spent once the block has ended, however it ended."""
 
     spent = Spent()
@@ -54,9 +54,9 @@ class Budget:
             self._add(Spent(tokens=tokens))
 
     @contextmanager
-    def metered(self) -> Iterator[Meter]:
+    def metered(self) -> Iterator[BudgetMeter]:
         """What this thread spends inside the block."""
-        meter, before = Meter(), getattr(self._mine, "spent", Spent())
+        meter, before = BudgetMeter(), getattr(self._mine, "spent", Spent())
         try:
             yield meter
         finally:

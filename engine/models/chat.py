@@ -19,7 +19,7 @@ TEMPLATE = -1
 
 
 @dataclass(frozen=True)
-class Piece:
+class TemplatePiece:
     """Text that is tokenised on its own; `segment` is its index in the prompt, `TEMPLATE` for the template's."""
 
     segment: int
@@ -27,42 +27,42 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ChatTurn:
     """One message: its role and the indexes of the segments that it is made of."""
 
     role: str
     segments: tuple[int, ...]
 
 
-def turns(prompt: Prompt) -> tuple[Turn, ...]:
+def turns(prompt: Prompt) -> tuple[ChatTurn, ...]:
     """Neighbouring segments of one role as one message."""
     groups = groupby(enumerate(prompt.segments), key=lambda item: item[1].role)
-    return tuple(Turn(role=role, segments=tuple(index for index, _ in group)) for role, group in groups)
+    return tuple(ChatTurn(role=role, segments=tuple(index for index, _ in group)) for role, group in groups)
 
 
-def merge_system(messages: tuple[Turn, ...]) -> tuple[Turn, ...]:
+def merge_system(messages: tuple[ChatTurn, ...]) -> tuple[ChatTurn, ...]:
     """The same messages for a template without a system role: system text joins the turn that follows."""
     merged = [("user" if turn.role == "system" else turn.role, turn.segments) for turn in messages]
     return tuple(
-        Turn(role=role, segments=tuple(i for _, segments in group for i in segments))
+        ChatTurn(role=role, segments=tuple(i for _, segments in group for i in segments))
         for role, group in groupby(merged, key=lambda item: item[0])
     )
 
 
-def chat_pieces(tokenizer: Any, prompt: Prompt) -> tuple[Piece, ...]:
+def chat_pieces(tokenizer: Any, prompt: Prompt) -> tuple[TemplatePiece, ...]:
     """The prompt's segments in order with the template's own pieces around them.
 
     Without a chat template: the tokenizer's BOS token if it has one, then the segments. Raises `ModelError`
     where the template cannot hold the messages.
     """
     if not tokenizer.chat_template:
-        bos = (Piece(TEMPLATE, tokenizer.bos_token),) if tokenizer.bos_token else ()
+        bos = (TemplatePiece(TEMPLATE, tokenizer.bos_token),) if tokenizer.bos_token else ()
         return bos + tuple(_turn_pieces(prompt, range(len(prompt.segments))))
     messages, frame = fitting_turns(tokenizer, prompt)
     return _interleave(frame, messages, prompt)
 
 
-def fitting_turns(tokenizer: Any, prompt: Prompt) -> tuple[tuple[Turn, ...], list[str]]:
+def fitting_turns(tokenizer: Any, prompt: Prompt) -> tuple[tuple[ChatTurn, ...], list[str]]:
     """The messages as the template takes them, system text merged where it must be, and what it writes around them."""
     asked = turns(prompt)
     for messages in (asked, merge_system(asked)):
@@ -76,7 +76,7 @@ def fitting_turns(tokenizer: Any, prompt: Prompt) -> tuple[tuple[Turn, ...], lis
     )
 
 
-def as_messages(prompt: Prompt, messages: tuple[Turn, ...]) -> list[dict[str, str]]:
+def as_messages(prompt: Prompt, messages: tuple[ChatTurn, ...]) -> list[dict[str, str]]:
     """The messages as a chat template or a server takes them: role and content."""
     return [
         {"role": turn.role, "content": "".join(piece.text for piece in _turn_pieces(prompt, turn.segments))}
@@ -84,7 +84,7 @@ def as_messages(prompt: Prompt, messages: tuple[Turn, ...]) -> list[dict[str, st
     ]
 
 
-def render_frame(tokenizer: Any, messages: tuple[Turn, ...]) -> list[str] | None:
+def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | None:
     """What the template writes before, between and after the messages: len(messages) + 1 texts.
 
     None where the template refuses these roles, drops a message or moves one.
@@ -106,17 +106,17 @@ def render_frame(tokenizer: Any, messages: tuple[Turn, ...]) -> list[str] | None
     return [*frame, text]
 
 
-def _interleave(frame: list[str], messages: tuple[Turn, ...], prompt: Prompt) -> tuple[Piece, ...]:
-    pieces = [Piece(TEMPLATE, frame[0])]
+def _interleave(frame: list[str], messages: tuple[ChatTurn, ...], prompt: Prompt) -> tuple[TemplatePiece, ...]:
+    pieces = [TemplatePiece(TEMPLATE, frame[0])]
     for turn, after in zip(messages, frame[1:], strict=True):
         pieces.extend(_turn_pieces(prompt, turn.segments))
-        pieces.append(Piece(TEMPLATE, after))
+        pieces.append(TemplatePiece(TEMPLATE, after))
     return tuple(piece for piece in pieces if piece.text)
 
 
-def _turn_pieces(prompt: Prompt, indexes: Sequence[int]) -> Iterator[Piece]:
+def _turn_pieces(prompt: Prompt, indexes: Sequence[int]) -> Iterator[TemplatePiece]:
     """The segments of one message; where system text had to join it, a blank line follows that text."""
     for index, after in pairwise((*indexes, indexes[-1] if indexes else 0)):
-        yield Piece(index, prompt.segments[index].text)
+        yield TemplatePiece(index, prompt.segments[index].text)
         if prompt.segments[index].role == "system" != prompt.segments[after].role:
-            yield Piece(TEMPLATE, "\n\n")
+            yield TemplatePiece(TEMPLATE, "\n\n")

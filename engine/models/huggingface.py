@@ -28,8 +28,8 @@ from engine.core.values import (
 )
 from engine.models.batched import (
     GPU_ROWS,
-    Asked,
     Tokens,
+    WritingRequest,
     pads_exactly,
     write_rows,
 )
@@ -274,7 +274,7 @@ class HuggingFaceModel:
         each = [decoding] * len(prompts) if isinstance(decoding, Decoding) else decoding
         coded = [self.encode(prompt) for prompt in prompts]
         limits = check_each_fits(coded, self.window, [one.max_new_tokens for one in each], self.name)
-        asked = [Asked(c.ids, limit, d) for c, limit, d in zip(coded, limits, each, strict=True)]
+        asked = [WritingRequest(c.ids, limit, d) for c, limit, d in zip(coded, limits, each, strict=True)]
         with self.hold(watch) as module:
             written = write_rows(module, asked, self.stop_ids, watch, GPU_ROWS if self.writes_together() else 1)
         return [self._answer(tokens) for tokens in written]

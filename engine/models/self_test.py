@@ -31,7 +31,7 @@ TEXTS = (
 )
 
 
-class Check(Value, frozen=True):
+class SelfTestCheck(Value, frozen=True):
     """One line of the self-test; `figure` is what was measured (nats, counts), None where there is no number."""
 
     name: str
@@ -53,25 +53,25 @@ def probe_prompt(count: int = len(TEXTS)) -> Prompt:
     )
 
 
-def self_test(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:
+def self_test(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck, ...]:
     """Every check that applies to what the model can do; a check that raises has failed, with the reason.
 
     Raises `Cancelled` before the next check where `watch` asks to stop.
     """
     watch = watch or Watch()
     planned = _planned(model)
-    found: tuple[Check, ...] = ()
+    found: tuple[SelfTestCheck, ...] = ()
     for place, (name, check) in enumerate(planned, start=1):
         watch.step(f"check {name}", place, len(planned))
         found += _guarded(name, check)
     return found + _not_offered(model)
 
 
-def _planned(model: Writer) -> list[tuple[str, Callable[[], tuple[Check, ...]]]]:
+def _planned(model: Writer) -> list[tuple[str, Callable[[], tuple[SelfTestCheck, ...]]]]:
     if not isinstance(model, LanguageModel):
         return [("writes text", lambda: (_writes(model),))]
     prompt = probe_prompt()
-    planned: list[tuple[str, Callable[[], tuple[Check, ...]]]] = [
+    planned: list[tuple[str, Callable[[], tuple[SelfTestCheck, ...]]]] = [
         ("byte-exact segments", lambda: (_segments(model, prompt),)),
         ("removal", lambda: (_removal(model, prompt),)),
         ("scores", lambda: _scores(model, prompt)),
@@ -83,35 +83,37 @@ def _planned(model: Writer) -> list[tuple[str, Callable[[], tuple[Check, ...]]]]
     return planned
 
 
-def _guarded(name: str, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:
+def _guarded(name: str, check: Callable[[], tuple[SelfTestCheck, ...]]) -> tuple[SelfTestCheck, ...]:
     try:
         return check()
     except (GroundworkError, RuntimeError, ValueError, TypeError, IndexError) as error:
-        return (Check(name=name, passed=False, detail=f"{type(error).__name__}: {error}"),)
+        return (SelfTestCheck(name=name, passed=False, detail=f"{type(error).__name__}: {error}"),)
 
 
-def _not_offered(model: Writer) -> tuple[Check, ...]:
+def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
     """What the model does not claim to do is no failure; it is said."""
     words = {"score": "scores of a given text", "gradients": "gradients"}
     missing = [words[name] for name in words if not getattr(model.can, name)]
     detail = f"{', '.join(missing)}: not offered. {model.can.why_not}".strip()
-    return (Check(name="not offered", passed=True, detail=detail),) if missing else ()
+    return (SelfTestCheck(name="not offered", passed=True, detail=detail),) if missing else ()
 
 
-def _writes(model: Writer) -> Check:
+def _writes(model: Writer) -> SelfTestCheck:
     answer = model.generate(probe_prompt(), SHORT)
-    return Check(
+    return SelfTestCheck(
         name="writes text", passed=bool(answer.text.strip()), detail="characters written", figure=len(answer.text)
     )
 
 
-def _template(model: Any, prompt: Prompt) -> Check:
+def _template(model: Any, prompt: Prompt) -> SelfTestCheck:
     """The prompt reads back as the tokenizer's own rendering of the same conversation does."""
     tokenizer = model.tokenizer
     read = _read_back(tokenizer, model.encode(prompt).ids)
     how = "with its chat template" if tokenizer.chat_template else "without a chat template"
     off = min(_differing(read, wanted) for wanted in _renderings(tokenizer, prompt))
-    return Check(name="chat template round trip", passed=off == 0, detail=f"{how}: characters that differ", figure=off)
+    return SelfTestCheck(
+        name="chat template round trip", passed=off == 0, detail=f"{how}: characters that differ", figure=off
+    )
 
 
 def _differing(one: str, other: str) -> int:
@@ -141,7 +143,7 @@ def _read_back(tokenizer: Any, ids: Sequence[int]) -> str:
     return text
 
 
-def _segments(model: Any, prompt: Prompt) -> Check:
+def _segments(model: Any, prompt: Prompt) -> SelfTestCheck:
     """Each segment's ids spell its text; a scripted model is judged by its spans alone."""
     coded = model.encode(prompt)
     tiled = [start for _, start, _ in coded.spans] == [0, *(end for _, _, end in coded.spans)][:-1]
@@ -149,7 +151,7 @@ def _segments(model: Any, prompt: Prompt) -> Check:
     if hasattr(model, "decode"):
         for segment, start, end in coded.spans:
             wrong += segment >= 0 and model.decode(coded.ids[start:end]) != prompt.segments[segment].text
-    return Check(
+    return SelfTestCheck(
         name="byte-exact segments",
         passed=tiled and not wrong,
         detail="segments whose tokens do not spell their text" if tiled else "the spans leave gaps",
@@ -157,11 +159,11 @@ def _segments(model: Any, prompt: Prompt) -> Check:
     )
 
 
-def _removal(model: LanguageModel, prompt: Prompt) -> Check:
+def _removal(model: LanguageModel, prompt: Prompt) -> SelfTestCheck:
     coded = model.encode(prompt)
     sets: tuple[set[int], ...] = ({1}, {2}, {3}, {1, 3}, {1, 2, 3})
     wrong = sum(coded.without(numbers).ids != model.encode(prompt.without(numbers)).ids for numbers in sets)
-    return Check(
+    return SelfTestCheck(
         name="removal equals re-tokenised removal",
         passed=wrong == 0,
         detail=f"of {len(sets)} removals that give other ids than the shorter prompt",
@@ -169,19 +171,19 @@ def _removal(model: LanguageModel, prompt: Prompt) -> Check:
     )
 
 
-def _scores(model: LanguageModel, prompt: Prompt) -> tuple[Check, ...]:
+def _scores(model: LanguageModel, prompt: Prompt) -> tuple[SelfTestCheck, ...]:
     answer = model.generate(prompt, SHORT)
     written = [token.logprob for token in answer.tokens]
     ids = [token.id for token in answer.tokens]
     if not ids or None in written:
-        return (Check(name="scores", passed=False, detail="the model wrote nothing that can be scored"),)
+        return (SelfTestCheck(name="scores", passed=False, detail="the model wrote nothing that can be scored"),)
     coded = model.encode(prompt)
     own = model.score([coded], ids)[0]
     agree = _within("score equals generation's log-probabilities", model, np.abs(own - np.array(written, float)))
     return agree, _floor("batch row equals lone row", model, coded, ids), *_long(model, ids)
 
 
-def _long(model: Any, ids: list[int]) -> tuple[Check, ...]:
+def _long(model: Any, ids: list[int]) -> tuple[SelfTestCheck, ...]:
     """The same over `LONG` tokens, where scoring may read shared beginnings once; nothing where that does not fit."""
     room = getattr(model, "window", 0) - len(ids)
     coded = next((c for n in range(4, 100) if len((c := model.encode(probe_prompt(n))).ids) >= LONG), None)
@@ -190,7 +192,7 @@ def _long(model: Any, ids: list[int]) -> tuple[Check, ...]:
     return (_floor("long batch row equals lone row", model, coded, ids),)
 
 
-def _floor(name: str, model: LanguageModel, coded: TokenPrompt, ids: list[int]) -> Check:
+def _floor(name: str, model: LanguageModel, coded: TokenPrompt, ids: list[int]) -> SelfTestCheck:
     """The full row and those without each of the last three passages, alone and together: the numerical floor."""
     last = [number for number in coded.numbers if number is not None][-3:]
     rows = [coded, *(coded.without({number}) for number in last)]
@@ -198,10 +200,10 @@ def _floor(name: str, model: LanguageModel, coded: TokenPrompt, ids: list[int]) 
     return _within(name, model, np.abs(model.score(rows, ids) - alone))
 
 
-def _within(name: str, model: Any, differences: np.ndarray) -> Check:
+def _within(name: str, model: Any, differences: np.ndarray) -> SelfTestCheck:
     largest = float(differences.max())
     limit = TOLERANCE.get(getattr(model, "dtype", "float32"), HALF_TOLERANCE)
-    return Check(
+    return SelfTestCheck(
         name=name,
         passed=bool(np.isfinite(largest)) and largest <= limit,
         detail=f"largest difference of a token, nats (limit {limit:g})",
@@ -209,7 +211,7 @@ def _within(name: str, model: Any, differences: np.ndarray) -> Check:
     )
 
 
-def _gradients(model: Any, prompt: Prompt) -> Check:
+def _gradients(model: Any, prompt: Prompt) -> SelfTestCheck:
     """Gradient of the last position's best logit with respect to the input embeddings."""
     import torch
 
@@ -220,7 +222,7 @@ def _gradients(model: Any, prompt: Prompt) -> Check:
         (gradient,) = torch.autograd.grad(best, embedded)
     norm = float(gradient.float().norm())
     passed = bool(torch.isfinite(gradient).all()) and norm > 0
-    return Check(
+    return SelfTestCheck(
         name="gradients finite", passed=passed, detail="norm of the gradient at the input embeddings", figure=norm
     )
 
@@ -228,7 +230,7 @@ def _gradients(model: Any, prompt: Prompt) -> Check:
 # Kept in the data folder by name, revision and dtype: other weights, other record.
 
 
-def checks_of(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:
+def checks_of(model: Writer, watch: Watch | None = None) -> tuple[SelfTestCheck, ...]:
     """The model's record, or a new test of it, kept. A served model has no revision and is tested each time.
 
     Raises `Cancelled` where `watch` asks to stop; nothing of half a test is kept.
@@ -242,7 +244,7 @@ def checks_of(model: Writer, watch: Watch | None = None) -> tuple[Check, ...]:
     return checks
 
 
-def remember(model: Writer, checks: tuple[Check, ...]) -> None:
+def remember(model: Writer, checks: tuple[SelfTestCheck, ...]) -> None:
     """Keep a test, in place of an older one of the same model; `StorageError` where it cannot be written."""
     path = _path(*identity(model))
     try:
@@ -252,13 +254,13 @@ def remember(model: Writer, checks: tuple[Check, ...]) -> None:
         raise StorageError(f"The self-test cannot be kept in {path.parent} ({error.strerror}). Free space.") from error
 
 
-def remembered(name: str, revision: str, dtype: str) -> tuple[Check, ...] | None:
+def remembered(name: str, revision: str, dtype: str) -> tuple[SelfTestCheck, ...] | None:
     """The record of that model, e.g. of a stamp; None where there is none or it cannot be read."""
     path = _path(name, revision, dtype)
     if not path.is_file():
         return None
     try:
-        return decoded(path.read_bytes(), tuple[Check, ...])
+        return decoded(path.read_bytes(), tuple[SelfTestCheck, ...])
     except msgspec.MsgspecError:
         return None  # damaged, or of an older version: it is tested again
 

@@ -23,7 +23,7 @@ WINDOW_WORDS = 80
 _LONG_SENTENCE = 110  # words over which a sentence is cut: about what the network reads
 
 
-class Threshold(Value, frozen=True):
+class WindowThreshold(Value, frozen=True):
     """Least p(supportive) and p(editing required) for up to `windows` windows."""
 
     windows: int
@@ -40,7 +40,7 @@ class Precision(Value, frozen=True):
     called: int
 
 
-EVEN = (Threshold(windows=1_000_000, supportive=0.5, editing_required=0.5),)
+EVEN = (WindowThreshold(windows=1_000_000, supportive=0.5, editing_required=0.5),)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip([start, *cuts], [*cuts, end], strict=True) if text[a:b].strip()]
 
 
-def decide(supportive: float, editing: float, count: int, thresholds: Sequence[Threshold] = EVEN) -> VerdictClass:
+def decide(supportive: float, editing: float, count: int, thresholds: Sequence[WindowThreshold] = EVEN) -> VerdictClass:
     """The verdict for the two maxima over `count` windows; where both reach, the one further above its threshold.
 
     >>> decide(0.7, 0.2, 1), decide(0.4, 0.3, 1)
@@ -101,7 +101,9 @@ def decide(supportive: float, editing: float, count: int, thresholds: Sequence[T
     return best if ratios[best] >= 1.0 else "irrelevant"
 
 
-def combine(probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Sequence[Threshold] = EVEN) -> Verdict:
+def combine(
+    probabilities: Floats, spans: Sequence[tuple[int, int]], thresholds: Sequence[WindowThreshold] = EVEN
+) -> Verdict:
     """One verdict from the class probabilities of each window, shape (windows, 3)."""
     tops = probabilities.argmax(axis=0)
     supportive, editing = float(probabilities[tops[0], 0]), float(probabilities[tops[1], 1])

@@ -37,7 +37,7 @@ from engine.models.verdicts import (
     CLASSES,
     EVEN,
     Precision,
-    Threshold,
+    WindowThreshold,
     combine,
     softmax,
     verdict_note,
@@ -69,7 +69,7 @@ class WindowedVerifier:
     """
 
     def __init__(
-        self, classify: Classify, name: str, thresholds: Sequence[Threshold] = EVEN, batch_size: int = 16
+        self, classify: Classify, name: str, thresholds: Sequence[WindowThreshold] = EVEN, batch_size: int = 16
     ) -> None:
         """Wrap `classify`, which is called with at most `batch_size` pairs at a time."""
         self._classify, self._thresholds, self._batch_size = classify, thresholds, batch_size
@@ -219,7 +219,7 @@ class Calibration(Value, frozen=True):
 
     scale: tuple[float, ...] = (1.0, 1.0, 1.0)
     bias: tuple[float, ...] = (0.0, 0.0, 0.0)
-    thresholds: tuple[Threshold, ...] = EVEN
+    thresholds: tuple[WindowThreshold, ...] = EVEN
     precisions: tuple[Precision, ...] = ()
 
     def probabilities(self, logits: Floats) -> Floats:

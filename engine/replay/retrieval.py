@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.analyses.again import changed_since, reranked, reranker_of
 from engine.analyses.floors import embedding_floor, reranking_floor
-from engine.analyses.kind import Outcome, Tools, plain
+from engine.analyses.kind import Loaders, Outcome, plain
 from engine.core.settings import BEST_SENTENCE, Retrieval
 from engine.core.values import (
     Case,
@@ -22,7 +22,7 @@ def stored_inputs(case: Case) -> Any:
     return case.stamp.inputs
 
 
-def inputs_again(case: Case, tools: Tools) -> Outcome:
+def inputs_again(case: Case, tools: Loaders) -> Outcome:
     """The hash, computed from the texts."""
     return Outcome(values=inputs_hash(case.question, case.passages))
 
@@ -36,7 +36,7 @@ def _hit(rank: int, hit: Hit) -> dict[str, Any]:
     return {"rank": rank, "score": hit.score, "parts": hit.parts}
 
 
-def hits_again(case: Case, tools: Tools) -> Outcome:
+def hits_again(case: Case, tools: Loaders) -> Outcome:
     """The search again, in the collection as it is now."""
     settings = case.stamp.settings.get("retrieval")
     if case.corpus is None or settings is None:
@@ -59,7 +59,7 @@ def stored_sets(case: Case) -> Any:
     return plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets])
 
 
-def sets_again(case: Case, tools: Tools) -> Outcome:
+def sets_again(case: Case, tools: Loaders) -> Outcome:
     """The re-ranker again, on the same sets."""
     values = plain([{"score": chunk_set.score} for chunk_set in reranked(case, tools)])
     texts = [passage.text for s in case.chunk_sets for passage in s.passages]

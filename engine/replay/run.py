@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from engine.analyses.kind import Again, Json, Outcome, Tools
+from engine.analyses.kind import Again, Json, Loaders, Outcome
 from engine.analyses.reading import READER, answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical
@@ -93,12 +93,12 @@ def replay(case: Case, watch: Watch | None = None) -> Replay:
     return compared(case, _fresh(stripped(case), watch or Watch()))
 
 
-def replay_here(case: Case, tools: Tools | None = None) -> Replay:
+def replay_here(case: Case, tools: Loaders | None = None) -> Replay:
     """Replay a case in this process, with models and collections of the caller's."""
-    return compared(case, recompute(stripped(case), tools or Tools()))
+    return compared(case, recompute(stripped(case), tools or Loaders()))
 
 
-def recompute(case: Case, tools: Tools) -> Outcomes:
+def recompute(case: Case, tools: Loaders) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
     outcomes = {"stamp.inputs": _tried(lambda: inputs_again(case, tools))}
     if case.hits:
@@ -111,7 +111,7 @@ def recompute(case: Case, tools: Tools) -> Outcomes:
     return outcomes
 
 
-def _analysis(case: Case, analysis: Analysis, tools: Tools) -> Outcome:
+def _analysis(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     again = again_of(analysis)
     return again.run(case, analysis, tools) if again else Outcome(why=unreplayable(analysis))
 
@@ -121,7 +121,7 @@ def _stored(analysis: Analysis) -> Any:
     return again.compared(analysis.result) if again else analysis.result
 
 
-def _answer(case: Case, tools: Tools) -> Outcome:
+def _answer(case: Case, tools: Loaders) -> Outcome:
     again = answer_again if case.stamp.model == READER else scored_again
     return _tried(lambda: again(case, tools))
 
@@ -184,7 +184,7 @@ def main() -> None:
     """The process of its own."""
     case = Case.from_dict(msgspec.json.decode(sys.stdin.buffer.read()))
     # Libraries print to standard output now and then; the last line is ours.
-    sys.stdout.buffer.write(b"\n" + canonical(recompute(case, Tools())))
+    sys.stdout.buffer.write(b"\n" + canonical(recompute(case, Loaders())))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.analyses.attribution import differs
 from engine.analyses.floors import token_floor
-from engine.analyses.kind import Outcome, Tools, plain
+from engine.analyses.kind import Loaders, Outcome, plain
 from engine.core.values import Case
 from engine.models.protocols import LanguageModel
 from engine.models.registry import SERVED
@@ -19,7 +19,7 @@ def stored_text(case: Case) -> Any:
     return plain({"text": case.answer.text, "logprobs": _logprobs(case)})
 
 
-def scored_again(case: Case, tools: Tools) -> Outcome:
+def scored_again(case: Case, tools: Loaders) -> Outcome:
     """The tokens' log-probabilities after the prompt that was sent; the text is not compared."""
     why, tokens = INPUT.format(case.stamp.model), case.answer.tokens
     if case.origin == "imported":

@@ -14,7 +14,7 @@ from engine.analyses.attribution import attributions_of
 from engine.cases.blocks import short
 from engine.cases.places import leaves, verdicts
 from engine.cases.review import Review
-from engine.cases.words import Word, word_diff
+from engine.cases.words import DiffWord, word_diff
 from engine.core.values import (
     Analysis,
     Attribution,
@@ -66,7 +66,7 @@ class Comparison(Value, frozen=True):
     questions_differ: bool
     settings: tuple[Difference, ...]
     passages: tuple[Aligned, ...]
-    words: tuple[Word, ...]
+    words: tuple[DiffWord, ...]
     verdicts: tuple[Difference, ...]
     methods: tuple[str, ...]
     scores: tuple[Difference, ...] = ()

@@ -17,7 +17,7 @@ _LINE_START = re.compile(r"^(\s*)([-+=:>]|\d+[.)])(?=\s|$|[-=:])", re.MULTILINE)
 _ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")
 
 
-def to_markdown(document: b.Document) -> str:
+def to_markdown(document: b.ReportDocument) -> str:
     """The whole file."""
     parts = [f"{escaped(document.lead)}\n\n# {_line(document.title)}", *(_draw(block) for block in document.blocks)]
     return "\n\n".join((*parts, f"---\n\n{escaped(document.foot)}")) + "\n"

@@ -20,7 +20,7 @@ from engine.core.values import Answer, Prompt
 from engine.models.hooks import ForwardCount
 from engine.models.protocols import BatchWriter
 from engine.studies.example import Example
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Unit
 
 LOOK = 8  # units looked at for an answer of a batch: several methods may begin with the same one, or with none
@@ -87,7 +87,7 @@ class Holder:
 class Ahead:
     """Writes the first answers of units before they run, with the writer of `tools`, and hands them over."""
 
-    def __init__(self, study: Study, tools: Tools, model: BatchWriter) -> None:
+    def __init__(self, study: Study, tools: StudyTools, model: BatchWriter) -> None:
         self._study, self._tools, self._writer = study, tools, Holder(model)
         if tools.scorer is model:
             tools.scorer = self._writer  # what counts the scorer's forwards counts the writer's, as it did

@@ -26,7 +26,7 @@ from engine.core.settings import Settings
 from engine.core.statistics import FEWEST, bootstrap_of_means
 from engine.core.values import Answer, Passage, Stamp
 from engine.methods.are.are import check_answer
-from engine.methods.are.baselines import Baseline, run_baseline
+from engine.methods.are.baselines import NEEDS_MODEL, Baseline, offered, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.evidence import Sources
 from engine.methods.are.task import Tools as Deciders
@@ -34,7 +34,7 @@ from engine.methods.are.values import AreRecord, Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.summary import by_question
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 from engine.studies.values import (
     Column,
     Estimate,
@@ -56,7 +56,7 @@ COLUMNS = (
 )
 
 
-def given_answer(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Written, tuple[Passage, ...]]:
+def given_answer(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Written, tuple[Passage, ...]]:
     """The answer to be checked and its passages: the example's own, else one written without passages (section 5.1)."""
     if not example.answer:
         return tools.write(unit.seed)(example.question, (), None, watch), ()
@@ -65,14 +65,14 @@ def given_answer(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tu
     return Written(answer=answer, stamp=stamp), example.passages
 
 
-def sources_of(tools: Tools, example: Example, settings: Settings) -> Sources:
+def sources_of(tools: StudyTools, example: Example, settings: Settings) -> Sources:
     """Where evidence may come from; the corpus is opened only where `verification.evidence_from` wants it."""
     wanted = example.corpus and settings.verification.evidence_from != "case"
     collection = tools.collection(example.corpus) if wanted else None
     return Sources(embedder=tools.embedder, case=example.passages, collection=collection)
 
 
-def checked(tools: Tools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
+def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """ARE on the example's answer, with the whole record in the case."""
     written, passages = given_answer(tools, unit, example, watch)
     deciders = replaced(_deciders(tools), demonstrations=settings.prompting.demonstrations)
@@ -100,14 +100,17 @@ def record_values(record: AreRecord) -> dict[str, Any]:
     }
 
 
-def revised(tools: Tools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
+def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
     """A baseline on the example's answer; the case holds the answer as it was, the values what became of it."""
     written, passages = given_answer(tools, unit, example, watch)
     writer = tools.writer if _roles(tools) else None
     text, sources = written.answer.text, sources_of(tools, example, settings)
-    name, how = unit.method, settings.verification
+    name, how, shown = unit.method, settings.verification, settings.prompting.demonstrations
+    if name not in offered(writer):
+        why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
+        return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
-    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch)
+    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
     missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence does not belong to clauses."}
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)
@@ -130,19 +133,19 @@ def _measures(measures: Measures, prefix: str = "") -> dict[str, Any]:
     return {f"{prefix}{name}": getattr(measures, name) for name in MEASURES}
 
 
-def _deciders(tools: Tools) -> Deciders:
+def _deciders(tools: StudyTools) -> Deciders:
     """The verifier, and the language model in the parts that it was given."""
     roles = _roles(tools)
     parts = {role: tools.writer if role in roles else None for role in ROLES}
     return Deciders(tools.verifier, parts["decomposer"], parts["judge"], parts["editor"], parts["expander"])
 
 
-def _roles(tools: Tools) -> tuple[str, ...]:
+def _roles(tools: StudyTools) -> tuple[str, ...]:
     asked = tools.config.options.get("by_model", ())
     return tuple(role for role in ROLES if role in asked)
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Every fact against every passage kept, in every round; a language model's calls where it has a part."""
     how, roles = tools.settings(unit.seed).verification, _roles(tools)
     text = example.answer or "x" * 3 * tools.settings(unit.seed).decoding.max_new_tokens

@@ -13,7 +13,7 @@ from engine.studies.evaluate import Evaluation
 from engine.studies.summary import (
     CORRECTION,
     PAIRED,
-    Comparison,
+    PairedComparison,
     by_question,
     measured,
     of_method,
@@ -23,7 +23,7 @@ from engine.studies.values import (
     Cell,
     Column,
     Row,
-    Table,
+    StudyTable,
 )
 
 COLUMNS = (
@@ -50,7 +50,7 @@ def differing(first: Evaluation, second: Evaluation) -> tuple[str, ...]:
     return departures(first.config, second.config)
 
 
-def compare_runs(first: Evaluation, second: Evaluation) -> Table:
+def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
     """Means and paired differences; raise `InputError` for runs of two studies or without a question in common."""
     if first.config.study != second.config.study:
         raise InputError(f"One run is of {first.config.study}, the other of {second.config.study}. Choose two of one.")
@@ -66,7 +66,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> Table:
     )
     questions = max(one.difference.n for _, _, one, _ in kept)
     notes = (PAIRED, CORRECTION, "Only questions that both runs have; a failed unit counts as 0.")
-    return Table(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
+    return StudyTable(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
 
 
 def _methods(evaluation: Evaluation) -> list[str]:
@@ -75,7 +75,7 @@ def _methods(evaluation: Evaluation) -> list[str]:
 
 def _pair(
     first: Evaluation, second: Evaluation, method: str, name: str
-) -> tuple[Comparison, tuple[dict[str, float], dict[str, float]]]:
+) -> tuple[PairedComparison, tuple[dict[str, float], dict[str, float]]]:
     """The comparison, and the values of both over the questions that both have."""
     a, b = (by_question(of_method(run.rows, method), name) for run in (first, second))
     both = {q: v for q, v in a.items() if q in b}, {q: v for q, v in b.items() if q in a}
@@ -83,7 +83,7 @@ def _pair(
 
 
 def _line(
-    method: str, name: str, one: Comparison, means: tuple[dict[str, float], dict[str, float]]
+    method: str, name: str, one: PairedComparison, means: tuple[dict[str, float], dict[str, float]]
 ) -> tuple[Cell, ...]:
     a, b = map(measured, means)
     return method, name, a, b, one.difference, one.higher, one.lower, one.p, one.effect

@@ -37,7 +37,7 @@ from engine.studies.run import (
     write_whole,
 )
 from engine.studies.tables import FORMATS, as_text, to_markdown
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 from engine.studies.values import (
     Estimate,
     Failure,
@@ -50,7 +50,7 @@ from engine.studies.workers import Processes
 Where = Literal["local", "ray"]
 
 
-class Manifest(Value, frozen=True):
+class RunManifest(Value, frozen=True):
     """run.json: what a run is of, and what it ran on. `units` in their order; `data` and `config` are hashes."""
 
     study: str
@@ -69,7 +69,7 @@ class Evaluation(Value, frozen=True):
     """A run as it is on the disk: what was asked, how far it came, what it shows."""
 
     config: Config
-    manifest: Manifest
+    manifest: RunManifest
     rows: tuple[Row, ...]
     results: Results
 
@@ -83,7 +83,7 @@ def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estim
     """What a config would run and the most that it would take; loads data and corpora, runs nothing."""
     planned = plan(config)
     prepare(planned, (control or Control()).watch)
-    return planned, estimate(planned, Tools(config), planned.units)
+    return planned, estimate(planned, StudyTools(config), planned.units)
 
 
 def evaluate(
@@ -95,7 +95,7 @@ def evaluate(
     on: Where = "local",
     control: Control | None = None,
     on_cost: Callable[[Plan, Estimate], None] | None = None,
-    tools: Tools | None = None,
+    tools: StudyTools | None = None,
 ) -> Evaluation:
     """Run the config written in `text`, or go on with the run in `folder`, and write its tables and figures.
 
@@ -110,7 +110,7 @@ def evaluate(
             planned = plan(config)
             prepare(planned, control.watch)
             run = Run(planned, folder, control)
-            cost = estimate(planned, tools or Tools(config), list(run.waiting))
+            cost = estimate(planned, tools or StudyTools(config), list(run.waiting))
             _begin(planned, text, folder, cost)
             if on_cost is not None:
                 on_cost(planned, cost)
@@ -131,7 +131,7 @@ def _run(run: Run, pool: Callable[[], Pool]) -> None:
         workers.close()
 
 
-def _pool(run: Run, workers: int, on: Where, tools: Tools | None) -> Pool:
+def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
     config = run.plan.config
     if on == "ray":
         from engine.studies.ray_pool import RayPool
@@ -151,14 +151,14 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     same = msgspec.structs.replace(planned.config, **changes)
     config = sha256(msgspec.json.encode(same).decode())
     if path.exists():
-        known = decoded(path.read_bytes(), Manifest)
+        known = decoded(path.read_bytes(), RunManifest)
         if known.config != config:
             raise InputError(f"{folder} holds a run of another config. Resume it with its own config.toml.")
         if known.data != planned.data:
             raise InputError(f"The examples are not those that {folder} was begun with. Start again in a new folder.")
         return
     paper = CONFIGS / f"{planned.config.study.replace('-', '_')}_paper.toml"
-    manifest = Manifest(
+    manifest = RunManifest(
         study=planned.study.name,
         shows=planned.study.shows,
         config=config,
@@ -177,7 +177,7 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
 def opened(folder: Path) -> Evaluation:
     """The run in a folder as far as it came; raise `InputError` where there is none."""
     try:
-        manifest = decoded((folder / "run.json").read_bytes(), Manifest)
+        manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{folder} holds no run ({error.strerror}). Name the folder given with --out.") from error

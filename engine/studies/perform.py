@@ -22,7 +22,7 @@ from engine.studies.ahead import Ahead, Todo
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 from engine.studies.values import (
     Failure,
     Found,
@@ -33,7 +33,7 @@ from engine.studies.values import (
 STOPS = (Cancelled, ServerError, BudgetSpent)  # the unit is not at fault: it is run again when the run goes on
 
 
-class Task(Value, frozen=True):
+class UnitTask(Value, frozen=True):
     """A unit with its example; `allowance` is what it may take of served models."""
 
     unit: Unit
@@ -69,12 +69,12 @@ Outcome = Done | Stopped | Lost
 class Performer:
     """Runs the units of one config in this process, with the models loaded once."""
 
-    def __init__(self, config: Config, tools: Tools | None = None) -> None:
+    def __init__(self, config: Config, tools: StudyTools | None = None) -> None:
         self.study = study_of(config.study)
-        self.tools = tools or Tools(config)
+        self.tools = tools or StudyTools(config)
         self._ahead: Ahead | None = None
 
-    def perform(self, task: Task, watch: Watch | None = None, following: Sequence[Todo] = ()) -> Done | Stopped:
+    def perform(self, task: UnitTask, watch: Watch | None = None, following: Sequence[Todo] = ()) -> Done | Stopped:
         """Run a unit. An error of the unit's own is its row; one that is not stops it.
 
         Where the model can, the first answers of units that `following` names are written together with its own.
@@ -93,7 +93,7 @@ class Performer:
             return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
         return self._done(unit, found, meter.spent)
 
-    def _handed(self, task: Task, watch: Watch, following: Sequence[Todo]) -> AbstractContextManager[None]:
+    def _handed(self, task: UnitTask, watch: Watch, following: Sequence[Todo]) -> AbstractContextManager[None]:
         """Where the unit finds its first answer written."""
         config, batched = self.tools.config, following and not self.tools.reads
         if self._ahead is None and batched and self.study.writes_first(config, task.unit, task.example):

@@ -16,7 +16,7 @@ from engine.studies.catalogue import study_of
 from engine.studies.config import Config
 from engine.studies.datasets import load
 from engine.studies.example import Example, lacks
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Estimate, Unit
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ def prepare(planned: Plan, watch: Watch) -> None:
             Collection.create(sample.name).ingest(sample.documents, watch)
 
 
-def estimate(planned: Plan, tools: Tools, units: Sequence[Unit]) -> Estimate:
+def estimate(planned: Plan, tools: StudyTools, units: Sequence[Unit]) -> Estimate:
     """The most that `units` will take, from the first few examples of each method; corpora must be prepared."""
     total = Estimate()
     for method in dict.fromkeys(unit.method for unit in units):

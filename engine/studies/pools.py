@@ -22,9 +22,9 @@ from engine.studies.perform import (
     Outcome,
     Performer,
     Stopped,
-    Task,
+    UnitTask,
 )
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 from engine.studies.values import Unit
 
 
@@ -57,7 +57,7 @@ class Threads:
         config: Config,
         watch: Watch,
         left: Limit,
-        tools: Tools | None = None,
+        tools: StudyTools | None = None,
         following: Callable[[int], Sequence[Todo]] = lambda count: (),
     ) -> None:
         served = config.model.startswith(SERVED)
@@ -72,7 +72,7 @@ class Threads:
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Start a unit in a free thread."""
-        task = Task(unit=unit, example=example)
+        task = UnitTask(unit=unit, example=example)
         perform = partial(self._performer.perform, task, self._watch, self._following(self._looks))
         self._threads.submit(perform).add_done_callback(lambda ended: self._ended.put(ended))
 
@@ -88,6 +88,6 @@ class Threads:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 
-def task_of(unit: Unit, example: Example, left: Limit, size: int) -> Task:
+def task_of(unit: Unit, example: Example, left: Limit, size: int) -> UnitTask:
     """A task for a worker with a budget of its own: an equal share of what is left."""
-    return Task(unit=unit, example=example, allowance=left.share(size))
+    return UnitTask(unit=unit, example=example, allowance=left.share(size))

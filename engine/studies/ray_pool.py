@@ -23,7 +23,7 @@ from engine.studies.perform import (
     Outcome,
     Performer,
     Stopped,
-    Task,
+    UnitTask,
 )
 from engine.studies.pools import task_of
 from engine.studies.values import Unit
@@ -38,7 +38,7 @@ class Serving:
 
     def perform(self, task: bytes) -> bytes:
         """Run a task."""
-        given = decoded(task, Task)
+        given = decoded(task, UnitTask)
         self._performer.tools.allow(given.allowance)
         return msgspec.json.encode(self._performer.perform(given))
 

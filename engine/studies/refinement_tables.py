@@ -10,10 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.core.errors import InputError
-from engine.core.settings import Refinement as Rules
+from engine.core.settings import SecondPass as Rules
 from engine.core.statistics import holm
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
-from engine.methods.refinement.values import WITH_ANSWER, Threshold
+from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
 from engine.studies.summary import (
     CORRECTION,
@@ -34,7 +34,7 @@ from engine.studies.values import (
     Results,
     Row,
     Series,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -75,11 +75,11 @@ def of_condition(rows: Sequence[Row], name: str) -> list[Row]:
 
 def score_tables(
     rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]], how: Rules
-) -> list[Table]:
+) -> list[StudyTable]:
     """Means of every score by condition, what came of the calls, and the paired differences."""
     defined = [s for s in SCORES if any(_values(rows, name, s) for name in names)]
     columns = [Column(name=s.name, unit=s.unit, better=s.better) for s in defined]
-    scores = Table(
+    scores = StudyTable(
         name="scores",
         title="Scores of the answers by condition, every second pass on",
         columns=(Column(name="condition"), *columns),
@@ -97,10 +97,10 @@ def _values(rows: Sequence[Row], name: str, score: Score) -> list[Any]:
     return [v for row in of_condition(rows, name) if (v := row.values.get(score.field)) is not None]
 
 
-def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     counts = {n: Counter(row.values.get("outcome", "unit failed") for row in of_condition(rows, n)) for n in names}
     kinds = sorted({kind for count in counts.values() for kind in count})
-    return Table(
+    return StudyTable(
         name="outcomes",
         title="What came of each condition",
         columns=(Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds)),
@@ -111,7 +111,7 @@ def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> Table:
     )
 
 
-def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]) -> Table:
+def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]) -> StudyTable:
     found = []
     for first, second in pairs:
         for s in scores:
@@ -122,7 +122,7 @@ def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: 
         (title, s.name, one.difference, one.higher, one.lower, one.ties, p, one.effect, one.difference.n)
         for (title, s, one), p in zip(found, corrected, strict=True)
     ]
-    return Table(
+    return StudyTable(
         name="comparisons",
         title="Paired differences between conditions, every second pass on",
         columns=(
@@ -154,7 +154,7 @@ def triggers(how: Rules) -> tuple[str, ...]:
     return tuple(RULES) if how.trigger == "auto" else (how.trigger,)
 
 
-def run_threshold(rows: Sequence[Row], how: Rules) -> Threshold:
+def run_threshold(rows: Sequence[Row], how: Rules) -> OverlapThreshold:
     """S3 under which D fires: over the run's own S3, by the config's percentile and threshold."""
     return overlap_threshold([row.values["s3"] for row in rows if row.values.get("s3") is not None], how)
 
@@ -173,7 +173,7 @@ def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
     return found
 
 
-def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], how: Rules) -> Table:
+def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], how: Rules) -> StudyTable:
     """Each second pass under its own rule: where it does not fire, its answer is A's."""
     lines: list[tuple[Cell, ...]] = []
     baseline = of_condition(rows, "A")
@@ -182,7 +182,7 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], h
         kept = [own if marks.get(row.unit) else first for own, first, row in both]
         line = [pair(s.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))).difference for s in scores]
         lines.append((rule, sum(marks.values()), len(rows) - len(marks), *line))
-    return Table(
+    return StudyTable(
         name="gated",
         title="Each second pass under its own rule, minus A; where the rule does not fire the answer is A's",
         columns=(
@@ -198,7 +198,7 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], h
     )
 
 
-def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Table:
+def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTable:
     """How often each rule starts a second pass: one row per trigger that the config asks for."""
     limit, marks = run_threshold(rows, how), fires(rows, names, how)
     rules: list[tuple[str, str, list[bool | None]]] = []
@@ -210,7 +210,7 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Table:
     for trigger in triggers(how) if flagged else ():
         own = marks[f"{flagged[0]}, {trigger}"]
         rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows]))
-    return Table(
+    return StudyTable(
         name="flag_rates",
         title="How often each rule starts a second pass",
         columns=(
@@ -235,7 +235,7 @@ def _rate(rows: Sequence[Row], marks: Sequence[bool | None]) -> tuple[Cell, ...]
     return fires, len(known), measure(known, "fired", None), len(marks) - len(known)
 
 
-def cost_table(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     """What a condition takes on its own: its calls, A where it stands on A, gradient rows where it needs them."""
     fields = (("forwards", "calls of the model"), ("backwards", ""), ("tokens", "positions"), ("written", "tokens"))
     columns = tuple(Column(name=f, unit=u, better="lower") for f, u in (*fields, ("seconds", "s")))
@@ -243,7 +243,7 @@ def cost_table(rows: Sequence[Row], names: Sequence[str]) -> Table:
     for name in names:
         costs = [replace(row, values=row.values["cost"]) for row in of_condition(rows, name) if row.values.get("cost")]
         lines.append((name, *(measure(costs, column.name, None) for column in columns)))
-    return Table(
+    return StudyTable(
         name="costs",
         title="What a condition takes, with all that it stands on",
         columns=(Column(name="condition"), *columns),
@@ -289,9 +289,9 @@ def _point(row: Row, gain: float) -> Point:
     return Point(question=row.unit.example, s3=row.values["s3"], first=0.0, second=gain)
 
 
-def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> Table:
+def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> StudyTable:
     rho = "not defined" if study.rho is None else f"{study.rho:.2f}"
-    return Table(
+    return StudyTable(
         name=f"quartiles_{name}",
         title=f"Gain of D over A by quartile of S3 ({unit})",
         columns=(

@@ -26,7 +26,7 @@ from engine.studies.values import (
     Measure,
     Row,
     Series,
-    Table,
+    StudyTable,
 )
 
 CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
@@ -65,7 +65,7 @@ def measure(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measu
     return measured(by_question(rows, name, failed))
 
 
-class Comparison(Value, frozen=True):
+class PairedComparison(Value, frozen=True):
     """Mean difference of two methods over the questions that both have; `p` as corrected, `effect` is Cohen's d_z."""
 
     method: str
@@ -79,7 +79,7 @@ class Comparison(Value, frozen=True):
 
 def compare(
     rows: Sequence[Row], name: str, methods: Sequence[str], against: str, failed: float | None = 0.0
-) -> list[Comparison]:
+) -> list[PairedComparison]:
     """Each method minus `against` in value `name`, with p-values corrected together (Holm)."""
     base = by_question(of_method(rows, against), name, failed)
     found = [
@@ -91,7 +91,7 @@ def compare(
     return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
 
-def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> Comparison:
+def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> PairedComparison:
     """The first minus the second over the questions that both have; p is not corrected yet."""
     shared = [question for question in first if question in second]
     a, b = [first[q] for q in shared], [second[q] for q in shared]
@@ -104,7 +104,7 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
         interval = paired_bootstrap(a, b)
         difference = Measure(value=interval.mean, low=interval.low, high=interval.high, n=interval.n)
     effect = cohens_dz(differences)
-    return Comparison(
+    return PairedComparison(
         method=name,
         difference=difference,
         higher=signs.higher,
@@ -115,7 +115,7 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
     )
 
 
-def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[Comparison]) -> Table:
+def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
     """Comparisons as a table that names its test and its correction."""
     columns = (
         Column(name="method"),
@@ -128,7 +128,7 @@ def comparison_table(name: str, title: str, unit: str, against: str, found: Sequ
     )
     rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
     most = max((c.difference.n for c in found), default=0)
-    return Table(name=name, title=title, columns=columns, rows=rows, n=most, notes=(PAIRED, CORRECTION))
+    return StudyTable(name=name, title=title, columns=columns, rows=rows, n=most, notes=(PAIRED, CORRECTION))
 
 
 def counts(rows: Sequence[Row]) -> tuple[int, int, int]:

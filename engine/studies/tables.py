@@ -18,7 +18,7 @@ from engine.studies.values import (
     Cell,
     Column,
     Measure,
-    Table,
+    StudyTable,
 )
 
 ARROWS = {"": "", "higher": "↑", "lower": "↓"}
@@ -61,14 +61,14 @@ def heading(column: Column) -> str:
     return f"{column.name}{unit} {ARROWS[column.better]}".strip()
 
 
-def caption(table: Table) -> str:
+def caption(table: StudyTable) -> str:
     """Title, what it redraws, and what one n is."""
     shows = f" After {table.shows}." if table.shows else ""
     unit = re.sub(r"s\b", "", table.unit, count=1) if table.n == 1 else table.unit
     return f"{table.title}.{shows} n = {table.n:,} {unit}."
 
 
-def to_csv(table: Table) -> str:
+def to_csv(table: StudyTable) -> str:
     """Full precision; a measure takes four columns: value, low, high, n."""
     measured = [any(isinstance(row[j], Measure) for row in table.rows) for j in range(len(table.columns))]
     out = io.StringIO()
@@ -96,7 +96,7 @@ def _safe(cell: Cell) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
-def to_markdown(table: Table) -> str:
+def to_markdown(table: StudyTable) -> str:
     """A GitHub table under its caption, with its notes."""
     lines = [f"**{as_text(caption(table))}**", ""]
     lines.append(f"| {' | '.join(as_text(heading(column)) for column in table.columns)} |")
@@ -115,7 +115,7 @@ def as_text(text: str) -> str:
     return escaped(" ".join(text.split()))
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: StudyTable) -> str:
     """A booktabs table."""
     heads = [
         f"{latex(f'{c.name} ({c.unit})' if c.unit else c.name)} {LATEX_ARROWS[c.better]}".strip() for c in table.columns
@@ -151,9 +151,14 @@ def latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
-def to_json(table: Table) -> str:
+def to_json(table: StudyTable) -> str:
     """The table itself."""
     return msgspec.json.format(msgspec.json.encode(table), indent=1).decode() + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Table], str]] = {"csv": to_csv, "json": to_json, "tex": to_latex, "md": to_markdown}
+FORMATS: Mapping[str, Callable[[StudyTable], str]] = {
+    "csv": to_csv,
+    "json": to_json,
+    "tex": to_latex,
+    "md": to_markdown,
+}

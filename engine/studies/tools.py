@@ -36,7 +36,7 @@ from engine.studies.values import (
 )
 
 
-class Tools:
+class StudyTools:
     """The models of a config by role. `writer` writes, `scorer` scores and gives gradients, `judge` compares."""
 
     def __init__(self, config: Config) -> None:
@@ -135,9 +135,9 @@ class Study:
     title: str
     shows: tuple[str, ...]
     methods: tuple[str, ...]
-    run: Callable[[Tools, Unit, Example, Watch], Found]
+    run: Callable[[StudyTools, Unit, Example, Watch], Found]
     results: Callable[[Config, Sequence[Row]], Results]
-    cost: Callable[[Tools, Unit, Example], Estimate]
+    cost: Callable[[StudyTools, Unit, Example], Estimate]
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
     writes_first: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False

@@ -103,7 +103,7 @@ class Column(Value, frozen=True):
     better: Better = ""
 
 
-class Table(Value, frozen=True):
+class StudyTable(Value, frozen=True):
     """A table. `name` is its file's name, `shows` what it redraws ("Attr-RAG, Table I"), `n` how many `unit`s it is of.
 
     `rows[i][j]` belongs to `columns[j]`; `cases[i]` is the case that row i opens, "" for a row over several.
@@ -161,6 +161,6 @@ class Figure(Value, frozen=True):
 class Results(Value, frozen=True):
     """All that a study draws from the rows of a run; `notes` say what was switched off and why."""
 
-    tables: tuple[Table, ...] = ()
+    tables: tuple[StudyTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import msgspec
 
 from engine.core.values import decoded
 from engine.studies.config import Config
-from engine.studies.perform import Performer, Task
+from engine.studies.perform import Performer, UnitTask
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     lines = sys.stdin.buffer
     performer = Performer(decoded(lines.readline(), Config))
     for line in lines:
-        task = decoded(line, Task)
+        task = decoded(line, UnitTask)
         performer.tools.allow(task.allowance)
         out.write(msgspec.json.encode(performer.perform(task)) + b"\n")
 

@@ -22,7 +22,7 @@ from engine.studies.perform import (
     Lost,
     Outcome,
     Stopped,
-    Task,
+    UnitTask,
 )
 from engine.studies.pools import task_of
 from engine.studies.values import Unit
@@ -43,17 +43,17 @@ class Worker:
             stderr=log,
             env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path},
         )
-        self.task: Task | None = None
+        self.task: UnitTask | None = None
         self._said = said
         self._write(config)
         threading.Thread(target=self._read, daemon=True).start()
 
-    def give(self, task: Task) -> None:
+    def give(self, task: UnitTask) -> None:
         """Hand over a task."""
         self.task = task
         self._write(task)
 
-    def _write(self, value: Config | Task) -> None:
+    def _write(self, value: Config | UnitTask) -> None:
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):  # it is dead: the reading side says so
             self.process.stdin.write(msgspec.json.encode(value) + b"\n")

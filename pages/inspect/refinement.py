@@ -7,8 +7,9 @@ import streamlit as st
 from components import state
 from components.advice import advice_view, quartile_view, task_table
 from components.cache import workbench, workers
+from components.case_head import case_head
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import banner, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
@@ -29,7 +30,7 @@ from engine.analyses.refinement import (
     reports_of,
 )
 from engine.cases.review import (
-    Draft,
+    MarkDraft,
     Review,
     review_of,
     with_labels,
@@ -122,12 +123,12 @@ def passages_tab(case: Case, review: Review) -> None:
     passage_labels(case, review, mark, key=f"label_{case.id}", disabled=not author)
 
 
-def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[Draft, ...]:
+def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft, ...]:
     """The marks that a choice makes: a label, or the withdrawal of every label that stands."""
     target = f"passage:{number}"
     if chosen == MARKED[None]:
         return withdrawals(workbench().cases.history(case.id), "relevance", target, author)
-    return (Draft(kind="relevance", author=author, target=target, value=chosen),)
+    return (MarkDraft(kind="relevance", author=author, target=target, value=chosen),)
 
 
 def scores_tab(case: Case, report: Report) -> None:
@@ -228,7 +229,7 @@ elif stored is not None:
     variant_style()
     review = review_of(workbench().cases.history(stored.id))
     case = with_labels(stored, review)
-    question_line(case)
+    case_head(case)
     names, gate, chosen = controls(case)
     report_id = analysis_id(chosen.model, chosen.use_answer)
     report = reports_of(case).get(report_id)

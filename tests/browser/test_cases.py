@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from engine.cases.case_file import read_case_file
-from engine.cases.review import Draft, append
+from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
 from engine.core.values import Answer
 from engine.corpus.samples import FIRST_QUESTION
@@ -21,6 +21,8 @@ from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_report_records import with_edit
 
 LOOKS = [{}, {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}]
+
+SLOW = 240_000
 
 
 def open_cases(app, page):
@@ -71,12 +73,13 @@ def test_the_report_and_the_case_file_come_down_and_hold(app, page, tmp_path):
 
 def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look):
     open_cases(app, page)
-    page.get_by_text("Import an answer from elsewhere").click()
+    page.goto(f"{app.url}/audit")
     page.get_by_label("Question", exact=True).fill("What melts in the sun?")
-    page.get_by_label("Passages, with a line of --- between two").fill("Ice melts in the sun.\n---\nIron rusts.")
-    page.get_by_label("Answer, citations as").fill("Ice melts in the sun [1].")
-    page.get_by_role("button", name="Import", exact=True).first.click()
-    expect(page.get_by_role("heading", name="What melts in the sun?")).to_be_visible()
+    page.get_by_label("Sources, with a line of --- between two").fill("Ice melts in the sun.\n---\nIron rusts.")
+    page.get_by_label("Answer", exact=True).fill("Ice melts in the sun [1].")
+    page.get_by_role("button", name="Audit", exact=True).click()
+    expect(page.get_by_text("1 of 1 sentence is borne out.")).to_be_visible(timeout=SLOW)
+    page.goto(f"{app.url}/cases")
     expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
     select_rows(page, 0, 1)
     page.get_by_role("button", name="Compare two").click()
@@ -139,7 +142,7 @@ def report_file(tmp_path):
     """A case with a record of every kind, an edit among its facts, and one of a kind that has no section."""
     case = with_edit(full_record())
     case = replace(case, analyses=(*case.analyses, full_case().analyses[1]))
-    marks = [append(case, (), Draft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")]
+    marks = [append(case, (), MarkDraft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")]
     path = tmp_path / "report.html"
     path.write_text(html_report(case, marks), encoding="utf-8")
     return path

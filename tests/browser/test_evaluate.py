@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from engine.cases.case_file import write_case_file
 from engine.cases.store import CaseStore
 from engine.studies.config import Config, as_toml
-from engine.studies.evaluate import Manifest
+from engine.studies.evaluate import RunManifest
 from engine.studies.values import (
     Estimate,
     Failure,
@@ -135,7 +135,7 @@ def finished_run(home, name, cases="attr-rag-chunks", said=""):
         rows[0] = msgspec.structs.replace(
             rows[0], values={**rows[0].values, "rouge_l": None}, missing={"rouge_l": said}
         )
-    manifest = Manifest(
+    manifest = RunManifest(
         study=config.study,
         shows=(),
         config="",

@@ -26,7 +26,7 @@ from engine.studies.values import (
     Figure,
     Measure,
     Series,
-    Table,
+    StudyTable,
 )
 
 PAGE = "pages/review/evaluate.py"
@@ -101,7 +101,7 @@ def test_progress_is_told_in_words():
 def test_a_measure_sorts_as_a_number_and_keeps_its_interval():
     columns = (Column(name="method"), Column(name="F1", better="higher"))
     rows = (("a", Measure(value=0.5, low=0.4, high=0.6, n=12)), ("b", Measure(value=None)))
-    shown = frame(Table(name="t", title="T", columns=columns, rows=rows, n=12))
+    shown = frame(StudyTable(name="t", title="T", columns=columns, rows=rows, n=12))
     assert list(shown.columns) == ["method", "F1 ↑", "F1, 95%"]
     assert shown["F1 ↑"][0] == 0.5 and shown["F1, 95%"].tolist() == ["0.400 to 0.600", ""]
 

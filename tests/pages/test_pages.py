@@ -76,10 +76,10 @@ def test_a_link_opens_its_case_also_when_another_case_asked_the_same(app):
 
 
 def test_a_self_test_is_told_in_full_and_a_servers_words_are_text(app):
-    from engine.models.self_test import Check
+    from engine.models.self_test import SelfTestCheck
 
     said = "ServerError: <b>no</b> " + "x" * 300
-    check = Check(name="answers", passed=False, detail=said, figure=0.25)
+    check = SelfTestCheck(name="answers", passed=False, detail=said, figure=0.25)
     app.run()
     found = components.runs.start(components.cache.workers(), lambda run: (check,))
     found.future.result()

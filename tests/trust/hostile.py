@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from engine.analyses.facts import facts_of
-from engine.analyses.kind import ByModel
+from engine.analyses.registry import kind_named
 from engine.analyses.steps import steps_of
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import AuditRecord, Case, GivenPassage
@@ -80,7 +80,7 @@ def hostile_case(bench: Workbench, models: Path) -> Case:
     bench.cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=CORPUS))
     bench.cases.set_tags(case.id, (LINE, FORMULAS[0]))
     for method in ("occlusion", "token map", "faithfulness"):
-        bench.analyse(case.id, method, ByModel(model=str(long)))
+        bench.analyse(case.id, method, kind_named(method).options(model=str(long)))
     _reasoned(bench, case.id, long)
     for draft in _drafts():
         bench.cases.add_mark(case.id, draft)
@@ -99,12 +99,12 @@ def _reasoned(bench: Workbench, case_id: str, scorer: Path) -> None:
         store.add_analysis(case_id, last(steps_of(case, method, writer, Collection.open(CORPUS), bench.settings)))
 
 
-def _drafts() -> tuple[Draft, ...]:
+def _drafts() -> tuple[MarkDraft, ...]:
     return (
-        Draft(kind="note", author=LINE, value=LINE),
-        Draft(kind="relevance", author=LINE, value="relevant", target="passage:1", reason=LINE),
-        Draft(kind="override", author=LINE, value=LINE, target="fact:0", reason=LINE, machine=LINE),
-        Draft(kind="status", author=LINE, value="in review"),
+        MarkDraft(kind="note", author=LINE, value=LINE),
+        MarkDraft(kind="relevance", author=LINE, value="relevant", target="passage:1", reason=LINE),
+        MarkDraft(kind="override", author=LINE, value=LINE, target="fact:0", reason=LINE, machine=LINE),
+        MarkDraft(kind="status", author=LINE, value="in review"),
     )
 
 

@@ -16,8 +16,8 @@ from engine.cases.importers import LAYOUTS, read_cases
 from engine.cases.markup import escape, visible
 from engine.cases.query import Query
 from engine.cases.review import (
-    Draft,
     Mark,
+    MarkDraft,
     check_chain,
     check_draft,
     review_of,
@@ -176,7 +176,7 @@ def test_command_line_input_is_a_value_or_a_typed_error(text):
         lambda: parse_config(text),
         lambda: ServerModel.named(f"openai:{text}"),
         lambda: checked_address(text),
-        lambda: check_draft(Draft(kind="relevance", author=text, value=text, target=f"passage:{text}"), 3, ()),
+        lambda: check_draft(MarkDraft(kind="relevance", author=text, value=text, target=f"passage:{text}"), 3, ()),
         lambda: [AuditRecord.from_dict(r) for r in read_jsonl(text.split("\n")) if isinstance(r, dict)],
     ):
         try:

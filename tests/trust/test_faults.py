@@ -114,7 +114,7 @@ def test_a_locked_library_is_told_and_loses_nothing(tmp_path):
 FULL = """
 import resource, sys
 from pathlib import Path
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.cases.store import CaseStore
 from engine.corpus.collection import Collection
 from engine.core.errors import StorageError
@@ -130,7 +130,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 long = full_case(case_id="ffffffffffff", title="x" * 100_000)
 for work in (
     lambda: store.save(long),
-    lambda: store.add_mark("0123456789ab", Draft(kind="note", author="Ada", value="y" * 15_000)),
+    lambda: store.add_mark("0123456789ab", MarkDraft(kind="note", author="Ada", value="y" * 15_000)),
     lambda: collection.ingest([sys.argv[2]]),
 ):
     try:
@@ -162,7 +162,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
 
 ASKS = """
 import json, sys
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.core.progress import Watch
 from engine.workbench import Workbench
 bench = Workbench()
@@ -173,7 +173,7 @@ for turn in range(10_000):
     case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", watch=watch)
     print(json.dumps({"asked": case.id, "answer": case.answer.text}), flush=True)
     for number in range(3):
-        mark = bench.cases.add_mark(case.id, Draft(kind="note", author="Ada", value=f"Note {number}."))
+        mark = bench.cases.add_mark(case.id, MarkDraft(kind="note", author="Ada", value=f"Note {number}."))
         print(json.dumps({"marked": case.id, "hash": mark.hash}), flush=True)
 """
 

@@ -1,4 +1,6 @@
-"""Worked examples for ARE's decomposer, verifier and editor, three each; the text is ours, not the paper's.
+"""Worked examples for ARE's decomposer, verifier and editor and for the questions of RARR and CCVER, three each.
+
+The text is ours, not the papers'.
 
 They come after the system message as turns of user and assistant. The verdicts are one of each kind.
 """
@@ -14,7 +16,7 @@ from engine.prompts import ask
 FILE = Path(__file__).with_name("examples.json")
 
 
-class Example(Value, frozen=True):
+class WorkedExample(Value, frozen=True):
     """What fills a template's holes, and the reply that is wanted."""
 
     given: dict[str, str]
@@ -22,9 +24,9 @@ class Example(Value, frozen=True):
 
 
 @cache
-def examples() -> dict[str, tuple[Example, ...]]:
+def examples() -> dict[str, tuple[WorkedExample, ...]]:
     """The shipped ones by template, in file order."""
-    return decoded(FILE.read_bytes(), dict[str, tuple[Example, ...]])
+    return decoded(FILE.read_bytes(), dict[str, tuple[WorkedExample, ...]])
 
 
 def with_examples(name: str, prompt: Prompt, count: int, tail: str = "", *, reasoned: bool = True) -> Prompt:

@@ -29,11 +29,11 @@ from engine.methods.raise_.steps import (
     sub_answer_prompt,
 )
 from engine.methods.raise_.values import (
-    Asked,
-    Decomposition,
-    Method,
+    Call,
     Problem,
+    ProblemDecomposition,
     Purpose,
+    ReasoningMethod,
     ReasonStep,
     Search,
     Searched,
@@ -74,35 +74,35 @@ class Means:
     decoding: Decoding = field(default_factory=Decoding)
     max_steps: int = 30
     demonstrations: int = 0
-    known: Mapping[str, Asked] = field(default_factory=dict)
+    known: Mapping[str, Call] = field(default_factory=dict)
     corpus: str = ""
     embedder: str = ""
 
-    def with_known(self, known: Mapping[str, Asked]) -> Means:
+    def with_known(self, known: Mapping[str, Call]) -> Means:
         """The same means with the calls of earlier runs."""
         return dataclasses.replace(self, known=dict(known))
 
 
-def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[str, Asked]:
+def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[str, Call]:
     """The calls of an earlier run that another one may take over; none where model or decoding differ."""
     if (earlier.model, earlier.decoding) != (model.name, decoding):
         return {}
     return {asked.prompt.text: asked for asked in earlier.calls}
 
 
-def solve(problem: Problem, method: Method, means: Means, watch: Watch | None = None) -> Solution:
+def solve(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch | None = None) -> Solution:
     """Run a method; raises what the model or the search raises. The last of `solutions`."""
     return last(solutions(problem, method, means, watch or Watch()))
 
 
-def solutions(problem: Problem, method: Method, means: Means, watch: Watch) -> Iterator[Solution]:
+def solutions(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
     """The run as it grows, one value after every call and every search; the last one is finished."""
     require(means.model, "generate")
     start = _start(problem, method, means)
     return _by_steps(start, method, means, watch) if method.decomposed else _directly(start, method, means, watch)
 
 
-def _start(problem: Problem, method: Method, means: Means) -> Solution:
+def _start(problem: Problem, method: ReasoningMethod, means: Means) -> Solution:
     return Solution(
         method=method.name,
         model=means.model.name,
@@ -114,7 +114,7 @@ def _start(problem: Problem, method: Method, means: Means) -> Solution:
     )
 
 
-def _by_steps(solution: Solution, method: Method, means: Means, watch: Watch) -> Iterator[Solution]:
+def _by_steps(solution: Solution, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
     """Algorithm 1."""
     decomposition = decompose(solution.problem, means, watch)
     solution = replace(solution, decomposition=decomposition)
@@ -135,7 +135,7 @@ def _by_steps(solution: Solution, method: Method, means: Means, watch: Watch) ->
     yield from _finished(solution, ask(means, "answer", prompt, watch), means, watch)
 
 
-def _directly(solution: Solution, method: Method, means: Means, watch: Watch) -> Iterator[Solution]:
+def _directly(solution: Solution, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
     """Without decomposition: the problem is its own only step, and the answer sees the passages."""
     passages: tuple[Passage, ...] = ()
     if method.searches is not None:
@@ -149,7 +149,9 @@ def _directly(solution: Solution, method: Method, means: Means, watch: Watch) ->
     yield from _finished(solution, asked, means, watch)
 
 
-def _step(solution: Solution, step: ReasonStep, method: Method, means: Means, watch: Watch) -> Iterator[ReasonStep]:
+def _step(
+    solution: Solution, step: ReasonStep, method: ReasoningMethod, means: Means, watch: Watch
+) -> Iterator[ReasonStep]:
     """One step: search with T where the method searches, principle where it steps back, sub-answer."""
     sub, earlier = SubQuestion(question=step.question, query=step.query), solution.steps
     if method.searches is not None:
@@ -163,11 +165,11 @@ def _step(solution: Solution, step: ReasonStep, method: Method, means: Means, wa
     yield replace(step, asked=asked, notes=(*step.notes, *empty))
 
 
-def decompose(problem: Problem, means: Means, watch: Watch) -> Decomposition:
+def decompose(problem: Problem, means: Means, watch: Watch) -> ProblemDecomposition:
     """Ask for the sub-questions and read the reply; an unreadable one has no sub-questions."""
     asked = ask(means, "sub-questions", decompose_prompt(problem, means.demonstrations), watch)
     subquestions, notes = parse(asked.reply, means.max_steps)
-    return Decomposition(subquestions=subquestions, asked=asked, notes=notes)
+    return ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
 
 
 def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> Search:
@@ -184,7 +186,7 @@ def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> 
     return Search(kind=kind, text=text, hits=means.find(text), asked=asked, note=note)
 
 
-def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Asked:
+def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Call:
     """One call, or the same one out of an earlier run."""
     known = means.known.get(prompt.text)
     if known is not None:
@@ -193,7 +195,7 @@ def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Asked:
     with metered(means.model) as meter:
         answer = means.model.generate(prompt, means.decoding, None, watch)
     encode = getattr(means.model, "encode", None)
-    return Asked(
+    return Call(
         purpose=purpose,
         prompt=prompt,
         reply=answer.text,
@@ -213,7 +215,7 @@ def _searched(step: ReasonStep, search: Search, threshold: float | None) -> Reas
     return replace(step, notes=tuple(notes))
 
 
-def _finished(solution: Solution, asked: Asked, means: Means, watch: Watch) -> Iterator[Solution]:
+def _finished(solution: Solution, asked: Call, means: Means, watch: Watch) -> Iterator[Solution]:
     """The run with its answer; where that names no option, one is asked for."""
     done = replace(solution, final=asked, state="done")
     if not done.problem.options or done.choice is not None:
@@ -227,7 +229,7 @@ def _finished(solution: Solution, asked: Asked, means: Means, watch: Watch) -> I
     yield replace(done, option=option, notes=(*done.notes, note))
 
 
-def ask_option(problem: Problem, answered: Asked, means: Means, watch: Watch) -> Asked | None:
+def ask_option(problem: Problem, answered: Call, means: Means, watch: Watch) -> Call | None:
     """The letter that is likeliest after an answer; None where the model cannot score, or its window is full."""
     if not can_score(means.model):
         return None
@@ -240,7 +242,7 @@ def ask_option(problem: Problem, answered: Asked, means: Means, watch: Watch) ->
             choice = by_likelihood(means.model, prompt, problem.letters, watch)
     except PromptTooLong:
         return None
-    return Asked(
+    return Call(
         purpose="option",
         prompt=prompt,
         reply=str(choice.option),

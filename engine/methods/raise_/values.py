@@ -106,7 +106,7 @@ Searched = Literal["logical query", "sub-question", "principle", "hypothetical a
 State = Literal["running", "done", "unparsed", "stopped"]
 
 
-class Asked(Value, frozen=True):
+class Call(Value, frozen=True):
     """One call of the model. `read` and `written` are tokens, None where the model does not count them.
 
     `finished` is False where the reply was cut at the length limit. A closed question that likelihood decided has the
@@ -130,11 +130,11 @@ class SubQuestion(Value, frozen=True):
     query: str
 
 
-class Decomposition(Value, frozen=True):
+class ProblemDecomposition(Value, frozen=True):
     """The sub-questions read from one reply; none of them: the reply could not be read, and stands in `asked`."""
 
     subquestions: tuple[SubQuestion, ...]
-    asked: Asked
+    asked: Call
     notes: tuple[str, ...] = ()
 
 
@@ -144,7 +144,7 @@ class Search(Value, frozen=True):
     kind: Searched
     text: str
     hits: tuple[Hit, ...] = ()
-    asked: Asked | None = None
+    asked: Call | None = None
     note: str = ""
 
 
@@ -161,8 +161,8 @@ class ReasonStep(Value, frozen=True):
     query: str
     search: Search | None = None
     threshold: float | None = None
-    principle: Asked | None = None
-    asked: Asked | None = None
+    principle: Call | None = None
+    asked: Call | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -188,7 +188,7 @@ class ReasonStep(Value, frozen=True):
         return self.asked.reply.strip() if self.asked else ""
 
 
-class Cost(Value, frozen=True):
+class SolutionCost(Value, frozen=True):
     """What a run took. Tokens are None where the model does not count them; seconds are of the model's calls."""
 
     calls: int
@@ -213,10 +213,10 @@ class Solution(Value, frozen=True):
     corpus: str = ""
     embedder: str = ""
     threshold: float | None = None
-    decomposition: Decomposition | None = None
+    decomposition: ProblemDecomposition | None = None
     steps: tuple[ReasonStep, ...] = ()
-    final: Asked | None = None
-    option: Asked | None = None
+    final: Call | None = None
+    option: Call | None = None
     state: State = "running"
     notes: tuple[str, ...] = ()
 
@@ -235,14 +235,14 @@ class Solution(Value, frozen=True):
         return self.problem.letters.index(self.option.reply) if said is None and self.option else said
 
     @property
-    def calls(self) -> tuple[Asked, ...]:
+    def calls(self) -> tuple[Call, ...]:
         """Every call in the order in which it was made."""
         return tuple(asked for asked in _calls(self) if asked is not None)
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> SolutionCost:
         """The sums over the calls."""
-        return Cost(
+        return SolutionCost(
             calls=len(self.calls),
             read=_sum([asked.read for asked in self.calls]),
             written=_sum([asked.written for asked in self.calls]),
@@ -257,7 +257,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _calls(solution: Solution) -> Iterator[Asked | None]:
+def _calls(solution: Solution) -> Iterator[Call | None]:
     yield solution.decomposition.asked if solution.decomposition else None
     for step in solution.steps:
         yield step.search.asked if step.search else None
@@ -272,7 +272,7 @@ def _calls(solution: Solution) -> Iterator[Asked | None]:
 
 
 @dataclass(frozen=True)
-class Method:
+class ReasoningMethod:
     """A row of the table. `searches` None: no retrieval. `principled`: Step-Back's principle goes to the answer."""
 
     name: str
@@ -291,21 +291,27 @@ class Method:
 
 WRITTEN: tuple[Searched, ...] = ("logical query", "principle", "hypothetical answer")
 METHODS = (
-    Method("raise", "RAISE", True, "logical query", True, False, "searches a logical query per step, under T"),
-    Method("raise-without-t", "RAISE without T", True, "logical query", False, False, "RAISE that drops nothing"),
-    Method("raise-direct", "RAISE-Direct", False, "logical query", True, False, "one logical query, no steps"),
-    Method("cot", "CoT", False, None, False, False, "step by step in one call"),
-    Method("cot-rag", "CoT+RAG", False, "problem", False, False, "CoT with what the problem itself finds"),
-    Method("least-to-most", "Least-to-Most", True, None, False, False, "sub-questions in order, no search"),
-    Method("step-back", "Step-Back", True, None, False, True, "the principle of each sub-question first, no search"),
-    Method("least-to-most-rag", "Least-to-Most+RAG", True, "sub-question", False, False, "searches the sub-question"),
-    Method("step-back-rag", "Step-Back+RAG", True, "principle", False, False, "searches the principle"),
-    Method("hyde", "HyDE", True, "hypothetical answer", False, False, "searches a hypothetical answer"),
+    ReasoningMethod("raise", "RAISE", True, "logical query", True, False, "searches a logical query per step, under T"),
+    ReasoningMethod(
+        "raise-without-t", "RAISE without T", True, "logical query", False, False, "RAISE that drops nothing"
+    ),
+    ReasoningMethod("raise-direct", "RAISE-Direct", False, "logical query", True, False, "one logical query, no steps"),
+    ReasoningMethod("cot", "CoT", False, None, False, False, "step by step in one call"),
+    ReasoningMethod("cot-rag", "CoT+RAG", False, "problem", False, False, "CoT with what the problem itself finds"),
+    ReasoningMethod("least-to-most", "Least-to-Most", True, None, False, False, "sub-questions in order, no search"),
+    ReasoningMethod(
+        "step-back", "Step-Back", True, None, False, True, "the principle of each sub-question first, no search"
+    ),
+    ReasoningMethod(
+        "least-to-most-rag", "Least-to-Most+RAG", True, "sub-question", False, False, "searches the sub-question"
+    ),
+    ReasoningMethod("step-back-rag", "Step-Back+RAG", True, "principle", False, False, "searches the principle"),
+    ReasoningMethod("hyde", "HyDE", True, "hypothetical answer", False, False, "searches a hypothetical answer"),
 )
 BASELINES = tuple(method for method in METHODS if method.name != "raise")
 
 
-def method_of(name: str) -> Method:
+def method_of(name: str) -> ReasoningMethod:
     """The method of a name or label; raise `InputError` with the names.
 
     >>> method_of("CoT+RAG").name

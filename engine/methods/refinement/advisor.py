@@ -212,7 +212,7 @@ def _clip(value: float) -> float:
 CORPUS = "bank-investigation"
 
 
-class Task(Value, frozen=True):
+class AmlTask(Value, frozen=True):
     """A task, the retrieval the table supposes for it, its strategy, and an example with a fitting `k`."""
 
     name: str
@@ -229,7 +229,7 @@ class Task(Value, frozen=True):
 
 
 TASKS = (
-    Task(
+    AmlTask(
         name="Alert rationale",
         shape="Clean: one to three fired rules, the customer's profile",
         noisy=False,
@@ -237,7 +237,7 @@ TASKS = (
         question="Why was alert A-24-0317 closed at level one, and what was wrong with the closure?",
         k=3,
     ),
-    Task(
+    AmlTask(
         name="Regulatory threshold",
         shape="Clean: three to five sections of a rule",
         noisy=False,
@@ -245,7 +245,7 @@ TASKS = (
         question="From what share upwards is a person a beneficial owner today, and what changes in 2027?",
         k=4,
     ),
-    Task(
+    AmlTask(
         name="Suspicious activity narrative",
         shape="Noisy: transactions, customer file, press, notes; 20 documents and more",
         noisy=True,
@@ -253,7 +253,7 @@ TASKS = (
         question="What evidence shows that the engine sale under invoice PM-0412 was fictitious?",
         k=20,
     ),
-    Task(
+    AmlTask(
         name="Customer due diligence summary",
         shape="Noisy: registry, chain of owners, sanctions, press",
         noisy=True,
@@ -261,7 +261,7 @@ TASKS = (
         question="How did the bank's knowledge of who owns Pellworth develop from 2022 to August 2024?",
         k=15,
     ),
-    Task(
+    AmlTask(
         name="Typology classification",
         shape="Noisy: the case's evidence and many typologies, of which one or two apply",
         noisy=True,
@@ -269,7 +269,7 @@ TASKS = (
         question="Which typologies do the cash lodgements and the payments abroad of Pellworth fit?",
         k=15,
     ),
-    Task(
+    AmlTask(
         name="Investigator's case summary",
         shape="Noisy: years of case history, earlier notes, outside data",
         noisy=True,

@@ -192,7 +192,7 @@ def flagged_omit(conditions: Conditions) -> tuple[Turn, ...]:
 
 
 @dataclass(frozen=True)
-class Method:
+class Condition:
     """One condition. `rule`: what starts it: nothing (a control), its own S3 or flags, or every time."""
 
     name: str
@@ -203,17 +203,19 @@ class Method:
 
 
 _METHODS = (
-    Method("A", "Baseline", baseline, "control", "The answer from the passages; no second pass."),
-    Method("B", "Without passages", without_passages, "control", "A's prompt less its passages: from memory."),
-    Method("C1", "Another seed", baseline, "control", "A's prompt drawn again: what sampling alone changes."),
-    Method("C2", "Generic revision", generic_revision, "every time", "Look again and revise, said of any answer."),
-    Method("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
-    Method("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
-    Method("v2a", "Names flagged passages", flagged_passages, "flags", "The critique names the flagged passages."),
-    Method("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leave out what cannot be grounded."),
-    Method("v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique on the flags' trigger."),
+    Condition("A", "Baseline", baseline, "control", "The answer from the passages; no second pass."),
+    Condition("B", "Without passages", without_passages, "control", "A's prompt less its passages: from memory."),
+    Condition("C1", "Another seed", baseline, "control", "A's prompt drawn again: what sampling alone changes."),
+    Condition("C2", "Generic revision", generic_revision, "every time", "Look again and revise, said of any answer."),
+    Condition("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
+    Condition("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
+    Condition("v2a", "Names flagged passages", flagged_passages, "flags", "The critique names the flagged passages."),
+    Condition("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leave out what cannot be grounded."),
+    Condition(
+        "v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique on the flags' trigger."
+    ),
 )
-VARIANTS: Mapping[str, Method] = {method.name: method for method in _METHODS}
+VARIANTS: Mapping[str, Condition] = {method.name: method for method in _METHODS}
 
 
 def chosen(names: str) -> tuple[str, ...]:

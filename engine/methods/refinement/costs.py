@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from engine.core.progress import Watch
@@ -63,4 +64,4 @@ class Deadline(threading.Event):
 def watch_until(watch: Watch, seconds: float, clock: Callable[[], float]) -> tuple[Watch, Deadline]:
     """A watch that reports to the same place and stops by itself after `seconds`."""
     deadline = Deadline(watch.cancel, seconds, clock)
-    return Watch(report=watch.report, cancel=deadline), deadline
+    return replace(watch, cancel=deadline), deadline

@@ -27,7 +27,7 @@ from engine.core.progress import Watch, last
 from engine.core.values import Answer, Attribution
 from engine.methods import signals
 from engine.methods.refinement import gates
-from engine.methods.refinement.conditions import VARIANTS, Conditions, Method
+from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
 from engine.methods.refinement.costs import Deadline, metered, watch_until
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
@@ -123,10 +123,10 @@ def refining(
     if not request.passages:
         raise InputError("This case has no passages, so there is nothing to ground its answer in.")
     require(request.writer, "generate")
-    yield from _Run(request, earlier, watch or Watch(), clock).values()
+    yield from _Refining(request, earlier, watch or Watch(), clock).values()
 
 
-class _Run:
+class _Refining:
     """The value as it grows, and what it grows from."""
 
     def __init__(
@@ -195,7 +195,7 @@ class _Run:
     def _done(self) -> int:
         return sum(name in self.value.variants for name in self.value.order)
 
-    def _written(self, method: Method, trigger: Trigger | None) -> Variant:
+    def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
         """Call the writer and say what came of it."""
         watch, deadline = watch_until(self.watch, self.request.settings.refinement.seconds, self._clock)
         turns = list[Turn]()
@@ -224,7 +224,7 @@ class _Run:
             problem=said,
         )
 
-    def _trigger(self, method: Method) -> Trigger | None:
+    def _trigger(self, method: Condition) -> Trigger | None:
         if method.rule == "control":
             return None
         if method.rule == "every time":
@@ -270,12 +270,13 @@ class _Run:
 
     def _rows(self, answer: Answer) -> Attribution:
         model = self.request.scores_with
-        require(model, "gradients")
         own = own_tokens(self.request, answer)
         return gradient_rows(model, scored_prompt(self.request, self.value), own, self.request.settings, self.watch)
 
 
-def _attempt(method: Method, conditions: Conditions, deadline: Deadline, seconds: float) -> tuple[Outcome, str] | None:
+def _attempt(
+    method: Condition, conditions: Conditions, deadline: Deadline, seconds: float
+) -> tuple[Outcome, str] | None:
     """Make the calls of a condition; what stopped them, if anything did. A user's cancel goes through."""
     try:
         method.write(conditions)

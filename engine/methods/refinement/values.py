@@ -106,7 +106,7 @@ class Signals(Value, frozen=True):
     banner: str = ""
 
 
-class Threshold(Value, frozen=True):
+class OverlapThreshold(Value, frozen=True):
     """S3 under which D fires, the rule that gave it in words, and how many cases stand behind it."""
 
     value: float
@@ -127,7 +127,7 @@ class Refinement(Value, frozen=True):
     decoding: Decoding
     variants: dict[str, Variant] = {}
     signals: Signals = Signals()
-    threshold: Threshold | None = None
+    threshold: OverlapThreshold | None = None
     gradient: Attribution | None = None
     gradient_missing: str = ""
     scorer: str = ""

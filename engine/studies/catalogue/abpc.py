@@ -38,7 +38,7 @@ from engine.studies.summary import (
     pair,
     questions_in,
 )
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Cell,
@@ -49,7 +49,7 @@ from engine.studies.values import (
     Results,
     Row,
     Series,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -72,13 +72,13 @@ def abpc_tables(rows: Sequence[Row], names: Sequence[str]) -> Results:
     )
 
 
-def _by_method(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def _by_method(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     lines: list[tuple[Cell, ...]] = []
     for name in names:
         values = by_question(of_ranking(rows, name), "abpc", None)
         nats = measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
         lines.append((name, measured(values), sum(v > 0 for v in values.values()), len(values), nats))
-    return Table(
+    return StudyTable(
         name="abpc",
         title="ABPC by ranking",
         columns=(
@@ -95,13 +95,13 @@ def _by_method(rows: Sequence[Row], names: Sequence[str]) -> Table:
     )
 
 
-def _differences(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def _differences(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     asked = [(name, "random") for name in names if name != "random"]
     asked += [(name, BASE) for name in names if name not in ("random", BASE)]
     values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
     found = [pair(f"{first} - {second}", values[first], values[second]) for first, second in asked]
     corrected = holm([one.p for one in found])
-    return Table(
+    return StudyTable(
         name="differences",
         title="Paired differences in ABPC",
         columns=(
@@ -122,14 +122,14 @@ def _differences(rows: Sequence[Row], names: Sequence[str]) -> Table:
     )
 
 
-def _diagnostics(rows: Sequence[Row]) -> Table:
+def _diagnostics(rows: Sequence[Row]) -> StudyTable:
     names = {
         "conservation": "sum of relevance over target",
         "first_token_share": "share of |relevance|",
         "density_ratio": "mean |relevance|, passages over elsewhere",
     }
     flat = [replace(row, values=row.values.get("diagnostics", {})) for row in rows]
-    return Table(
+    return StudyTable(
         name="diagnostics",
         title=f"What a map of {BASE} looks like",
         columns=(Column(name="figure"), Column(name="what it is"), Column(name="mean")),
@@ -205,7 +205,7 @@ def extra(config: Config) -> tuple[str, ...]:
     return asked
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Write an answer, rank the tokens of its passages by every method, remove them in that order."""
     settings, scorer = tools.settings(unit.seed), tools.scorer
     with metered(scorer) as meter:
@@ -227,7 +227,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, case=replace(case, analyses=(analysis,)), cost=cost)
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer, then the rows of every ranking; integrated gradients take a forward and a backward a step."""
     settings, names = tools.settings(unit.seed), extra(tools.config)
     steps = settings.gradient.integrated_steps if "integrated gradients" in names else 0

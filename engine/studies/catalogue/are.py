@@ -27,7 +27,7 @@ from engine.studies.are_answers import (
 from engine.studies.config import Config
 from engine.studies.example import Example
 from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Cell,
@@ -37,7 +37,7 @@ from engine.studies.values import (
     Results,
     Row,
     Series,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -47,7 +47,7 @@ Body = tuple[tuple[Cell, ...], ...]
 GRID = tuple(round(i / 20, 2) for i in range(21))  # of the contours: Attr and Pres from 0 to 1
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One answer by one method."""
     settings = tools.settings(unit.seed)
     by = checked if unit.method == ARE else revised
@@ -56,7 +56,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Tables 1, 3 and 5, the comparison with ARE, the outcomes of its facts, and the two contours."""
-    by = {name: of_method(rows, name) for name in LABELS if of_method(rows, name)}
+    by = {name: own for name in LABELS if _offered(own := of_method(rows, name))}
     tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
     if ARE in by and len(by) > 1:
         tables += [_against(rows, list(by), name, title) for name, title in AGAINST.items()]
@@ -67,22 +67,27 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=tuple(figures))
 
 
+def _offered(rows: Sequence[Row]) -> bool:
+    """Is there a row that ran, or failed: without a language model the methods that ask by one are left out."""
+    return any("attr_r" not in row.missing for row in rows)
+
+
 AGAINST = {"attr_r": "Attr_r, minus ARE's", "pres": "Pres, minus ARE's"}
 
 
-def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     body: Body = tuple((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items())
     said = "DRQA does not edit. Attr_p: ARE's pairs evidence and clause, the others' is unpaired (appendix E)."
     return _table("table_1", "Attribution and preservation after editing", "ARE, Table 1", body, rows, said)
 
 
-def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     body: Body = tuple((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items())
     table = _table("table_3", "What each retrieval finds, before any edit", "ARE, Table 3", body, rows)
     return replace(table, columns=COLUMNS[:3])
 
 
-def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     body: list[tuple[Cell, ...]] = []
     for name, own in by.items():
         if name not in (ARE, DRQA):
@@ -95,9 +100,9 @@ def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
     )
 
 
-def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *said: str) -> Table:
+def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *said: str) -> StudyTable:
     questions = questions_in(rows)
-    return Table(
+    return StudyTable(
         name=name,
         title=title,
         columns=COLUMNS,
@@ -109,12 +114,12 @@ def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *
     )
 
 
-def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> Table:
+def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> StudyTable:
     found = [replace(c, method=LABELS[c.method]) for c in compare(rows, name, methods, ARE)]
     return comparison_table(f"against_are_{name}", title, "0 to 1", "ARE", found)
 
 
-def _outcomes(rows: Sequence[Row]) -> Table:
+def _outcomes(rows: Sequence[Row]) -> StudyTable:
     """What became of ARE's facts; every fact of every answer is in the denominator."""
     counted: Counter[str] = Counter()
     for row in rows:
@@ -122,7 +127,7 @@ def _outcomes(rows: Sequence[Row]) -> Table:
     total = sum(counted.values())
     body = tuple((name, count, count / total) for name, count in counted.most_common())
     columns = (Column(name="outcome"), Column(name="facts"), Column(name="share", unit="of all facts"))
-    return Table(
+    return StudyTable(
         name="outcomes",
         title="What became of the facts",
         columns=columns,

@@ -16,12 +16,12 @@ from engine.studies.are_answers import (
 from engine.studies.config import Config
 from engine.studies.example import Example
 from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Found,
     Results,
     Row,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -30,7 +30,7 @@ LABELS = {**{f"without-{part.replace('_', '-')}": label for part, label in WITHO
 NO_EDIT = "without-edit"
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One answer checked with one part switched off."""
     settings = tools.settings(unit.seed)
     part = unit.method.removeprefix("without-").replace("-", "_")
@@ -42,7 +42,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The table, and each ablation against the whole."""
     by = {name: of_method(rows, name) for name in LABELS if of_method(rows, name)}
-    table = Table(
+    table = StudyTable(
         name="table_2",
         title="Attribution and preservation with one part switched off",
         columns=COLUMNS,

@@ -48,7 +48,7 @@ from engine.studies.summary import (
     of_method,
     questions_in,
 )
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Cell,
@@ -59,7 +59,7 @@ from engine.studies.values import (
     Measure,
     Results,
     Row,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -91,10 +91,10 @@ def similarity_tables(rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=(_figure(rows, names),))
 
 
-def _means(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def _means(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     won = wins(rows)
     columns = [Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values()]
-    return Table(
+    return StudyTable(
         name="similarities",
         title="Answers against the reference, mean over questions",
         columns=(
@@ -129,14 +129,14 @@ def wins(rows: Sequence[Row]) -> Counter[str]:
     return Counter(name for table in groups.values() for name in winners(table))
 
 
-def _by_question(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def _by_question(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     """As the paper prints it: a block a question, a line a metric, a column a method."""
     lines: list[tuple[Cell, ...]] = []
     for example in dict.fromkeys(row.unit.example for row in rows):
         own = [row for row in rows if row.unit.example == example]
         for field, title in SIMILARITIES.items():
             lines.append((example, title, *(measure(of_method(own, name), field).value for name in names)))
-    return Table(
+    return StudyTable(
         name="similarities_by_question",
         title="Answers against the reference, question by question",
         columns=(
@@ -167,10 +167,10 @@ def _figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
     )
 
 
-def criteria_table(rows: Sequence[Row]) -> Table:
+def criteria_table(rows: Sequence[Row]) -> StudyTable:
     """Mean scores by criterion over the replies that could be read, and how many could not."""
     names = methods_in(rows)
-    return Table(
+    return StudyTable(
         name="criteria",
         title="Six criteria by the judge",
         columns=(
@@ -206,7 +206,7 @@ OURS = "attr-rag"
 BASELINES = {f"{method}-{depth}": (method, depth) for method in METHODS for depth in DEPTHS}
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One question by one method: its answer against the reference and under the judge."""
     with metered(None if tools.reads else tools.writer) as meter:
         case, more = (_ours if unit.method == OURS else _baseline)(tools, unit, example, watch)
@@ -222,7 +222,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, case=case, cost=cost, unparsed=unparsed)
 
 
-def _baseline(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
+def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
     method, depth = BASELINES[unit.method]
     retrieval = tools.settings(unit.seed).retrieval
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
@@ -233,7 +233,7 @@ def _baseline(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple
     return case_of(example, found[0].passages, last[0], hits=hits), {}
 
 
-def _ours(tools: Tools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
+def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
     settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
     context = find_context(example.question, collection, tools.reranker, settings.retrieval)
     last: list[Written] = []
@@ -265,7 +265,7 @@ def _keeping(write: Write, kept: list[Written], watch: Watch) -> Answering:
     return written
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer for a baseline; for Attr-RAG one for each chunk set and those of the floor."""
     settings, judged = tools.settings(unit.seed), int(tools.judge is not None)
     depth = settings.retrieval.k if unit.method == OURS else BASELINES[unit.method][1]

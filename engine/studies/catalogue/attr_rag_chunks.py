@@ -23,7 +23,7 @@ from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
 from engine.studies.summary import line, measure, notes, of_method, questions_in
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Column,
@@ -34,7 +34,7 @@ from engine.studies.values import (
     Results,
     Row,
     Series,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -43,7 +43,7 @@ DEPTH, LONG = 10, 3
 NAMES = {depth: f"top-{depth}" for depth in DEPTHS}
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Retrieve k passages, count the gold among them, answer from them."""
     hits = _retrieved(tools, unit, example)
     gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
@@ -69,7 +69,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, missing=missing, case=case_of(example, passages, written, hits=hits), cost=cost)
 
 
-def _retrieved(tools: Tools, unit: Unit, example: Example) -> list[Hit]:
+def _retrieved(tools: StudyTools, unit: Unit, example: Example) -> list[Hit]:
     k = int(unit.method.removeprefix("top-"))
     return search(tools.collection(example.corpus), example.question, replace(tools.settings(unit.seed).retrieval, k=k))
 
@@ -82,7 +82,7 @@ def shown_depth(config: Config) -> int:
     return int(depth)
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """One answer from k passages."""
     shown_depth(tools.config)  # a depth that cannot be drawn is said before the run, not after it
     if not tools.config.options.get("answers", True):
@@ -107,7 +107,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
-def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> Table:
+def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> StudyTable:
     columns = (
         Column(name="k", unit="passages"),
         Column(name="gold retrieved", unit="passages", better="higher"),
@@ -116,7 +116,7 @@ def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int
         Column(name="ROUGE-L", unit="F1", better="higher"),
     )
     names = ("found", "recall", "density", "rouge_l")
-    return Table(
+    return StudyTable(
         name="by_depth",
         title="Gold among the passages that vanilla RAG retrieves, and the answers from them",
         columns=columns,
@@ -141,9 +141,9 @@ def _by_needed(rows: Sequence[Row]) -> dict[int, list[Row]]:
     return dict(sorted(groups.items()))
 
 
-def _needed_table(rows: Sequence[Row], depth: int) -> Table:
+def _needed_table(rows: Sequence[Row], depth: int) -> StudyTable:
     groups = _by_needed(rows)
-    return Table(
+    return StudyTable(
         name="by_passages_needed",
         title=f"Answers from the top {depth} by the number of passages that the answer takes",
         columns=(Column(name="passages needed"), Column(name="ROUGE-L", unit="F1", better="higher"), Column(name="n")),

@@ -26,7 +26,7 @@ from engine.studies.are_answers import given_answer
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.summary import line, measure, notes, of_method, questions_in
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Column,
@@ -35,7 +35,7 @@ from engine.studies.values import (
     Found,
     Results,
     Row,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -48,7 +48,7 @@ VALUES = {
 }
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One answer taken apart and held against its gold."""
     writer = tools.writer if unit.method == MODEL else None
     with metered(writer) as meter:
@@ -64,7 +64,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
 
 
-def _case(tools: Tools, unit: Unit, example: Example, found: Decomposition, watch: Watch) -> Case:
+def _case(tools: StudyTools, unit: Unit, example: Example, found: Decomposition, watch: Watch) -> Case:
     """The answer with what it was taken apart into."""
     written, passages = given_answer(tools, unit, example, watch)
     inputs = inputs_hash(example.question, passages, written.answer.text)
@@ -73,7 +73,7 @@ def _case(tools: Tools, unit: Unit, example: Example, found: Decomposition, watc
     return case_of(example, passages, written, analyses=(analysis,))
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Every prediction against every gold, both ways; a model is asked once an answer and once a clause."""
     clauses, facts = len(example.clauses), sum(len(clause.facts) for clause in example.clauses)
     calls = clauses + 1 if unit.method == MODEL else 0
@@ -86,7 +86,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     by = {name: of_method(rows, name) for name in (RULES, MODEL) if of_method(rows, name)}
     label = {RULES: "rules", MODEL: config.model}
     found = {name: tuple(measure(own, value) for value in VALUES) for name, own in by.items()}
-    table = Table(
+    table = StudyTable(
         name="decomposer",
         title="Clauses and facts against gold ones",
         columns=(Column(name="decomposer"), *VALUES.values()),

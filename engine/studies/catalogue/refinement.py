@@ -23,7 +23,7 @@ from engine.analyses.refinement import (
 from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
-from engine.core.settings import Refinement as Rules
+from engine.core.settings import SecondPass as Rules
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
@@ -51,7 +51,7 @@ from engine.studies.refinement_tables import (
     triggers,
 )
 from engine.studies.summary import line, measure, notes
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Cell,
@@ -62,7 +62,7 @@ from engine.studies.values import (
     Measure,
     Results,
     Row,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -74,7 +74,7 @@ Pairs = Sequence[tuple[str, str]]
 Winners = Sequence[Winner | None]
 
 
-def judge_tables(rows: Sequence[Row], pairs: Pairs, how: Rules) -> list[Table]:
+def judge_tables(rows: Sequence[Row], pairs: Pairs, how: Rules) -> list[StudyTable]:
     """All runs under the conditions' own rules (Table 2), the runs that a trigger flags (Tables 10 and 11), all on."""
     marks = fires(rows, [name for names in pairs for name in names], how)
     tables = [
@@ -149,8 +149,8 @@ def _table(
     rows: Sequence[Row],
     found: Mapping[str, Winners],
     shows: str = "grounded refinement, Table 2",
-) -> Table:
-    return Table(
+) -> StudyTable:
+    return StudyTable(
         name=name,
         title=title,
         columns=(
@@ -221,7 +221,7 @@ def judged_pairs(config: Config) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """All conditions of one question under one seed, scored, and compared where there is a judge."""
     settings = tools.settings(unit.seed)
     names = conditions(tools.config)
@@ -267,7 +267,7 @@ def _fired(value: Refinement, request: Request, settings: Settings) -> dict[str,
     return {"labels": flags.fired if flags else None, "concentration": concentrated.fired}
 
 
-def _judged(tools: Tools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
+def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
     """The winner of each pair by the judge, and how many could not be read; nothing without a judge."""
     found: dict[str, str] = {}
     if tools.judge is None:
@@ -288,7 +288,7 @@ def _case(case: Case, report: Report) -> Case:
     return replace(written, analyses=(analysis_of(written, report, use_answer=False),))
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Every condition's calls, two texts for S2, the gradient rows, both orders of every pair."""
     settings, names = tools.settings(unit.seed), conditions(tools.config)
     read = tokens_of(example.question, *(passage.text for passage in example.passages))

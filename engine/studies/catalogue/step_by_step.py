@@ -37,7 +37,7 @@ from engine.studies.summary import (
     of_method,
     questions_in,
 )
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
     Cell,
@@ -49,7 +49,7 @@ from engine.studies.values import (
     Results,
     Row,
     Series,
-    Table,
+    StudyTable,
     Unit,
 )
 
@@ -103,12 +103,12 @@ def _label(name: str) -> str:
     return method_of(name).label
 
 
-def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     body: list[tuple[Cell, ...]] = []
     for name, own in by.items():
         failed, unparsed = (sum(r.state == "failed" for r in own), sum(r.unparsed for r in own))
         body.append((_label(name), *(_figure_of(own, value) for value in VALUES), failed, unparsed))
-    return Table(
+    return StudyTable(
         name="methods",
         title=f"Ways of reasoning on {config.data} with {config.model}",
         columns=COLUMNS,
@@ -120,7 +120,7 @@ def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]
     )
 
 
-def _against_raise(rows: Sequence[Row], methods: list[str]) -> Table:
+def _against_raise(rows: Sequence[Row], methods: list[str]) -> StudyTable:
     found = [replace(one, method=_label(one.method)) for one in compare(rows, "correct", methods, RAISE)]
     return comparison_table("against_raise", "Accuracy, minus RAISE's", "share of problems", "RAISE", found)
 
@@ -148,7 +148,7 @@ def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return dict(sorted(groups.items()))
 
 
-def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
+def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
     groups = _domains(rows)
     body: list[tuple[Cell, ...]] = []
     for domain, own in groups.items():
@@ -157,7 +157,7 @@ def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> Table:
         body.append((domain, len(chosen), *accuracies))
     columns = (Column(name="domain"), Column(name="problems"))
     accuracy = tuple(Column(name=_label(name), unit="share of problems", better="higher") for name in by)
-    return Table(
+    return StudyTable(
         name="by_domain",
         title="Accuracy by domain",
         columns=(*columns, *accuracy),
@@ -195,13 +195,13 @@ def _shares(rows: Sequence[Row]) -> tuple[dict[str, float], int]:
     return {name: counted[name] / total if total else 0.0 for name in RATED}, total
 
 
-def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> Table:
+def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> StudyTable:
     body: list[tuple[Cell, ...]] = []
     for name, own in rated.items():
         shares, total = _shares(own)
         body.append((_label(name), *shares.values(), total))
     columns = (Column(name="method"), *(Column(name=name, unit="share") for name in RATED), Column(name="passages"))
-    return Table(
+    return StudyTable(
         name="relevance",
         title="How far the passages that were read help their sub-question",
         columns=columns,
@@ -231,7 +231,7 @@ def _relevance_figure(rated: dict[str, list[Row]]) -> Figure:
 STEPS = 4  # sub-questions that an estimate takes a problem to have
 
 
-def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """One problem by one method, rated where there is a judge."""
     settings, method = tools.settings(unit.seed), method_of(unit.method)
     collection, model = tools.collection(example.corpus), tools.writer
@@ -248,7 +248,7 @@ def run(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
     return Found(values=values, missing=_missing(example), case=case, cost=meter.cost, unparsed=int(_unread(solution)))
 
 
-def _case(example: Example, solution: Solution, tools: Tools, settings: Settings) -> Case:
+def _case(example: Example, solution: Solution, tools: StudyTools, settings: Settings) -> Case:
     """The problem with the final answer and the whole run."""
     final = solution.final
     answer = annotate(Answer(text=final.reply if final else "", finished=final.finished if final else False), 0)
@@ -293,7 +293,7 @@ def _unread(solution: Solution) -> bool:
     return solution.state == "unparsed" or (bool(solution.problem.options) and solution.choice is None)
 
 
-def cost(tools: Tools, unit: Unit, example: Example) -> Estimate:
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     """Calls of the method for a few sub-questions, each with the top k in its prompt; ratings by the judge."""
     method, settings = method_of(unit.method), tools.settings(unit.seed)
     calls, k = method.calls(STEPS), settings.reasoning.k

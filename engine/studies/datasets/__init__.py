@@ -22,7 +22,7 @@ from engine.studies.datasets import (
     open_questions,
     own,
 )
-from engine.studies.datasets.files import Layout, Source, records, stratified
+from engine.studies.datasets.files import DataSource, Layout, records, stratified
 from engine.studies.example import Example
 
 LAYOUTS: Mapping[str, Layout] = {
@@ -114,7 +114,7 @@ def _read(name_or_path: str | Path, layout: str | None, seed: int) -> Iterator[E
     chosen = layout or detect(path)
     if chosen not in LAYOUTS:
         raise RecordError(f"There is no layout {chosen!r}. Name one of: {', '.join(LAYOUTS)}.")
-    return LAYOUTS[chosen].read(Source(path, seed))
+    return LAYOUTS[chosen].read(DataSource(path, seed))
 
 
 def _unique(examples: Iterable[Example]) -> Iterator[Example]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from engine.core.errors import FileError
 from engine.studies.datasets.files import (
+    DataSource,
     Layout,
     Record,
-    Source,
     choices,
     has,
     text,
@@ -42,7 +42,7 @@ def gpqa_example(record: Record, seed: int) -> Example:
     )
 
 
-def read_gpqa(source: Source) -> Iterator[Example]:
+def read_gpqa(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(lambda record: gpqa_example(record, source.seed))
 
@@ -72,7 +72,7 @@ def mmlu_example(record: Record, subject: str) -> Example:
     )
 
 
-def read_mmlu(source: Source) -> Iterator[Example]:
+def read_mmlu(source: DataSource) -> Iterator[Example]:
     """The examples of a file, or of every CSV of a folder in the order of their names."""
     files = sorted(source.path.glob("*.csv")) if source.path.is_dir() else [source.path]
     if not files:
@@ -116,7 +116,7 @@ def mmlu_pro_example(record: Record) -> Example:
     )
 
 
-def read_mmlu_pro(source: Source) -> Iterator[Example]:
+def read_mmlu_pro(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(mmlu_pro_example)
 
@@ -143,7 +143,7 @@ def supergpqa_example(record: Record) -> Example:
     )
 
 
-def read_supergpqa(source: Source) -> Iterator[Example]:
+def read_supergpqa(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(supergpqa_example)
 

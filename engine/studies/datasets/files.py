@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A file or folder of a data set; `seed` shuffles what the layout wants shuffled."""
 
     path: Path
@@ -56,7 +56,7 @@ class Layout:
 
     title: str
     recognises: Callable[[Record], bool]
-    read: Callable[[Source], Iterator[Example]]
+    read: Callable[[DataSource], Iterator[Example]]
 
 
 def has(*names: str) -> Callable[[Record], bool]:

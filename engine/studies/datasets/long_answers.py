@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from engine.cases.importers.layouts import alce_case, garage_case, ragtruth_case
 from engine.core.errors import FileError
 from engine.studies.datasets.files import (
+    DataSource,
     Layout,
     Record,
-    Source,
     has,
     labels_of,
     records,
@@ -50,7 +50,7 @@ def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
     return tuple(spellings for spellings in found if spellings)
 
 
-def read_alce(source: Source) -> Iterator[Example]:
+def read_alce(source: DataSource) -> Iterator[Example]:
     """The examples of a data file or of a result file."""
     return source.each(alce_example)
 
@@ -87,7 +87,7 @@ def _is_expertqa(record: Record) -> bool:
     return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
 
 
-def read_expertqa(source: Source) -> Iterator[Example]:
+def read_expertqa(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(expertqa_example)
 
@@ -115,7 +115,7 @@ def garage_example(record: Record) -> Example:
     )
 
 
-def read_garage(source: Source) -> Iterator[Example]:
+def read_garage(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(garage_example)
 
@@ -145,7 +145,7 @@ def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
     )
 
 
-def read_ragtruth(source: Source) -> Iterator[Example]:
+def read_ragtruth(source: DataSource) -> Iterator[Example]:
     """The examples of response.jsonl, or of the folder that holds both files."""
     responses = source.path / RESPONSES if source.path.is_dir() else source.path
     beside = responses.with_name(SOURCES)

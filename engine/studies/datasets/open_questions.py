@@ -12,9 +12,9 @@ from typing import Any
 from engine.core.errors import FileError, RecordError
 from engine.corpus.worlds import GoldSpan
 from engine.studies.datasets.files import (
+    DataSource,
     Layout,
     Record,
-    Source,
     given,
     has,
     records,
@@ -33,7 +33,7 @@ def is_folder(path: Path) -> bool:
     return (path / QUERIES).exists() and any((path / name).exists() for name in JUDGEMENTS)
 
 
-def read_beir(source: Source) -> Iterator[Example]:
+def read_beir(source: DataSource) -> Iterator[Example]:
     """The judged questions, in file order."""
     folder = source.path if source.path.is_dir() else source.path.parent
     if not is_folder(folder):
@@ -122,7 +122,7 @@ def _is_nq(record: Record) -> bool:
     return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
 
 
-def read_nq(source: Source) -> Iterator[Example]:
+def read_nq(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(nq_example)
 
@@ -195,7 +195,7 @@ def _spans(document: str, title: str, sentences: tuple[str, ...], supporting: se
     return spans
 
 
-def read_hotpotqa(source: Source) -> Iterator[Example]:
+def read_hotpotqa(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(hotpotqa_example)
 
@@ -236,7 +236,7 @@ def _is_mintaka(record: Record) -> bool:
     return "question" in record and "complexityType" in record
 
 
-def read_mintaka(source: Source) -> Iterator[Example]:
+def read_mintaka(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(mintaka_example)
 
@@ -278,7 +278,7 @@ def _strategyqa_paragraphs(evidence: Any) -> Iterator[str]:
         yield evidence
 
 
-def read_strategyqa(source: Source) -> Iterator[Example]:
+def read_strategyqa(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(strategyqa_example)
 

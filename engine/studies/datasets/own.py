@@ -19,9 +19,9 @@ from engine.core.files import ASSETS
 from engine.core.values import AuditRecord, GivenPassage, Value
 from engine.corpus.worlds import WORLDS, Draft, World, WorldQuestion, WorldStep, load_world
 from engine.studies.datasets.files import (
+    DataSource,
     Layout,
     Record,
-    Source,
     index_of,
     relevant_ids,
 )
@@ -118,7 +118,7 @@ def _error(error: GoldError, answer: str) -> GoldError:
     return error
 
 
-def read(source: Source) -> Iterator[Example]:
+def read(source: DataSource) -> Iterator[Example]:
     """The examples of its file."""
     return source.each(example)
 
@@ -151,7 +151,7 @@ def drafts(name: str) -> Iterator[Example]:
 
 def clauses() -> Iterator[Example]:
     """Short answers about the bank investigation, taken apart by hand (own JSONL, as a user writes it)."""
-    return read(Source(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
+    return read(DataSource(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
 
 
 NAMES: Mapping[str, partial[Iterator[Example]]] = {

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from engine.analyses.facts import facts_of
-from engine.analyses.kind import Tools
+from engine.analyses.kind import Loaders
 from engine.analyses.occlusion import occlusion_of
 from engine.analyses.refinement import analysis_of, refine_case, request_for
 from engine.analyses.steps import steps_of
@@ -72,7 +72,7 @@ class Scorer(ScriptedScorer):
         self._words = self.vocabulary
 
 
-TOOLS = Tools(
+TOOLS = Loaders(
     embedder=lambda name: EMBEDDER,
     reranker=lambda name: BestSentence(EMBEDDER),
     writer=lambda name: Scorer(),

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
+from bench.audited_example import PLANTED
 from bench.refinement_kinds import KINDS
 from bench.worked_example import CONDITIONS, CORPUS, QUESTION, WRITER
+from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
+from engine.analyses.kind import plain
 from engine.analyses.refinement import reports_of
+from engine.analyses.registry import find
 from engine.analyses.steps import solutions_of
 from engine.analyses.token_map import TokenMap
-from engine.cases.bundled import EXAMPLE, bundled, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, bundled, take_in
+from engine.cases.case_file import read_case_file
+from engine.cases.places import leaves
+from engine.cases.review import review_of
 from engine.cases.store import CaseStore
 from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
@@ -61,7 +70,7 @@ def test_it_is_taken_in_once_and_stays_deleted(store, case):
     assert EXAMPLE not in {row.id for row in store.rows()}
 
 
-SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE})
+SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE, AUDITED})
 
 
 @pytest.mark.parametrize("name", SECOND_PASSES)
@@ -74,3 +83,25 @@ def test_a_second_pass_is_what_its_title_says_and_nothing_of_it_drifts(name, sto
     assert replayed.count("drifted") == 0
     why = {number.place: number.why for number in replayed.numbers if number.status == "cannot"}
     assert all(WRITER in reason or "embedded" in reason for reason in why.values()), why  # models that are not here
+
+
+@pytest.mark.parametrize("path", bundled().values(), ids=lambda path: path.name)
+def test_every_result_of_a_former_version_is_read_as_the_value_of_its_kind(path):
+    """Nothing that was stored is lost in the value."""
+    case = read_case_file(gzip.decompress(path.read_bytes())).case
+    assert case.analyses
+    for analysis in case.analyses:
+        held = leaves(plain(find(analysis.kind).read(analysis)))
+        assert set(leaves(plain(analysis.result))) <= set(held), analysis.id
+
+
+def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewers_own_and_a_signature(store):
+    take_in(store)
+    case, history = store.load_whole(AUDITED)
+    review = review_of(history)
+    verdict = case_verdict(case, review)
+    assert review.status == "signed off"
+    assert {"borne out", "contradicted", "not found"} <= set(verdict.counts)
+    assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
+    accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
+    assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)

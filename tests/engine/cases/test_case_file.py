@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.cases.case_file import json_schema, read_case_file, write_case_file
+from engine.analyses.registry import case_file_schema
+from engine.cases.case_file import read_case_file, write_case_file
 from engine.cases.places import places
-from engine.cases.review import Draft, append
+from engine.cases.review import MarkDraft, append
 from engine.cases.store import CaseStore
 from engine.core.canonical import content_hash
 from engine.core.errors import CaseError, CaseFileError
@@ -26,8 +27,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def history_of(case):
-    first = append(case, (), Draft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")
-    label = Draft(kind="relevance", author="Bo", value="relevant", target="passage:1")
+    first = append(case, (), MarkDraft(kind="note", author="Ada", value="Seen."), "2026-11-20T10:00:00+00:00")
+    label = MarkDraft(kind="relevance", author="Bo", value="relevant", target="passage:1")
     return (first, append(case, (first,), label, "2026-11-20T10:01:00+00:00"))
 
 
@@ -67,7 +68,7 @@ def test_export_import_export_gives_the_same_bytes_with_records_of_every_kind(re
         record_case, analyses=tuple(noted), tags=tuple(data.draw(st.lists(TEXT, max_size=2)))
     )
     found = data.draw(st.sampled_from(places(case)))
-    mark = Draft(kind="override", author="Ada", value="mine", reason=data.draw(TEXT) or "why", target=found.target,
+    mark = MarkDraft(kind="override", author="Ada", value="mine", reason=data.draw(TEXT) or "why", target=found.target,
                  machine=found.machine)  # fmt: skip
     history = (append(case, (), mark, "2026-11-20T10:00:00+00:00"),) if mark.reason.strip() else ()
     first = write_case_file(case, history)
@@ -162,12 +163,16 @@ def test_there_is_a_kept_file_of_every_schema():
 
 def test_the_published_schema_is_the_one_that_is_read():
     published = json.loads((ROOT / "docs" / "case-file.schema.json").read_text())
-    assert published == json.loads(json.dumps(json_schema()))
+    assert published == json.loads(json.dumps(case_file_schema()))
     validator = jsonschema.Draft202012Validator(published)
     data = json.loads(write_case_file(full_case(), history_of(full_case())))
     assert not list(validator.iter_errors(data))
     data["case"]["passages"][0]["start"] = "zero"
     assert [list(e.absolute_path) for e in validator.iter_errors(data)] == [["case", "passages", 0, "start"]]
+    data["case"]["passages"][0]["start"] = 0
+    data["case"]["analyses"][0]["result"]["scores"] = "high"
+    place = ["case", "analyses", 0, "result", "scores"]
+    assert [list(e.absolute_path) for e in validator.iter_errors(data)] == [place]
 
 
 def test_a_case_of_the_same_id_is_kept_unless_told_otherwise(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cases.review import Draft, append, review_of
+from engine.cases.review import MarkDraft, append, review_of
 from engine.core.values import Analysis, Passage, Stamp
 from engine.report.compare import align, compare_cases, word_diff
 from tests.engine.cases.samples import ANSWER, attribution, full_case, passage
@@ -82,7 +82,7 @@ def test_verdicts_that_changed_are_listed_with_the_reviewers_own():
         return (Analysis(id="facts", kind="facts", stamp=Stamp(model="v"), result=result),)
 
     left, right = full_case(analyses=facts("supportive")), full_case(analyses=facts("irrelevant"))
-    draft = Draft(kind="override", author="Ada", target="fact:1", value="supportive", reason="It says so.")
+    draft = MarkDraft(kind="override", author="Ada", target="fact:1", value="supportive", reason="It says so.")
     review = review_of((append(right, (), draft, "2026-11-20T10:00:00+00:00"),))
     found = compare_cases(left, right, None, review).verdicts
     assert [(d.name, d.left, d.right) for d in found] == [

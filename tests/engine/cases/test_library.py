@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from engine.cases.query import Query
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.cases.store import MIGRATIONS, CaseStore
 from engine.core.errors import CaseNotFound
 from engine.core.values import Stamp
@@ -41,7 +41,7 @@ def test_filters_are_exact_and_join(store):
     assert found(store, corpus="road") == ["b"]
     assert found(store, model="other") == ["c"]
     assert found(store, corpus="sky", model="reader") == ["a"]
-    store.add_mark("c", Draft(kind="status", author="Ada", value="in review"))
+    store.add_mark("c", MarkDraft(kind="status", author="Ada", value="in review"))
     assert found(store, status="in review") == ["c"]
     assert set(found(store, status="open")) == {"a", "b"}
 
@@ -69,7 +69,7 @@ def test_what_there_is_to_choose_from(store):
 
 
 def test_the_bin_keeps_a_case_with_its_history_until_it_is_emptied(store):
-    store.add_mark("a", Draft(kind="note", author="Ada", value="Seen."))
+    store.add_mark("a", MarkDraft(kind="note", author="Ada", value="Seen."))
     before = store.load_whole("a")
     store.delete("a")
     assert "a" not in found(store)
@@ -101,5 +101,5 @@ def test_a_library_of_the_first_schema_is_brought_up_with_its_cases(tmp_path):
     assert store.load("old") == case
     (row,) = store.rows("BLUE")
     assert (row.tags, row.status, row.updated) == (("optics", "two words"), "open", "2026-01-02")
-    store.add_mark("old", Draft(kind="note", author="Ada", value="Seen."))
+    store.add_mark("old", MarkDraft(kind="note", author="Ada", value="Seen."))
     assert len(CaseStore(path).history("old")) == 1

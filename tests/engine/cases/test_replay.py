@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from engine.analyses.attribution import other_revision
-from engine.analyses.kind import Outcome, Tools
+from engine.analyses.kind import Loaders, Outcome
 from engine.analyses.occlusion import occlusion_of
 from engine.answer.context import consecutive_alignment
 from engine.answer.quoting_reader import QuotingReader
@@ -53,7 +53,7 @@ def scorer():
     return ScriptedScorer(lambda passages, words, t: -3.0 + 0.25 * len(passages) + 0.01 * t)
 
 
-TOOLS = Tools(
+TOOLS = Loaders(
     embedder=lambda name: EMBEDDER,
     reranker=lambda name: BestSentence(EMBEDDER),
     writer=lambda name: scorer(),
@@ -154,7 +154,7 @@ def test_drops_by_a_revision_that_is_gone_cannot_be_compared_and_the_rest_can(ca
     stored = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
     alone = msgspec.structs.replace(case, analyses=(stored,))
     for model, status in ((first, "reproduced"), (now, "cannot")):
-        tools = Tools(**{**vars(TOOLS), "writer": lambda name, model=model: model})
+        tools = Loaders(**{**vars(TOOLS), "writer": lambda name, model=model: model})
         drops = [n for n in replay_here(alone, tools).numbers if n.place.startswith("analyses[attr-rag].drops")]
         assert {n.status for n in drops} == {status}
     assert {n.why for n in drops} == {other_revision("scripted-scorer", "first", "now")}
@@ -164,12 +164,14 @@ def test_a_missing_model_a_changed_one_and_a_changed_collection_are_reasons(case
     def absent(name):
         raise ModelNotFound("No such model here. Load it first.")
 
-    why = {n.place: n.why for n in replay_here(case, Tools(**{**vars(TOOLS), "writer": absent})).numbers if n.why}
+    why = {n.place: n.why for n in replay_here(case, Loaders(**{**vars(TOOLS), "writer": absent})).numbers if n.why}
     assert why == {"analyses[occlusion:scripted-scorer]": "No such model here. Load it first."}
 
     changed = scorer()
     changed.revision = "other"
-    why = [n.why for n in replay_here(case, Tools(**{**vars(TOOLS), "writer": lambda name: changed})).numbers if n.why]
+    why = [
+        n.why for n in replay_here(case, Loaders(**{**vars(TOOLS), "writer": lambda name: changed})).numbers if n.why
+    ]
     assert why == [other_revision("scripted-scorer", "", "other")]
     assert why[0].startswith("scored by another revision of scripted-scorer (without a name), which is not installed")
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from engine.analyses.facts import facts_of
-from engine.analyses.kind import Tools
+from engine.analyses.kind import Loaders
 from engine.analyses.steps import steps_of
 from engine.cases.places import leaves
 from engine.core.canonical import canonical
@@ -168,7 +168,7 @@ def test_what_cannot_be_had_again_says_why(record, at_home, tmp_path):
 
     with at_home(tmp_path):
         case = full_record()
-        found = replay_here(case, Tools(**{**vars(TOOLS), "verifier": absent}))
+        found = replay_here(case, Loaders(**{**vars(TOOLS), "verifier": absent}))
         why = {n.place.partition("]")[0]: n.why for n in found.numbers if n.status == "cannot"}
         assert why["analyses[facts:word table"] == "No such verifier here. Load it first."
         assert why["analyses[refinement:scripted-scorer:written"] == "No such verifier here. Load it first."

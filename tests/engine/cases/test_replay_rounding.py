@@ -16,7 +16,7 @@ from engine.analyses.floors import (
     rounding,
     token_floor,
 )
-from engine.analyses.kind import Tools
+from engine.analyses.kind import Loaders
 from engine.analyses.occlusion import occlusion_of
 from engine.analyses.token_map import token_map_of
 from engine.analyses.used_supports import used_supports_of
@@ -38,7 +38,7 @@ TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."
 SETTINGS = Settings(faithfulness=Faithfulness(steps=4, rankings=3), gradient=Gradient(integrated_steps=4))
 METHODS = [method.name for method in registry.built_in(Gradient()) if method.explain]
 MODEL = tiny_model("lfm2")
-TOOLS = Tools(writer=lambda name: MODEL, verifier=lambda name: WordVerifier())
+TOOLS = Loaders(writer=lambda name: MODEL, verifier=lambda name: WordVerifier())
 
 
 def analyses_by(case, model):

@@ -6,21 +6,25 @@ import base64
 import hashlib
 import itertools
 import re
+from typing import get_args
 
 import html5lib
 import msgspec
 import pytest
 from html5lib import HTMLParser
 from html5lib.html5parser import ParseError
+from jinja2 import UndefinedError
 from markdown_it import MarkdownIt
 
 from engine.analyses.attribution import UNDER_NUMERICAL, UNDER_PLACEBO, verdict
+from engine.cases import blocks
 from engine.cases.blocks import answer_runs
 from engine.cases.markup import escape, tag, visible
-from engine.cases.review import Draft, append
+from engine.cases.review import MarkDraft, append
 from engine.core.canonical import content_hash
 from engine.core.values import Analysis, Stamp
 from engine.report import html_report, markdown_report
+from engine.report.html import fragment
 from tests.engine.cases.samples import attribution, full_case
 
 HOSTILE = (
@@ -66,8 +70,8 @@ def hostile_case():
 def hostile_marks(case):
     return reviewed(
         case,
-        Draft(kind="note", author=HOSTILE, value=HOSTILE, target=HOSTILE),
-        Draft(kind="override", author=HOSTILE, value=HOSTILE, target=HOSTILE, reason=HOSTILE, machine=HOSTILE),
+        MarkDraft(kind="note", author=HOSTILE, value=HOSTILE, target=HOSTILE),
+        MarkDraft(kind="override", author=HOSTILE, value=HOSTILE, target=HOSTILE, reason=HOSTILE, machine=HOSTILE),
     )
 
 
@@ -124,7 +128,7 @@ def test_the_policy_allows_the_one_style_sheet_and_nothing_else():
 
 
 def test_headings_go_down_one_level_at_a_time_and_every_table_has_headers():
-    tree = parsed(html_report(full_case(), reviewed(full_case(), Draft(kind="note", author="Ada", value="x"))))
+    tree = parsed(html_report(full_case(), reviewed(full_case(), MarkDraft(kind="note", author="Ada", value="x"))))
     levels = [int(e.tag[1]) for e in tree.iter() if isinstance(e.tag, str) and re.fullmatch("h[1-6]", e.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -147,12 +151,12 @@ def test_the_report_says_what_the_case_holds():
     case = full_case()
     marks = reviewed(
         case,
-        Draft(kind="note", author="Ada", value="Checked twice.", target="passage:1"),
-        Draft(kind="relevance", author="Bo", value="not relevant", target="passage:2"),
-        Draft(
+        MarkDraft(kind="note", author="Ada", value="Checked twice.", target="passage:1"),
+        MarkDraft(kind="relevance", author="Bo", value="not relevant", target="passage:2"),
+        MarkDraft(
             kind="override", author="Bo", value="supportive", target="fact:1", reason="Read it.", machine="irrelevant"
         ),
-        Draft(kind="status", author="Ada", value="signed off"),
+        MarkDraft(kind="status", author="Ada", value="signed off"),
     )
     for text in (html_report(case, marks), markdown_report(case, marks).replace("\\", "")):
         for said in (
@@ -263,3 +267,21 @@ def test_visible_and_tags():
     assert visible("a\x1bb\u202ec\x7f\x85\ud800\ufffe") == "a␛b[Right-To-Left Override]c␡[U+0085]\ufffd\ufffd"
     assert escape("<&\"'>") == "&lt;&amp;&quot;&#x27;&gt;"
     assert tag("td", "x", class_="", scope="row", hidden=True, open=False) == '<td scope="row" hidden>x</td>'
+
+
+def test_every_kind_of_block_has_a_template():
+    drawn = {
+        blocks.Text: (blocks.plain("it"), "<p>it</p>"),
+        blocks.Table: (blocks.Table("c", ("n",), (blocks.cells("it"),)), '<th scope="row">it</th>'),
+        blocks.Facts: (blocks.Facts((("n", "it"),)), "<div><dt>n</dt><dd>it</dd></div>"),
+        blocks.Heat: (blocks.Heat("c", (("it", -1.0),), 1.0, "nats"), '<span class="n5" title="-1.000 nats">it</span>'),
+        blocks.Code: (blocks.Code("it", "l"), 'aria-label="l">it</pre>'),
+        blocks.Notice: (blocks.Notice("it"), "</strong>it</p>"),
+        blocks.Fold: (blocks.Fold("f", (blocks.plain("it"),)), "<summary>f</summary><p>it</p></details>"),
+        blocks.Section: (blocks.Section("s", (blocks.plain("it"),), "i", 3), '<section id="i"><h3>s</h3><p>it</p>'),
+    }
+    assert set(drawn) == set(get_args(blocks.Block))
+    for block, html in drawn.values():
+        assert html in fragment((block,))
+    with pytest.raises(UndefinedError):
+        fragment(("no block",))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.analyses.facts import tracked_runs
 from engine.cases.places import decisions, numbered, places
-from engine.cases.review import Draft, review_of
+from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import canonical
 from engine.core.values import Case
 from engine.methods.are.values import AreRecord, Evidence, Placed
@@ -125,9 +125,9 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
     found = {place.target: place for place in places(case)}
     fact, edit = found["fact:1.1"], found["edit:1"]
     assert fact.machine in ("supportive", "editing_required", "irrelevant")
-    draft = Draft(kind="override", author="Ada", target="fact:1.1", value="wrong year", reason="Read the plaque.",
+    draft = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="wrong year", reason="Read the plaque.",
                   machine=fact.machine)  # fmt: skip
-    accept = Draft(
+    accept = MarkDraft(
         kind="override", author="Bo", target="edit:1", value="accepted", reason="Agreed.", machine=edit.machine
     )
     marks = reviewed(case, draft, accept)
@@ -146,7 +146,7 @@ def test_a_reviewers_word_on_a_fact_and_an_edit_stands_beside_the_machines_own(c
 
 def test_a_decision_on_another_checks_edit_does_not_count(case):
     record = AreRecord.from_dict(result_of(with_edit(case), "facts"))
-    stale = Draft(
+    stale = MarkDraft(
         kind="override", author="Bo", target="edit:1", value="accepted", reason="Agreed.", machine="0-1: a -> b"
     )
     assert decisions(record, review_of(reviewed(case, stale))) == {}

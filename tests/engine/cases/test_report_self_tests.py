@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from engine.core.values import Answer, Case, Stamp
-from engine.models.self_test import Check, remember
+from engine.models.self_test import SelfTestCheck, remember
 from engine.report import html_report
 
 
@@ -27,7 +27,7 @@ def test_a_model_without_a_kept_test_says_how_to_make_one():
 
 
 def test_the_kept_test_of_that_very_revision_is_printed():
-    remember(Model(), (Check(name="gradients finite", passed=False, detail="not at token 3", figure=0.25),))
+    remember(Model(), (SelfTestCheck(name="gradients finite", passed=False, detail="not at token 3", figure=0.25),))
     report = html_report(CASE)
     assert "gradients finite" in report
     assert "failed" in report

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from engine.cases.review import (
-    Draft,
+    MarkDraft,
     append,
     check_chain,
     entry_hash,
@@ -32,7 +32,7 @@ from tests.engine.cases.samples import full_case
 
 ROOT = Path(__file__).parents[3]
 KEY = b"0123456789abcdef0123456789abcdef"
-NOTE = Draft(kind="note", author="Ada", value="Seen.")
+NOTE = MarkDraft(kind="note", author="Ada", value="Seen.")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def store(tmp_path):
 def history(count=3, key=None):
     marks = []
     for number in range(count):
-        draft = Draft(kind="note", author="Ada", value=f"Note {number}.")
+        draft = MarkDraft(kind="note", author="Ada", value=f"Note {number}.")
         marks.append(append(full_case(), marks, draft, f"2026-11-20T10:0{number}:00+00:00", key))
     return marks
 
@@ -109,14 +109,14 @@ def test_a_key_file_signs_and_a_bad_one_is_refused(store, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     "draft",
     [
-        Draft(kind="note", author=" ", value="x"),
-        Draft(kind="note", author="Ada"),
-        Draft(kind="note", author="Ada", value="x" * 20_001),
-        Draft(kind="status", author="Ada", value="done"),
-        Draft(kind="override", author="Ada", value="supportive", target="fact:1"),
-        Draft(kind="relevance", author="Ada", value="relevant", target="passage:3"),
-        Draft(kind="relevance", author="Ada", value="perhaps", target="passage:1"),
-        Draft(kind="withdrawal", author="Ada", target="entry:1"),
+        MarkDraft(kind="note", author=" ", value="x"),
+        MarkDraft(kind="note", author="Ada"),
+        MarkDraft(kind="note", author="Ada", value="x" * 20_001),
+        MarkDraft(kind="status", author="Ada", value="done"),
+        MarkDraft(kind="override", author="Ada", value="supportive", target="fact:1"),
+        MarkDraft(kind="relevance", author="Ada", value="relevant", target="passage:3"),
+        MarkDraft(kind="relevance", author="Ada", value="perhaps", target="passage:1"),
+        MarkDraft(kind="withdrawal", author="Ada", target="entry:1"),
     ],
 )
 def test_a_mark_that_says_nothing_is_refused_and_leaves_no_entry(store, draft):
@@ -141,13 +141,13 @@ def test_a_review_is_what_stands():
     marks = []
     for draft in (
         NOTE,
-        Draft(kind="relevance", author="Ada", value="relevant", target="passage:1"),
-        Draft(kind="relevance", author="Bo", value="not relevant", target="passage:1"),
-        Draft(
+        MarkDraft(kind="relevance", author="Ada", value="relevant", target="passage:1"),
+        MarkDraft(kind="relevance", author="Bo", value="not relevant", target="passage:1"),
+        MarkDraft(
             kind="override", author="Bo", value="supportive", target="fact:1", reason="Read it.", machine="irrelevant"
         ),
-        Draft(kind="withdrawal", author="Ada", target="entry:1"),
-        Draft(kind="status", author="Bo", value="in review"),
+        MarkDraft(kind="withdrawal", author="Ada", target="entry:1"),
+        MarkDraft(kind="status", author="Bo", value="in review"),
     ):
         marks.append(append(full_case(), marks, draft, "2026-11-20T10:00:00+00:00"))
     review = review_of(marks)
@@ -159,9 +159,9 @@ def test_a_review_is_what_stands():
 
 
 def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
-    store.add_mark("one", Draft(kind="relevance", author="Bo", value="relevant", target="passage:2"))
+    store.add_mark("one", MarkDraft(kind="relevance", author="Bo", value="relevant", target="passage:2"))
     store.add_mark("one", NOTE)
-    store.add_mark("one", Draft(kind="status", author="Ada", value="signed off"))
+    store.add_mark("one", MarkDraft(kind="status", author="Ada", value="signed off"))
     for change in (
         lambda: store.save(full_case("one", title="Another")),
         lambda: store.add_analysis("one", full_case().analyses[0]),
@@ -186,16 +186,16 @@ def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
 
 def test_a_sign_off_of_something_else_than_was_seen_is_refused(store):
     seen = store.add_mark("one", NOTE).hash
-    store.add_mark("one", Draft(kind="note", author="Bo", value="Wait."))
+    store.add_mark("one", MarkDraft(kind="note", author="Bo", value="Wait."))
     with pytest.raises(CaseError, match="Bo has added"):
-        store.add_mark("one", Draft(kind="status", author="Ada", value="signed off"), seen)
+        store.add_mark("one", MarkDraft(kind="status", author="Ada", value="signed off"), seen)
     assert store.rows()[0].status == "open"
 
 
 def test_two_reviewers_in_threads_lose_nothing(store):
     def work(author):
         for number in range(20):
-            store.add_mark("one", Draft(kind="note", author=author, value=f"{author} {number}"))
+            store.add_mark("one", MarkDraft(kind="note", author=author, value=f"{author} {number}"))
 
     threads = [threading.Thread(target=work, args=(author,)) for author in ("Ada", "Bo")]
     for thread in threads:
@@ -209,9 +209,10 @@ def test_two_reviewers_in_threads_lose_nothing(store):
 
 def test_two_reviewers_in_processes_lose_nothing(store):
     program = (
-        "import sys\nfrom pathlib import Path\nfrom engine.cases.review import Draft\n"
+        "import sys\nfrom pathlib import Path\nfrom engine.cases.review import MarkDraft\n"
         "from engine.cases.store import CaseStore\nstore = CaseStore(Path(sys.argv[1]))\n"
-        "for n in range(15): store.add_mark('one', Draft(kind='note', author=sys.argv[2], value=f'{sys.argv[2]} {n}'))"
+        "author = sys.argv[2]\n"
+        "for n in range(15): store.add_mark('one', MarkDraft(kind='note', author=author, value=f'{author} {n}'))"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", program, str(store.path), author], cwd=ROOT) for author in ("Ada", "Bo")
@@ -224,7 +225,7 @@ def test_two_reviewers_in_processes_lose_nothing(store):
 
 def test_a_mark_changed_in_the_file_itself_is_detected(store):
     store.add_mark("one", NOTE)
-    store.add_mark("one", Draft(kind="note", author="Bo", value="Wait."))
+    store.add_mark("one", MarkDraft(kind="note", author="Bo", value="Wait."))
     connection = sqlite3.connect(store.path)
     connection.execute("UPDATE marks SET body = replace(body, 'Seen.', 'Fine.') WHERE number = 1")
     connection.commit()

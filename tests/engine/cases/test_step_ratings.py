@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.cases.review import (
-    Draft,
+    MarkDraft,
     append,
     check_chain,
     rating,
@@ -40,7 +40,7 @@ def solution():
 class History(list):
     """The marks of one case, appended as the library does it."""
 
-    def add(self, *drafts: Draft):
+    def add(self, *drafts: MarkDraft):
         for draft in drafts:
             self.append(append(full_case(), self, draft, "2026-11-20T10:00:00+00:00"))
 
@@ -75,6 +75,8 @@ def test_a_mark_of_another_run_or_with_no_level_counts_for_nothing(solution):
     history = History()
     other = solution.from_dict({**solution.to_dict(), "model": "another"})
     history.add(rating(other, Rating(step=1, passage="a", level="full"), [], "Ada"))
-    by_hand = Draft(kind="override", author="Ada", value="so-so", target=rating_target(solution, 1, "a"), reason="?")
+    by_hand = MarkDraft(
+        kind="override", author="Ada", value="so-so", target=rating_target(solution, 1, "a"), reason="?"
+    )
     history.add(by_hand)
     assert reviewers_ratings(solution, review_of(history)).ratings == ()

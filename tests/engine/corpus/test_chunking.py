@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.settings import Chunking
-from engine.core.values import Document, Section, sha256
+from engine.core.values import Document, DocumentSection, sha256
 from engine.corpus.chunking import passages
 
 TEXT = "One two three. Four five.\n\nSix seven eight nine. Ten."
@@ -35,7 +35,7 @@ def test_words_and_overlap() -> None:
 
 def test_headings_start_passages() -> None:
     text = "Intro here.\n\nHeat\n\nHeat it well. Stop.\n\nCool\n\nCool it."
-    sections = (Section(start=13, level=1, title="Heat"), Section(start=40, level=1, title="Cool"))
+    sections = (DocumentSection(start=13, level=1, title="Heat"), DocumentSection(start=40, level=1, title="Cool"))
     cut = passages(document(text, sections=sections), Chunking(method="headings", words=50))
     assert [p.text.split("\n")[0] for p in cut] == ["Intro here.", "Heat", "Cool"]
     assert len(passages(document(text, sections=sections), Chunking(method="headings", words=3))) == 5
@@ -61,7 +61,7 @@ def test_one_megabyte_line_is_cut_at_white_space() -> None:
     overlap=st.integers(0, 12),
 )
 def test_offsets_are_exact_and_nothing_is_lost(method: str, text: str, words: int, overlap: int) -> None:
-    source = document(text, sections=(Section(start=len(text) // 2, level=1, title="x"),))
+    source = document(text, sections=(DocumentSection(start=len(text) // 2, level=1, title="x"),))
     cut = passages(source, Chunking(method=method, words=words, overlap=overlap))  # type: ignore[arg-type]
     assert all(p.text == text[p.start : p.end] != "" for p in cut)
     covered = {i for p in cut for i in range(p.start, p.end)}

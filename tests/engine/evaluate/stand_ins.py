@@ -8,7 +8,7 @@ from engine.core.errors import InputError
 from engine.core.metrics import terms
 from engine.models.protocols import Judged
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 
 
 class SharedWords:
@@ -42,7 +42,7 @@ class InOrder:
         return -np.arange(len(texts), dtype=np.float32)
 
 
-class StandIns(Tools):
+class StandIns(StudyTools):
     """Tools whose writer says what `reply` says of a prompt's text; `refuses` makes it fail on some prompts."""
 
     def __init__(self, config, reply, judge=None, refuses=lambda text: False):

@@ -18,7 +18,7 @@ from engine.models.scripted import ScriptedScorer, word_tokens
 from engine.studies.catalogue.abpc import extra, results
 from engine.studies.config import Config, parse_config
 from engine.studies.evaluate import evaluate
-from engine.studies.tools import Tools
+from engine.studies.tools import StudyTools
 from engine.studies.values import Failure, Row, Unit
 from tests.tiny import passages, tiny_model
 
@@ -104,7 +104,7 @@ class Reader(ScriptedScorer):
         return msgspec.structs.replace(answer, tokens=tuple(msgspec.structs.replace(t, id=i) for t, i in pairs))
 
 
-class Only(Tools):
+class Only(StudyTools):
     """One model for everything."""
 
     def __init__(self, config, model):

@@ -17,9 +17,9 @@ from engine.models.scripted import ScriptedScorer
 from engine.studies.config import Config, parse_config
 from engine.studies.evaluate import evaluate
 from engine.studies.example import Example
-from engine.studies.perform import Performer, Stopped, Task
+from engine.studies.perform import Performer, Stopped, UnitTask
 from engine.studies.run import Control, Journal
-from engine.studies.tools import Study, Tools
+from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Estimate,
     Found,
@@ -65,7 +65,7 @@ class Listed(HuggingFaceModel):
         return super().generate_many(prompts, decoding, watch)
 
 
-class One(Tools):
+class One(StudyTools):
     """One model for everything."""
 
     def __init__(self, text, model):
@@ -152,7 +152,7 @@ class Batching(ScriptedScorer):
         return [self.generate(prompt, one) for prompt, one in zip(prompts, decoding, strict=True)]
 
 
-def begins_with(tools: Tools, unit: Unit, example: Example, watch: Watch) -> Found:
+def begins_with(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     """Two calls: the example's question first, then the method's name."""
     begun.append(unit)
     prompts = [Prompt(segments=(Segment(kind="question", text=t),)) for t in (example.question, unit.method)]
@@ -181,7 +181,7 @@ TODO = [
 def performer(model, batch=2):
     """A performer of the study above, which is in no list of studies."""
     config = Config(study="abpc", data="", batch=batch)
-    tools = Tools(config)
+    tools = StudyTools(config)
     tools.writer = tools.scorer = model
     begun.clear()
     made = Performer(config, tools)
@@ -192,7 +192,7 @@ def performer(model, batch=2):
 def perform_all(made, watch=None):
     """Every unit in its order, each told of those that follow."""
     return [
-        made.perform(Task(unit=unit, example=example), watch, TODO[place + 1 :])
+        made.perform(UnitTask(unit=unit, example=example), watch, TODO[place + 1 :])
         for place, (unit, example) in enumerate(TODO)
     ]
 
@@ -220,7 +220,7 @@ def test_a_cancelled_batch_stops_the_unit_and_fails_none():
     cancel = threading.Event()
     cancel.set()
     unit, example = TODO[0]
-    stopped = performer(Batching()).perform(Task(unit=unit, example=example), Watch(cancel=cancel), TODO[1:])
+    stopped = performer(Batching()).perform(UnitTask(unit=unit, example=example), Watch(cancel=cancel), TODO[1:])
     assert isinstance(stopped, Stopped) and stopped.kind == "Cancelled"
 
 
@@ -229,5 +229,5 @@ def test_without_units_that_follow_nothing_is_batched():
     model = Batching()
     made = performer(model)
     for unit, example in TODO:
-        made.perform(Task(unit=unit, example=example))
+        made.perform(UnitTask(unit=unit, example=example))
     assert model.batches == [] and len(begun) == len(TODO)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.core.settings import Refinement
+from engine.core.settings import SecondPass
 from engine.studies.catalogue.refinement import gated, judge_tables, judged_pairs
 from engine.studies.config import Config
 from engine.studies.refinement_tables import fires, flag_table, run_threshold, triggers
@@ -13,7 +13,7 @@ from engine.studies.values import Row, Unit
 ANSWERED = {name: {"outcome": "answered"} for name in ("A", "D", "E", "v2c")}
 PAIRS = (("v2c", "D"), ("D", "A"), ("v2c", "E"))
 WINNERS = {"v2c-D": "y", "D-A": "x", "v2c-A": "x", "v2c-E": "x", "E-A": "x"}
-HALF = Refinement(overlap_threshold=0.5)
+HALF = SecondPass(overlap_threshold=0.5)
 
 
 def row(number, s3, labels, concentration):
@@ -40,11 +40,11 @@ ROWS = (
 def test_a_rule_that_does_not_fire_stands_for_a_in_the_judged_pair():
     """By hand: v2c against D itself, then v2c against A, then A against D (turned around), then a tie."""
     marks = fires(ROWS, ("D", "E", "v2c"), HALF)
-    found = gated(ROWS, PAIRS, marks, Refinement(trigger="labels"))
+    found = gated(ROWS, PAIRS, marks, SecondPass(trigger="labels"))
     assert found["v2c against D, labels"] == ["y", "x", "y", "tie"]
     assert found["D against A"] == ["x", "tie", "x", "tie"]
     assert found["v2c against E, labels"] == ["x", "x", "y", "y"]  # where v2c is A, E beats it
-    other = gated(ROWS, PAIRS, marks, Refinement(trigger="concentration"))
+    other = gated(ROWS, PAIRS, marks, SecondPass(trigger="concentration"))
     assert other["v2c against D, concentration"] == ["y", "x", "y", None]
 
 
@@ -57,19 +57,19 @@ def test_every_pair_that_stands_in_is_asked_about():
 
 @pytest.mark.parametrize(("threshold", "fired"), [(0.5, 2), (0.95, 4), (0.1, 0)])
 def test_d_fires_under_the_threshold_of_the_config(threshold, fired):
-    assert sum(fires(ROWS, ("D",), Refinement(overlap_threshold=threshold))["D"].values()) == fired
-    assert run_threshold(ROWS, Refinement(overlap_cases=4, overlap_percentile=100.0)).value == pytest.approx(0.9)
+    assert sum(fires(ROWS, ("D",), SecondPass(overlap_threshold=threshold))["D"].values()) == fired
+    assert run_threshold(ROWS, SecondPass(overlap_cases=4, overlap_percentile=100.0)).value == pytest.approx(0.9)
 
 
 def test_each_trigger_that_the_config_asks_for_has_a_row():
-    assert triggers(Refinement()) == ("labels", "concentration")
-    assert triggers(Refinement(trigger="concentration")) == ("concentration",)
+    assert triggers(SecondPass()) == ("labels", "concentration")
+    assert triggers(SecondPass(trigger="concentration")) == ("concentration",)
     both = flag_table(ROWS, ("A", "v2a", "v2c"), HALF).rows
     assert [line[:4] for line in both] == [
         ("v2a, v2c", "flags from labels", 2, 4),
         ("v2a, v2c", "concentration", 1, 3),
     ]
-    one = flag_table(ROWS, ("A", "v2c"), Refinement(trigger="concentration")).rows
+    one = flag_table(ROWS, ("A", "v2c"), SecondPass(trigger="concentration")).rows
     assert [line[1] for line in one] == ["concentration"]
 
 

@@ -22,9 +22,9 @@ from engine.studies.tables import (
     to_latex,
     to_markdown,
 )
-from engine.studies.values import Column, Measure, Table
+from engine.studies.values import Column, Measure, StudyTable
 
-TABLE = Table(
+TABLE = StudyTable(
     name="t",
     title="A <b>title</b>",
     columns=(Column(name="method"), Column(name="score_1", unit="share", better="higher"), Column(name="count")),
@@ -52,7 +52,7 @@ def test_csv_holds_everything_and_starts_no_formula():
 
 
 def test_json_comes_back_as_it_was():
-    assert msgspec.json.decode(to_json(TABLE), type=Table) == TABLE
+    assert msgspec.json.decode(to_json(TABLE), type=StudyTable) == TABLE
 
 
 def test_markdown_says_n_unit_and_direction_and_lets_no_markup_through():

@@ -11,7 +11,7 @@ from engine.core.progress import Watch
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.protocols import TokenPrompt
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
-from engine.models.self_test import Check, self_test
+from engine.models.self_test import SelfTestCheck, self_test
 from tests.tiny import KINDS, tiny_model
 
 NAMES = [
@@ -34,7 +34,7 @@ def test_every_shape_passes(kind):
     checks = self_test(tiny_model(kind))
     assert [check.name for check in checks] == NAMES
     assert [check for check in checks if not check.passed] == []
-    assert all(Check.from_dict(check.to_dict()) == check for check in checks)
+    assert all(SelfTestCheck.from_dict(check.to_dict()) == check for check in checks)
 
 
 class Broken(HuggingFaceModel):

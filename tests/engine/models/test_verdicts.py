@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.models.protocols import Judged
 from engine.models.verdicts import (
     Precision,
-    Threshold,
+    WindowThreshold,
     combine,
     decide,
     softmax,
@@ -48,8 +48,8 @@ def test_windows_cover_every_word_in_order_within_budget(sizes):
 
 
 LIMITS = (
-    Threshold(windows=1, supportive=0.5, editing_required=0.5),
-    Threshold(windows=3, supportive=0.6, editing_required=0.8),
+    WindowThreshold(windows=1, supportive=0.5, editing_required=0.5),
+    WindowThreshold(windows=3, supportive=0.6, editing_required=0.8),
 )
 
 

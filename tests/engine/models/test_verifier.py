@@ -14,7 +14,7 @@ import torch
 from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
-from engine.models.verdicts import CLASSES, Threshold
+from engine.models.verdicts import CLASSES, WindowThreshold
 from engine.models.verifier import (
     FOLDER,
     Calibration,
@@ -94,7 +94,7 @@ def test_the_deciding_window_is_named():
 
 
 def test_thresholds_come_from_the_calibration():
-    strict = (Threshold(windows=10, supportive=0.99, editing_required=0.99),)
+    strict = (WindowThreshold(windows=10, supportive=0.99, editing_required=0.99),)
     verifier = scripted(Calibration(thresholds=strict))
     assert verifier.judge([("Lind paid", "Lind paid.")])[0].verdict == "irrelevant"
 

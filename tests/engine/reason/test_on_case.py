@@ -8,7 +8,7 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-from engine.analyses.kind import RunContext, Tools
+from engine.analyses.kind import Loaders, RunContext
 from engine.analyses.occlusion import occlusion_of
 from engine.analyses.run import analyse
 from engine.analyses.steps import (
@@ -120,7 +120,7 @@ def test_cancel_keeps_the_finished_steps_in_the_library(collection, tmp_path):
         if len(solutions_of(case)[-1].calls) == 3:
             stop.set()
 
-    tools = Tools(writer=lambda name: ScriptedWriter(reply), collection=lambda name: collection)
+    tools = Loaders(writer=lambda name: ScriptedWriter(reply), collection=lambda name: collection)
     context = RunContext(SETTINGS, tools, Watch(cancel=stop, case=saved), store)
     with pytest.raises(Cancelled):
         analyse(store, CASE.id, KIND, StepsOptions(model="scripted"), context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.core.settings import Gradient, Refinement, Settings
+from engine.core.settings import Gradient, SecondPass, Settings
 from engine.core.statistics import binomial_at_least
 from engine.methods.refinement.gates import (
     flags_of,
@@ -12,11 +12,11 @@ from engine.methods.refinement.gates import (
     gated,
     overlap_trigger,
 )
-from engine.methods.refinement.values import Threshold
+from engine.methods.refinement.values import OverlapThreshold
 from tests.engine.refine.refine_cases import rows
 
 NONE = {1: None, 2: None, 3: None}
-THRESHOLD = Threshold(value=0.75, rule="fixed", n=0)
+THRESHOLD = OverlapThreshold(value=0.75, rule="fixed", n=0)
 ONE = Settings(gradient=Gradient(used_top=1))
 
 
@@ -64,9 +64,9 @@ def test_concentration_is_measured_against_the_share_of_the_length():
 
 def test_the_rule_can_be_chosen():
     gradient = rows(*[(0, 0, 5)] * 10)
-    forced = Settings(refinement=Refinement(trigger="labels"))
+    forced = Settings(refinement=SecondPass(trigger="labels"))
     assert not flags_trigger(gradient, "", NONE, forced).fired
-    other = Settings(refinement=Refinement(trigger="concentration"))
+    other = Settings(refinement=SecondPass(trigger="concentration"))
     assert flags_trigger(gradient, "", {3: True}, other).rule == "concentration"
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.kind import RunContext, Tools
+from engine.analyses.kind import Loaders, RunContext
 from engine.analyses.refinement import facts_of, history_of, reports_of
 from engine.analyses.run import analyse
 from engine.analyses.said import PAIR, JudgeOptions
 from engine.answer.citations import annotate
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.cases.store import CaseStore
 from engine.core.errors import Cancelled, InputError
 from engine.core.progress import Watch
-from engine.core.settings import Refinement, Settings
+from engine.core.settings import SecondPass, Settings
 from engine.core.values import (
     Analysis,
     Answer,
@@ -31,7 +31,7 @@ from tests.analysing import refined
 from tests.engine.refine.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
 from tests.tiny import tiny_model
 
-SHORT = Settings(refinement=Refinement(demonstrations=0))
+SHORT = Settings(refinement=SecondPass(demonstrations=0))
 ANSWER = "Hanna Lind built it in 1874 [cite_1]."
 
 
@@ -77,7 +77,7 @@ def test_a_mark_of_a_reviewer_starts_v2c(cases):
     tiny = tiny_model("llama")
     first = run(cases, variants=("A", "v2c"), scorer=tiny)
     assert first.refinement.variants["v2c"].trigger.rule == "concentration"
-    cases.add_mark("c", Draft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
+    cases.add_mark("c", MarkDraft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
     assert labelled_case(cases, "c").passages[1].relevant is False
     second = run(cases, variants=("A", "v2c"), scorer=tiny)
     trigger = second.refinement.variants["v2c"].trigger
@@ -118,7 +118,7 @@ def test_a_judgement_is_kept_with_its_raw_replies(cases):
     save(cases)
     run(cases)
     judge = ScriptedWriter(["Verdict: Y", "Verdict: X"], name="judge")
-    context = RunContext(tools=Tools(writer=lambda name: judge))
+    context = RunContext(tools=Loaders(writer=lambda name: judge))
     (found,) = PAIR.of(analyse(cases, "c", PAIR, JudgeOptions(judge="judge", x="A", y="D"), context))
     assert found.judgement.winner == "y"
     kept = next(a for a in cases.load("c").analyses if a.kind == "judgement")

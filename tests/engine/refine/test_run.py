@@ -18,7 +18,7 @@ from engine.core.errors import (
 )
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, Settings
-from engine.core.settings import Refinement as RefinementSettings
+from engine.core.settings import SecondPass as RefinementSettings
 from engine.core.values import Answer
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
 from engine.methods.refinement.request import MORE_TOKENS, Request, conditions_of, stream

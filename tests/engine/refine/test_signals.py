@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.answer.prompt import build_prompt
-from engine.core.settings import Refinement
+from engine.core.settings import SecondPass
 from engine.core.text import content_words
 from engine.core.values import Answer, Citation, Passage
 from engine.methods.signals import (
@@ -123,4 +123,4 @@ def test_the_threshold_is_fixed_until_there_are_twenty_cases():
     found = overlap_threshold(values)
     assert found.value == pytest.approx(np.quantile(values, 0.4)) == pytest.approx(0.38)
     assert sum(v < found.value for v in values) == 8  # 40% of 20
-    assert overlap_threshold(values, Refinement(overlap_percentile=50)).value == pytest.approx(0.475)
+    assert overlap_threshold(values, SecondPass(overlap_percentile=50)).value == pytest.approx(0.475)
