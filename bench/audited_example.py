@@ -18,7 +18,7 @@ from engine.analyses.kind import FACTS
 from engine.cases.bundled import AUDITED, audit_example, file_of
 from engine.cases.case_file import write_case_file
 from engine.cases.places import numbered, verdict_of
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from engine.core.values import Case
 from engine.methods.are.export import proposed
 from engine.workbench import Workbench
@@ -52,14 +52,14 @@ def make(bench: Workbench) -> Case:
         reason = next((why for words, why in SUPPORTED.items() if words in fact.fact.text), "")
         if reason and (fact.outcome != "supported" or (fact.ruling and fact.ruling.unsure)):
             _mark(bench, f"fact:{name}", "borne out", reason, verdict_of(fact))
-    bench.cases.add_mark(AUDITED, Draft(kind="status", author=REVIEWER, value="signed off"))
+    bench.cases.add_mark(AUDITED, MarkDraft(kind="status", author=REVIEWER, value="signed off"))
     return bench.cases.load(AUDITED)
 
 
 def _mark(bench: Workbench, target: str, value: str, reason: str, machine: str) -> None:
     bench.cases.add_mark(
         AUDITED,
-        Draft(kind="override", author=REVIEWER, value=value, target=target, reason=reason, machine=machine),
+        MarkDraft(kind="override", author=REVIEWER, value=value, target=target, reason=reason, machine=machine),
     )
 
 

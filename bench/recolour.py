@@ -14,7 +14,7 @@ import statistics
 from typing import Any
 
 from bench.results import conditions, write_section
-from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
+from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
 
 PASSAGES, TOKENS, ANSWER, SENTENCES = 15, 150, 48, 4
 CLICKS = 20
@@ -39,18 +39,22 @@ def made_up(rng: random.Random) -> dict[str, Any]:
     rows = 1 + SENTENCES + ANSWER
     each = ANSWER // SENTENCES
     answer = [
-        {"text": f" word{t}", "row": 1 + SENTENCES + t, "sentence": t // each, "differs": False} for t in range(ANSWER)
+        {"text": f" word{t}", "row": 1 + SENTENCES + t, "sentence": t // each, "differs": False, "asks": None}
+        for t in range(ANSWER)
     ]
+    values = [[[rng.gauss(0, 1) for _ in range(TOKENS)] for _ in range(PASSAGES)] for _ in range(rows)]
     return {
         "answer": answer,
-        "sentences": [[0, 0]] * SENTENCES,
+        "sentences": list(range(1, 1 + SENTENCES)),
         "passages": [
             {"number": p + 1, "title": f"Passage {p + 1}", "tokens": [f" token{i}" for i in range(TOKENS)]}
             for p in range(PASSAGES)
         ],
-        "rows": [[[rng.gauss(0, 1) for _ in range(TOKENS)] for _ in range(PASSAGES)] for _ in range(rows)],
+        "rows": values,
+        "sizes": [[[abs(value) for value in passage] for passage in row] for row in values],
+        "hint": "",
         "unit": "logit",
-        "colours": [NEGATIVE, POSITIVE],
+        "colours": [NEGATIVE, POSITIVE, SEQUENTIAL],
         "strength": STRENGTH,
     }
 

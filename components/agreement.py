@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import streamlit as st
+from msgspec.structs import replace
 
 from components.html import escape, show, table, tag
 from components.style import diverging
 from engine.answer.citations import without_markers
 from engine.core.text import counted
-from engine.core.values import Attribution, Case
-from engine.methods.faithfulness import Pair, agreement
+from engine.core.values import Attribution, Case, Details
+from engine.methods.faithfulness import Pair, agreement, ranked_by
 
 READING = (
-    "ρ is Spearman's rank correlation of the passages' scores, in [-1, 1]; signs is the share of passages that both"
+    "ρ is Spearman's rank correlation of the passages, in [-1, 1] (by the sum of |relevance| where a method has a value"
+    " per token, else by the score); signs is the share of passages that both"
     " score on the same side of zero; first says whether both put the same passage first. Few passages make ρ coarse."
 )
 
@@ -38,8 +40,9 @@ def _stretch(index: int, span: tuple[int, int], case: Case) -> str:
 
 
 def _only(found: Attribution, span: tuple[int, int]) -> Attribution:
-    row = found.scores[found.spans.index(span)]
-    return Attribution.from_dict({**found.to_dict(), "spans": [span], "scores": [row], "per_token": [], "details": {}})
+    index = found.spans.index(span)
+    details = Details(absolute=(ranked_by(found, index),))
+    return replace(found, spans=(span,), scores=(found.scores[index],), per_token=(), details=details)
 
 
 def _table(rows: Mapping[str, Attribution], pairs: tuple[Pair, ...]) -> str:
@@ -61,8 +64,8 @@ def _after(names: list[str]) -> list[tuple[int, str]]:
 
 
 def _first(found: Attribution) -> str:
-    row = found.scores[0]
-    best = max(range(len(row)), key=lambda j: row[j])
+    row, ranks = found.scores[0], ranked_by(found)
+    best = max(range(len(row)), key=lambda j: ranks[j])
     return f"{found.sources[best][0]} ({row[best]:+,.{0 if abs(row[best]) >= 100 else 2}f} {found.unit})"
 
 

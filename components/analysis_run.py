@@ -10,7 +10,7 @@ from components.html import banner, plain, show
 from components.polling import cancel_button, say_problem
 from components.runs import Run, start
 from components.settings_panel import chosen_settings
-from engine.analyses.kind import ByModel
+from engine.analyses.registry import kind_named
 from engine.cases.review import review_of
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Value
@@ -18,15 +18,20 @@ from engine.report.analyses import analysis_blocks
 from engine.report.html import fragment
 
 
-def ask_for(case: Case, kind: str, label: str, model: str, more: str = "") -> None:
-    """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel."""
-    name, options = f"{kind}:{case.id}", ByModel(model=model)
+def ask_for(
+    case: Case, kind: str, label: str, model: str, more: str = "", *, options: Value | None = None, key: str = ""
+) -> None:
+    """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel.
+
+    `key` tells apart several buttons for one kind.
+    """
+    name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
-        _watch(name)
+        _watch(name, key)
         return
     left, right = st.columns([1, 3], vertical_alignment="center")
-    if left.button(label, key=f"start_{name}", type="primary", width="stretch"):
+    if left.button(label, key=f"start_{name}_{key}", type="primary", width="stretch"):
         begin(case, kind, options, name, label)
         st.rerun()
     right.caption(plain(workbench().using(chosen_settings()).cost(case, kind, options) + more))
@@ -46,7 +51,7 @@ def begin(case: Case, kind: str, options: Value, name: str, label: str = "", set
 
 
 @st.fragment(run_every=0.8)
-def _watch(name: str) -> None:
+def _watch(name: str, key: str = "") -> None:
     """Poll one running analysis."""
     run = state.run_of(name)
     if run is None or not run.running:
@@ -54,7 +59,7 @@ def _watch(name: str) -> None:
     st.progress(run.share, text=plain(f"{run.label}: {run.place('loading the model')}"))
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:
-        cancel_button(run, key=f"cancel_{name}")
+        cancel_button(run, key=f"cancel_{name}_{key}")
     right.caption("What is finished by then is kept and shown.")
 
 

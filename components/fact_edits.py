@@ -69,7 +69,7 @@ def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | 
             st.text(visible(edit.evidence.text))
         if edit.ruling is not None:
             st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
-        if edit.status == "suggestion" and not exact(edit, record.answer):
+        if edit.status == "suggestion" and not exact(edit, record.checked):
             st.caption("Its place is not certain, so it is not put in: change the answer by hand if you agree.")
             return
         reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="why, if you want to say it")

@@ -8,7 +8,7 @@ from components.cache import workbench
 from components.html import plain, visible
 from engine.analyses.case_verdict import OWN_VERDICTS
 from engine.cases.places import numbered, verdict_of
-from engine.cases.review import Draft, Review
+from engine.cases.review import MarkDraft, Review
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.methods.are.values import AreRecord
@@ -36,7 +36,7 @@ def override_form(case: Case, record: AreRecord, review: Review, author: str) ->
     if not asked or name is None:
         return
     machine = verdict_of(facts[name])
-    draft = Draft(
+    draft = MarkDraft(
         kind="override", author=author, value=value or "", target=f"fact:{name}", reason=reason, machine=machine
     )
     try:

@@ -15,7 +15,7 @@ from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
 from components.style import stylesheet
 from engine.analyses.case_verdict import own_stand
-from engine.analyses.facts import MEASURES
+from engine.analyses.facts import MEASURES, source_of
 from engine.cases.places import numbered
 from engine.cases.review import Mark, Review
 from engine.core.text import ANY_CITATION, counted
@@ -126,12 +126,11 @@ def _lines(record: FactRecord) -> list[str]:
 def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> dict[str, Any]:
     checked = {check.evidence for check in done.checks}
     rest = [one for number, one in enumerate(done.considered) if number not in checked]
-    expanded = "searched with" if place == 1 else "searched again, with the expansions"
     edit = done.edit
     return {
         "title": f"Round {place}: {_came_to(done)}",
         "last": last,
-        "searched": visible(f"{expanded}: {' | '.join(done.queries)}"),
+        "searched": [visible(_searched(place, query, done.found_with(n))) for n, query in enumerate(done.queries)],
         "checked": [_checked(done.checks[n], done, record.fact.text, n == done.decided) for n in _decided_first(done)],
         "edit": visible(f"Edited: {edit.before} → {edit.after} ({edit.why}; {edit.made_by})") if edit else "",
         "considered_title": f"Considered and not checked: {len(rest)}",
@@ -144,6 +143,12 @@ def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> di
             for e in done.exchanges
         ],
     }
+
+
+def _searched(place: int, query: str, found: Sequence[Evidence]) -> str:
+    """A query and what it found; from the second round on it is an expansion of the fact, which is never judged."""
+    named = "Searched with" if place == 1 else "Search phrase"
+    return f"{named} “{query}”: {', '.join(source_of(one) for one in found) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:
@@ -220,10 +225,10 @@ def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> Non
     pieces, at = [], 0
     shown = (e for e in record.edits if e.status == "placed" or decisions.get(e.id) == "accepted")
     for edit in sorted(shown, key=lambda e: e.start):
-        pieces.append(with_pills(record.answer[at : edit.start]))
+        pieces.append(with_pills(record.checked[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
-    show(tag("div", "".join(pieces) + with_pills(record.answer[at:]), class_="gw-answer"))
+    show(tag("div", "".join(pieces) + with_pills(record.checked[at:]), class_="gw-answer"))
 
 
 def _change(edit: Placed, decision: Decision | None) -> str:

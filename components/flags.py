@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
+from components.analysis_run import ask_for, seconds_said
 from components.html import escape, show, table, tag
 from components.triggers import flag_table
-from engine.analyses.token_map import TokenMap, concentration_of, flags_of
+from engine.analyses.kind import TOKEN_MAP
+from engine.analyses.token_map import TokenMap, concentration_of, flags_of, rows_for_flags
 from engine.core.settings import Gradient
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.flags import Concentration
 
 
-def flags_view(found: TokenMap, case: Case, settings: Gradient) -> None:
+def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> None:
     """Flags where passages are labelled, and the label-free trigger beside them; both read the map's token rows."""
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
     flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:
-        st.caption("Flags stand on the rows of single tokens. This run was stopped before it had any.")
+        wanted = rows_for_flags(found, settings)
+        more = seconds_said(case, model, 1 + 2 * len(wanted.tokens))
+        ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
         return
     if all(relevant is None for relevant in labels.values()):
         st.caption("No passage is marked relevant or not, so nothing is flagged. Passages are marked under Refinement.")

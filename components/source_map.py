@@ -26,10 +26,13 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
     rows = [*attribution.scores, *(attribution.per_token[t] for t in tokens)]
     where = [span for span in attribution.details.tokens if isinstance(span, tuple)]
     own = {token: len(attribution.scores) + place for place, token in enumerate(tokens)}
-    sentences = [[start, end] for start, end in attribution.spans[1:]]
+    sentences = attribution.spans[1:]
+    numbers = list(range(1, len(attribution.spans)))
+    counted = [bool(c) for c in content]
     return {
-        "answer": explained_pieces(case.answer.text, where, sentences, own, [bool(c) for c in content]),
-        "sentences": sentences,
+        "answer": explained_pieces(case.answer.text, where, sentences, own, counted, sentence_rows=numbers),
+        "sentences": numbers,
+        "hint": f"Click a word of the answer to explain {'that token' if tokens else 'its sentence'}.",
         "passages": [{name: card[name] for name in ("number", "title", "tokens")} for card in cards],
         "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
         "floors": _floors(attribution, tokens),

@@ -12,6 +12,7 @@ from components.runs import Run
 _CASE = "groundwork_case"
 _RUNS = "groundwork_runs"
 _SETTINGS = "groundwork_settings"
+_ROWS = "groundwork_rows"
 
 
 def open_case_id(default: str | None = None) -> str | None:
@@ -67,6 +68,17 @@ def see_runs() -> None:
 def forget_run(name: str) -> None:
     """Drop a finished run."""
     st.session_state.get(_RUNS, {}).pop(name, None)
+
+
+def row_of(name: str) -> Mapping[str, int]:
+    """The row of that token map that was asked for last, as `token_map` names it; empty where none was."""
+    rows: dict[str, Mapping[str, int]] = st.session_state.get(_ROWS, {})
+    return rows.get(name, {})
+
+
+def keep_row(name: str, row: Mapping[str, int]) -> None:
+    """Remember which row of a token map was asked for."""
+    st.session_state.setdefault(_ROWS, {})[name] = row
 
 
 def set_value(key: str, value: object) -> None:

@@ -1,6 +1,7 @@
-"""Every passage as a heatmap of its tokens, for the whole answer, one sentence or one token of it.
+"""Every passage as a heatmap of its words, for the whole answer, one sentence or one token of it.
 
-The component holds all the rows: a click recolours in the browser, with no rerun and no model call.
+The component holds the rows that are computed: a click on one recolours in the browser, with no rerun and no model
+call. A click on another asks for it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from typing import Any
 
 import streamlit as st
 
+from components.analysis_run import ask_for, latest, seconds_said
 from components.html import visible
-from components.style import NEGATIVE, POSITIVE, STRENGTH, stylesheet
-from engine.analyses.token_map import TokenMap
+from components.settings_panel import chosen_settings
+from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
+from engine.analyses.faithfulness import FaithfulnessReport, rankings_beside, rows_needed
+from engine.analyses.kind import FAITHFULNESS
+from engine.analyses.token_map import Rows, TokenMap
 from engine.core.values import Case
-from engine.methods.spans import content_mask
+from engine.methods.spans import anchor, content_mask
 
 
 @cache
@@ -28,32 +33,90 @@ def _component() -> Any:
     )
 
 
-def heat_map(data: dict[str, Any], *, key: str) -> None:
-    """Draw pieces of text in the colour of their scores; see `token_map_data` for what `data` holds."""
-    _component()(data={**data, "colours": [NEGATIVE, POSITIVE], "strength": STRENGTH}, key=key)
+def heat_map(data: dict[str, Any], *, key: str) -> dict[str, int] | None:
+    """Draw pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
+
+    Returns the row that was just asked for and is not there: {"sentence": index} or {"token": index}.
+    """
+    colours = [NEGATIVE, POSITIVE, SEQUENTIAL]
+    drawn = _component()(data={**data, "colours": colours, "strength": STRENGTH}, key=key, on_asked_change=_nothing)
+    asked: dict[str, int] | None = drawn.asked
+    return asked
 
 
-def token_map(found: TokenMap, case: Case, *, key: str) -> None:
-    """Draw the map; signed, zero-centred, one scale for all passages of a row, the number on hover."""
-    heat_map(token_map_data(found, case), key=key)
+def _nothing() -> None:
+    """Streamlit hands out a trigger's value only where something listens."""
 
 
-def token_map_data(found: TokenMap, case: Case) -> dict[str, Any]:
+def token_map(found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int] | None = None) -> Rows | None:
+    """Draw the map, opened on the row `chosen`; return the row that was clicked and has to be computed."""
+    asked = heat_map(token_map_data(found, case, chosen), key=key)
+    if not asked:
+        return None
+    sentences, tokens = ((asked[name],) if name in asked else () for name in ("sentence", "token"))
+    return Rows(model=found.model, method=found.method, sentences=sentences, tokens=tokens)
+
+
+def map_check(case: Case, found: TokenMap, model: str) -> None:
+    """The map's own ABPC against random rankings, or a button that measures it; where it fails, what does better."""
+    wanted = rankings_beside(found.method, model)
+    report = _report(case, found.model)
+    curve = report.curve_of(found.method) if report else None
+    if report is None or curve is None:
+        rows = rows_needed(len(case.passages), chosen_settings().faithfulness, len(wanted.methods))
+        more = seconds_said(case, model, rows / 2)
+        ask_for(case, FAITHFULNESS, "Check this map", model, more, options=wanted, key="map")
+        return
+    random = report.random
+    spread = f"{random.low:+z.3f} to {random.high:+z.3f} in {random.n} random rankings"
+    if report.is_above_random(curve):
+        st.success(f"ABPC {curve.abpc:+z.3f}, above every random ranking ({spread}). This map finds what matters here.")
+        return
+    better = [f"{c.ranking} ({c.abpc:+z.3f})" for c in report.curves if report.is_above_random(c)]
+    offer = (
+        f"Better than random on this case: {', '.join(better)}." if better else "No other checked method is, either."
+    )
+    st.warning(f"ABPC {curve.abpc:+z.3f}, not above random ({spread}). Do not rely on this map for this case. {offer}")
+
+
+def _report(case: Case, model: str) -> FaithfulnessReport | None:
+    """The faithfulness report by that scorer."""
+    analysis = latest(case, FAITHFULNESS, model)
+    return FaithfulnessReport.from_dict(analysis.result) if analysis and analysis.stamp.model == model else None
+
+
+def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
     """What is drawn, as plain values; text is cut by offsets here.
 
-    `rows[r][p][i]` colours piece i of passage p when the answer's part of row r is chosen.
+    `rows[r][p][i]` is the relevance of word i of passage p for the answer's part of row r, `sizes` the same of |R|.
     """
     first = 1 + len(found.sentences)
     own = {token: first + place for place, token in enumerate(found.tokens)}
+    by_span = {span: 1 + place for place, span in enumerate(found.sentences)}
+    sentence_rows = [by_span.get(span) for span in found.answer.sentences]
     spans = [(token.start, token.end) for token in found.answer.tokens]
-    content = content_mask(found.answer).tolist()
+    content, sentences = content_mask(found.answer).tolist(), found.answer.sentences
+    passages, groups = zip(*(_passage(number, inside, case) for number, inside in found.passages), strict=True)
     return {
-        "answer": explained_pieces(found.answer.text, spans, found.sentences, own, content, found.argmax_differs),
-        "sentences": [[start, end] for start, end in found.sentences],
-        "passages": [_passage(number, spans, case) for number, spans in found.passages],
-        "rows": [[[round(v, 5) for v in passage] for passage in row] for row in found.rows],
+        "answer": explained_pieces(
+            found.answer.text, spans, sentences, own, content, found.argmax_differs, on_request=True
+        ),
+        "sentences": sentence_rows,
+        "passages": list(passages),
+        "rows": [_by_word(row, groups) for row in found.rows],
+        "sizes": [_by_word([[abs(v) for v in passage] for passage in row], groups) for row in found.rows],
         "unit": found.target.replace("_", "-"),
+        "hint": "Click a sentence or a word of the answer to explain it: one forward and one backward pass each.",
+        "chosen": _row_of(chosen or {}, sentence_rows, own),
     }
+
+
+def _row_of(chosen: Mapping[str, int], sentences: Sequence[int | None], tokens: Mapping[int, int]) -> int:
+    """The row that was asked for; the whole answer's where it is not there."""
+    if "token" in chosen:
+        return tokens.get(chosen["token"], 0)
+    index = chosen.get("sentence", len(sentences))
+    return (sentences[index] if index < len(sentences) else None) or 0
 
 
 def explained_pieces(
@@ -63,17 +126,23 @@ def explained_pieces(
     own: Mapping[int, int],
     content: Sequence[bool],
     differs: Collection[int] = (),
+    *,
+    sentence_rows: Sequence[int] = (),
+    on_request: bool = False,
 ) -> list[dict[str, Any]]:
     """The answer's tokens: text, sentence index, and the row that explains the token (none for citation markers).
 
-    `own[t]` is the row of token t; a token without one is explained by its sentence's row.
+    `own[t]` is the row of token t. A token without one is explained by its sentence's (`sentence_rows`), or can be
+    asked for (`on_request`).
     """
     drawn = []
     for index, ((start, _), piece) in enumerate(zip(spans, pieces(text, spans), strict=True)):
-        sentence = next((s for s, (a, b) in enumerate(sentences) if a <= start < b), None)
-        by_sentence = None if sentence is None or not content[index] else 1 + sentence
+        sentence = next((s for s, (a, b) in enumerate(sentences) if a <= anchor(text, start) < b), None)
+        by_sentence = sentence_rows[sentence] if sentence_rows and sentence is not None and content[index] else None
         row = own.get(index, by_sentence)
-        drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": index in differs})
+        asks = {"token": index} if on_request and row is None and content[index] else None
+        differing = index in differs
+        drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": differing, "asks": asks})
     return drawn
 
 
@@ -90,12 +159,37 @@ def pieces(text: str, spans: Sequence[Sequence[int]]) -> list[str]:
     return found
 
 
-def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> dict[str, Any]:
-    """A passage's title and token texts; tokens of the template around it come out as empty pieces."""
+def words_of(tokens: Sequence[str]) -> list[list[int]]:
+    """Which pieces make a word: a piece that begins with white space, or follows some, starts one.
+
+    >>> words_of(["", "Kil", "n", " of", "\\n", "it"])
+    [[0, 1, 2], [3], [4], [5]]
+    """
+    groups: list[list[int]] = []
+    for index, piece in enumerate(tokens):
+        before = tokens[groups[-1][-1]] if groups else ""
+        joined = groups and not piece[:1].isspace() and not before[-1:].isspace()
+        if joined:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _by_word(row: Sequence[Sequence[float]], groups: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
+    return [
+        [float(f"{sum(passage[i] for i in word):.5g}") for word in words]
+        for passage, words in zip(row, groups, strict=True)
+    ]
+
+
+def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> tuple[dict[str, Any], list[list[int]]]:
+    """A passage's title and words, and which tokens make each; the template around it comes out as an empty word."""
     passage = case.passages[number - 1]
-    inside = [(max(0, start), max(0, end)) for start, end in spans]
-    return {
-        "number": number,
-        "title": visible(passage.label),
-        "tokens": pieces(passage.text, inside),
-    }
+    tokens = pieces(passage.text, [(max(0, start), max(0, end)) for start, end in spans])
+    outside = [i for i, (_, end) in enumerate(spans) if end <= 0]
+    inside = len(outside)
+    words = [[i + inside for i in word] for word in words_of(tokens[inside:])]
+    groups = [outside, *words] if outside else words
+    drawn = ["".join(tokens[i] for i in word) for word in groups]
+    return {"number": number, "title": visible(passage.label), "tokens": drawn}, groups

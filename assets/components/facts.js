@@ -23,7 +23,7 @@ const round = (done) => {
   const box = make("details");
   box.open = done.last;
   box.append(make("summary", "", done.title));
-  box.append(make("p", "note", done.searched));
+  for (const line of done.searched) box.append(make("p", "note", line));
   for (const seen of done.checked) box.append(passage(seen));
   if (!done.checked.length) box.append(make("p", "note", "No passage was checked."));
   if (done.edit) box.append(make("p", "", done.edit));

@@ -1,66 +1,96 @@
-// Passages as heatmaps of tokens, sentences or whole; a click in the answer recolours them here, without asking Python.
+// Passages as heatmaps of words, sentences or whole. A click in the answer recolours them here; only a row that has not been
+// computed is asked of Python.
 const make = (name, className, text) => {
   const element = document.createElement(name);
   if (className) element.className = className;
   if (text !== undefined) element.textContent = text;
   return element;
 };
+const percent = (share) => (share >= 0.0995 ? Math.round(100 * share) : (100 * share).toFixed(share >= 0.00995 ? 1 : 2)) + "%";
+const ROBUST = 0.99; // the scale ends here: one extreme word would drain the others of colour
+const robust = (values) => {
+  const sizes = values.filter((value) => value > 0).sort((a, b) => a - b);
+  return sizes.length ? sizes[Math.floor(ROBUST * (sizes.length - 1))] : 0;
+};
 const figure = (size) => (size < 100 ? size.toPrecision(3) : Math.round(size).toLocaleString("en-US"));
 const signed = (value) => (value >= 0 ? "+" : "-") + figure(Math.abs(value));
 
 export default function (component) {
-  const { data, parentElement } = component;
+  const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
   root.replaceChildren();
-  const [negative, positive] = data.colours;
-  const colour = (share) => {
-    const strength = (Math.min(1, Math.abs(share)) * data.strength).toFixed(1);
-    return `color-mix(in srgb, ${share >= 0 ? positive : negative} ${strength}%, transparent)`;
+  const [negative, positive, sequential] = data.colours;
+  const tint = (hue, share) => `color-mix(in srgb, ${hue} ${(Math.min(1, share) * data.strength).toFixed(1)}%, transparent)`;
+  // `sizes` are sums of |relevance|: drawn as shares of the row's total unless the sign is asked for.
+  let signs = !data.sizes;
+  let own = false;
+  const colour = (share) => (signs ? tint(share >= 0 ? positive : negative, Math.abs(share)) : tint(sequential, share));
+  const shares = (data.sizes || []).map((row) => {
+    const whole = row.flat().reduce((sum, value) => sum + value, 0);
+    return row.map((passage) => passage.map((value) => (whole ? value / whole : 0)));
+  });
+  const shown = (row) => (signs ? data.rows : shares)[row];
+  // Pieces of the prompt's own wording around a passage draw no text: they are in the sum, not on the scale.
+  const drawn = (row) => shown(row).flatMap((passage, p) => passage.filter((_, i) => data.passages[p].tokens[i].trim()).map(Math.abs));
+  const tops = {};
+  const top = (row) => {
+    if (!data.sizes) return Math.max(0, ...drawn(row));
+    return (tops[`${signs} ${own ? row : "all"}`] ??= robust(own ? drawn(row) : data.rows.flatMap((_, r) => drawn(r))));
   };
 
   const bar = make("div", "bar");
   const whole = make("button", "whole", "Whole answer");
   bar.append(whole);
-  const sentenceButtons = data.sentences.map((_, index) => {
-    const button = make("button", "sentence", "Sentence " + (index + 1));
-    button.onclick = () => choose(1 + index);
+  const pick = (row, wanted) => (row === null ? ask(wanted) : choose(row));
+  const ask = (wanted) => {
+    hint.textContent = "Computing this row.";
+    setTriggerValue("asked", wanted);
+  };
+  const sentenceButtons = data.sentences.map((row, index) => {
+    const button = make("button", "sentence" + (row === null ? " unasked" : ""), "Sentence " + (index + 1));
+    button.onclick = () => pick(row, { sentence: index });
     bar.append(button);
     return button;
   });
   const legend = make("span", "note");
   const scale = make("span", "scale");
-  scale.style.background = `linear-gradient(to right, ${colour(-1)}, transparent, ${colour(1)})`;
   const low = make("span");
   const high = make("span");
   legend.append(low, scale, high);
-  const alone = data.rows.length > 1 + data.sentences.length;
-  bar.append(legend, make("span", "note", `Click a word of the answer to explain ${alone ? "that token" : "its sentence"}.`));
+  const hint = make("span", "note", data.hint);
+  bar.append(legend, hint);
   whole.onclick = () => choose(0);
   let chosen = 0;
   let ranked = false;
-  const sorting = make("button", "sorting", "Largest first");
-  sorting.setAttribute("aria-pressed", "false");
-  sorting.onclick = () => {
-    ranked = !ranked;
-    sorting.setAttribute("aria-pressed", String(ranked));
-    choose(chosen);
+  const toggle = (text, flip) => {
+    const button = make("button", "sorting", text);
+    button.setAttribute("aria-pressed", "false");
+    button.onclick = () => {
+      button.setAttribute("aria-pressed", String(flip()));
+      choose(chosen);
+    };
+    bar.append(button);
   };
-  bar.append(sorting);
+  toggle("Largest first", () => (ranked = !ranked));
+  if (data.sizes) {
+    toggle("Show signs", () => (signs = !signs));
+    if (data.rows.length > 1) toggle("Rescale to this row", () => (own = !own));
+  }
 
   const answer = make("div", "answer");
   const tokens = data.answer.map((token) => {
-    if (token.row === null) return make("span", "marker", token.text);
+    if (token.row === null && !token.asks) return make("span", "marker", token.text);
     // No <button>: as a box of its own it would indent a line by its leading space, and break words between tokens.
     const piece = make("span", "tok" + (token.differs ? " differs" : ""), token.text);
     piece.setAttribute("role", "button");
     piece.tabIndex = 0;
     if (!token.text.trim()) piece.setAttribute("aria-label", "white space");
     if (token.differs) piece.title = "The model itself would have chosen another token here.";
-    piece.onclick = () => choose(token.row);
+    piece.onclick = () => pick(token.row, token.asks);
     piece.onkeydown = (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
-      choose(token.row);
+      pick(token.row, token.asks);
     };
     return piece;
   });
@@ -104,47 +134,52 @@ export default function (component) {
     if (i < 0) return;
     const value = data.rows[chosen][p][i];
     const said = under(value, chosen);
-    span.title = signed(value) + " " + data.unit + (said ? ", " + said : "");
+    const share = data.sizes ? percent(shares[chosen][p][i]) + " of |relevance|, " : "";
+    span.title = share + signed(value) + " " + data.unit + (said ? ", " + said : "");
   };
 
   const choose = (row) => {
-    const values = data.rows[row];
+    const values = shown(row);
     const totals = values.map(total);
-    // Tokens of the prompt's own wording around a passage draw no text: they are in the sum, not on the scale.
-    const drawn = values.map((passage, p) => passage.filter((_, i) => data.passages[p].tokens[i].trim()));
-    const top = Math.max(0, ...drawn.flat().map(Math.abs));
+    const end = top(row);
     const widest = Math.max(0, ...totals.map(Math.abs));
-    low.textContent = signed(-top);
-    high.textContent = signed(top) + " " + data.unit;
+    low.textContent = signs ? signed(-end) : "0%";
+    high.textContent = signs ? `${signed(end)} ${data.unit}` : `${percent(end)} or more of |relevance|, a word`;
+    if (signs && data.sizes) high.textContent += " or more, a word";
+    scale.style.background = `linear-gradient(to right, ${signs ? colour(-1) + ", " : ""}transparent, ${colour(1)})`;
     const order = totals.map((_, p) => p).sort((a, b) => totals[b] - totals[a]);
     values.forEach((passage, p) => {
       passage.forEach((value, i) => {
-        const share = top ? value / top : 0;
+        const share = end ? value / end : 0;
         const plain = Math.abs(share) < 0.02 || under(value, row).startsWith("under");
         cells[p][i].style.background = plain ? "" : colour(share);
       });
       const said = passage.length === 1 ? under(totals[p], row) : "";
       const { sum, fill, card } = sums[p];
-      sum.textContent = (passage.length === 1 ? "" : "sum ") + signed(totals[p]) + (said ? " ·" : "");
+      const size = signs ? (passage.length === 1 ? "" : "sum ") + signed(totals[p]) : percent(totals[p]) + " of |relevance|";
+      sum.textContent = size + (said ? " ·" : "");
       sum.title = said;
       card.classList.toggle("faint", said !== "");
       const share = widest ? totals[p] / widest : 0;
-      fill.style.left = (share >= 0 ? 50 : 50 + 50 * share) + "%";
-      fill.style.width = 50 * Math.abs(share) + "%";
-      fill.style.background = share >= 0 ? positive : negative;
+      const half = signs ? 50 : 100; // signed bars start in the middle, shares at the left
+      fill.style.left = (signs ? Math.min(50, 50 + 50 * share) : 0) + "%";
+      fill.style.width = half * Math.abs(share) + "%";
+      fill.style.background = signs ? (share >= 0 ? positive : negative) : sequential;
+      fill.parentElement.classList.toggle("from-left", !signs);
       card.style.order = ranked ? order.indexOf(p) : p;
     });
     chosen = row;
     whole.setAttribute("aria-pressed", String(row === 0));
-    sentenceButtons.forEach((button, index) => button.setAttribute("aria-pressed", String(row === 1 + index)));
+    sentenceButtons.forEach((button, index) => button.setAttribute("aria-pressed", String(row === data.sentences[index])));
     data.answer.forEach((token, index) => {
-      const inSentence = row >= 1 && row <= data.sentences.length && token.sentence === row - 1;
-      tokens[index].classList.toggle("chosen", token.row !== null && (token.row === row || inSentence));
+      const clickable = token.row !== null || Boolean(token.asks);
+      const inSentence = token.sentence !== null && row > 0 && data.sentences[token.sentence] === row;
+      tokens[index].classList.toggle("chosen", clickable && (token.row === row || inSentence));
     });
     root.dataset.row = row;
   };
 
   root.append(bar, answer, grid);
-  choose(0);
+  choose(data.chosen || 0);
   return () => root.replaceChildren();
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -34,7 +33,6 @@ from engine.cases.blocks import (
     cells,
 )
 from engine.cases.review import Review
-from engine.core.errors import InputError
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
 from engine.core.values import (
@@ -45,8 +43,8 @@ from engine.core.values import (
     Prompt,
     Value,
 )
+from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
-from engine.methods.attention import value_weighted_attention
 from engine.methods.faithfulness import (
     Curves,
     Pair,
@@ -61,7 +59,6 @@ from engine.methods.faithfulness import (
     token_ranking,
 )
 from engine.methods.input_x_gradient import Relevance, input_x_gradient
-from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import content_mask
 from engine.methods.subject import analysis_of, subject
@@ -86,11 +83,31 @@ class FaithfulnessReport(Value, frozen=True):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
+    def curve_of(self, ranking: str) -> Curves | None:
+        """The curves of that ranking; None where it was not measured."""
+        return next((curve for curve in self.curves if curve.ranking == ranking), None)
 
-def rows_needed(passages: int, settings: Faithfulness) -> int:
+    def is_above_random(self, curve: Curves) -> bool:
+        """Whether its ABPC is above that of every random ranking: with 20 of them, by chance in 1 of 21 cases."""
+        return curve.abpc > self.random.high
+
+
+class Rankings(ByModel, frozen=True):
+    """Which rankings a report measures; the names are those of registered methods."""
+
+    methods: tuple[str, ...] = METHODS
+
+
+def rankings_beside(method: str, model: str) -> Rankings:
+    """The method's ranking with those that cost little beside it, so that a better one on this case is found."""
+    names = dict.fromkeys((*METHODS, registry.RECOMMENDED, "value-weighted attention", method))
+    return Rankings(model=model, methods=tuple(names))
+
+
+def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHODS)) -> int:
     """Rows that a report sends through the model, at most: what it costs, before it runs."""
     steps = 2 * settings.steps
-    return 2 + (passages + 1) + 2 * steps + 2 * passages + settings.rankings * (steps - 2)
+    return 2 + (passages + 1) + rankings * steps + 2 * passages + settings.rankings * (steps - 2)
 
 
 def faithfulness_of(
@@ -137,8 +154,8 @@ def measured(
 ) -> Iterator[FaithfulnessReport]:
     """The report of one prompt and answer, a curve a method; without gradients (`CannotDo`) there is none.
 
-    `methods` are names of `METHODS` and `FURTHER`; the diagnostics are those of input x gradient. A
-    report comes after each random ranking.
+    `methods` are names of registered methods (`InputError` for another); the diagnostics are those of input x gradient.
+    A report comes after each random ranking.
     """
     coded = model.encode(prompt)
     ids = [token.id for token in answer.tokens]
@@ -181,25 +198,12 @@ def _ranking(
 ) -> Sequence[int]:
     """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
     coded = model.encode(prompt)
-    if name == "occlusion":
-        return passage_ranking(coded, left_out.scores[0], left_out.sources)
-    own = gradient if name == gradient.method else _further(name, model, prompt, answer, settings, watch)
-    return token_ranking(own.by_span[0], removable(coded))
-
-
-def _further(
-    name: str, model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None
-) -> Relevance:
-    """Relevance of every input token for the whole answer by one of `FURTHER`."""
-    counted = settings.occlusion.count_citation_markers
-    if name == "integrated gradients":
-        explain = partial(
-            integrated_gradients, target=settings.gradient.target, steps=settings.gradient.integrated_steps
-        )
-        return explain(model, prompt, answer, count_citation_markers=counted, watch=watch)
-    if name == "value-weighted attention":
-        return value_weighted_attention(model, prompt, answer, count_citation_markers=counted, watch=watch)
-    raise InputError(f"There is no ranking of tokens by {name!r}. Choose of: {', '.join((*METHODS, *FURTHER))}.")
+    own = registry.method(name, settings.gradient, count_citation_markers=settings.occlusion.count_citation_markers)
+    if own.explain is None:
+        ranked = left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
+        return passage_ranking(coded, ranked.scores[0], ranked.sources)
+    found = gradient if name == gradient.method else own.explain(model, prompt, answer, watch=watch)
+    return token_ranking(found.by_span[0], removable(coded))
 
 
 def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:
@@ -252,12 +256,13 @@ def _given(result: Json) -> Json:
     return {"rankings": [curve["ranking"] for curve in result["curves"]]} if "curves" in result else {}
 
 
-def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    return faithfulness_of(case, context.tools.scorer(options.model), context.settings, context.watch)
+def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
+    scorer = context.tools.scorer(options.model)
+    return faithfulness_of(case, scorer, context.settings, context.watch, options.methods)
 
 
-def _cost(case: Case, options: ByModel, settings: Settings) -> str:
-    rows = rows_needed(len(case.passages), settings.faithfulness)
+def _cost(case: Case, options: Rankings, settings: Settings) -> str:
+    rows = rows_needed(len(case.passages), settings.faithfulness, len(options.methods))
     return f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
 
 
@@ -266,6 +271,7 @@ KIND = Kind(
     title="Faithfulness of the attributions",
     result=FaithfulnessReport,
     blocks=_blocks,
+    options=Rankings,
     run=_run,
     cost=_cost,
     terms=("faithfulness",),

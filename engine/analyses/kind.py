@@ -98,8 +98,11 @@ class ByModel(Value, frozen=True):
 
 # What a replay comes to
 
-# What a run costs, what it says in words, and how large its rounding was are no results.
-COSTS = frozenset({"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span"})
+# What a run costs, what it says in words, and how large its rounding was are no results. `absolute`, the sums of |R|,
+# follows from rows whose signed sums are compared, and older results do not have it.
+COSTS = frozenset(
+    {"seconds", "forwards", "backwards", "notes", "numerical_floor", "numerical_floor_by_span", "absolute"}
+)
 AS_IT_CAME = frozenset({"id", "start", "end"})  # of a token that a language model wrote
 
 

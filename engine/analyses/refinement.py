@@ -7,7 +7,6 @@ In a replay what the writer wrote is an input; its prompts are built again and i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -62,8 +61,8 @@ from engine.core.values import (
     inputs_hash,
     sha256,
 )
+from engine.methods import registry
 from engine.methods.are.values import AreRecord
-from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.request import Request, conditions_of, own_tokens, scored_prompt, stamp_for
 from engine.methods.refinement.run import refine, refining
@@ -553,10 +552,13 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     rows = value.gradient
     if rows is None:
         return nats, {}
-    counted = request.settings.occlusion.count_citation_markers
-    explain = partial(input_x_gradient, target=request.settings.gradient.target, count_citation_markers=counted)
+    settings = request.settings
+    counted = settings.occlusion.count_citation_markers
+    own = registry.method(settings.refinement.ranked_by, settings.gradient, count_citation_markers=counted)
+    if own.explain is None:  # differences of log-probabilities
+        return nats, {}
     whole, each = relevance_floors(
-        explain, model, prompt, answer, rows.spans, [t for t in rows.details.tokens if isinstance(t, int)]
+        own.explain, model, prompt, answer, rows.spans, [t for t in rows.details.tokens if isinstance(t, int)]
     )
     return nats, {"scores": whole, "elsewhere": whole, "per_token": each}
 

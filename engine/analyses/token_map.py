@@ -1,9 +1,13 @@
-"""Input x gradient of a case token by token, and the flags that stand on it (grounded refinement, section 4.3)."""
+"""Token maps of a case: relevance of every passage token for the answer, a sentence or a token of it, and their flags.
+
+The whole answer's row is computed first; a sentence's or a token's when it is asked for. Grounded refinement,
+section 4.3.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -16,6 +20,7 @@ from engine.analyses.floors import (
 from engine.analyses.kind import (
     TOKEN_MAP,
     ByModel,
+    Json,
     Kind,
     Loaders,
     Outcome,
@@ -23,6 +28,7 @@ from engine.analyses.kind import (
     less,
     words_of,
 )
+from engine.analyses.kind import plain as plain_json
 from engine.answer.prompt import passage_body
 from engine.cases.blocks import (
     Block,
@@ -37,8 +43,10 @@ from engine.cases.blocks import (
     signed,
 )
 from engine.cases.review import Review
+from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import Watch, last
 from engine.core.settings import Gradient, Settings
+from engine.core.text import counted as number_of
 from engine.core.values import (
     Analysis,
     Answer,
@@ -46,28 +54,46 @@ from engine.core.values import (
     Case,
     Details,
     Prompt,
+    Stamp,
     Value,
 )
 from engine.methods import registry
-from engine.methods.aggregate import PassageMap, passage_maps
+from engine.methods.aggregate import passage_maps
 from engine.methods.flags import (
     Concentration,
     Flags,
     concentration,
     distractor_flags,
 )
-from engine.methods.input_x_gradient import Relevance, input_x_gradient, input_x_gradient_rows
-from engine.methods.spans import answer_spans, content_mask
+from engine.methods.input_x_gradient import INPUT_X_GRADIENT, Relevance
+from engine.methods.spans import Span, content_mask, first_content_tokens
 from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel, TokenPrompt
 
 
-class TokenMap(Value, frozen=True):
-    """Input x gradient of a case as the page draws it.
+class Rows(ByModel, frozen=True):
+    """What to explain beside the whole answer, and by which registered method that has a value for every token.
+
+    `sentences` are indices into the answer's sentences, `tokens` into its tokens. One forward pass and one backward
+    pass per row for the gradient methods.
+    """
+
+    method: str = INPUT_X_GRADIENT
+    sentences: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+    def target(self) -> dict[str, int]:
+        """The one row that is asked for, as the page names it."""
+        return {"sentence": self.sentences[0]} if self.sentences else {"token": self.tokens[0]}
+
+
+class TokenMap(Value, frozen=True, omit_defaults=True):
+    """Relevance of a case's passage tokens as the page draws it.
 
     `passages[p]` = (number, token spans [start, end) in that passage's text). `rows[r][p][i]` is the relevance of
-    token i of passage p for target r. Targets: the whole answer first, then `sentences`, then the answer tokens
-    `tokens` (indices into `answer.tokens`). Row r sums, with what lies outside passages, to the target's relevance.
+    token i of passage p for target r. Targets: the whole answer first, then `sentences` (spans of the answer), then
+    the answer tokens `tokens` (indices into `answer.tokens`): those that were asked for, in the answer's order. Row r
+    sums, with what lies outside passages, to the target's relevance.
     """
 
     model: str
@@ -77,11 +103,12 @@ class TokenMap(Value, frozen=True):
     sentences: tuple[tuple[int, int], ...]
     tokens: tuple[int, ...]
     rows: tuple[tuple[tuple[float, ...], ...], ...]
-    argmax_differs: tuple[int, ...] = ()
+    argmax_differs: tuple[int, ...]
     forwards: int = 0
     backwards: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    method: str = INPUT_X_GRADIENT
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -89,14 +116,18 @@ class TokenMap(Value, frozen=True):
         return tuple(number for number, _ in self.passages)
 
     def passage_rows(self) -> tuple[tuple[float, ...], ...]:
-        """Relevance of each passage for each target: the sums over its tokens, (targets, passages)."""
+        """Relevance of each passage for each target: the signed sums over its tokens, (targets, passages)."""
         return tuple(tuple(sum(passage) for passage in row) for row in self.rows)
 
+    def absolute_rows(self) -> tuple[tuple[float, ...], ...]:
+        """The sums of |R| over each passage's tokens, (targets, passages): what passages are ranked by."""
+        return tuple(tuple(sum(map(abs, passage)) for passage in row) for row in self.rows)
+
     def by_passage(self) -> Attribution:
-        """The same as an attribution of passages for the answer and its sentences."""
+        """The same as an attribution of passages for the answer and the sentences that have a row."""
         targets = 1 + len(self.sentences)
         return Attribution(
-            method="input x gradient",
+            method=self.method,
             model=self.model,
             unit=self.target,
             spans=((0, len(self.answer.text)), *self.sentences),
@@ -106,73 +137,89 @@ class TokenMap(Value, frozen=True):
             forwards=self.forwards,
             backwards=self.backwards,
             seconds=self.seconds,
+            details=Details(absolute=self.absolute_rows()[:targets]),
+        )
+
+    def with_rows(self, more: TokenMap) -> TokenMap:
+        """This map with the rows of `more`, whose first row is not the whole answer's; costs add up."""
+        first = 1 + len(self.sentences)
+        sentences = dict(zip((*self.sentences, *more.sentences), (*self.rows[1:first], *more.rows), strict=False))
+        tokens = dict(zip(self.tokens, self.rows[first:], strict=True))
+        tokens |= dict(zip(more.tokens, more.rows[len(more.sentences) :], strict=True))
+        spans, own = sorted(sentences), sorted(tokens)
+        return replace(
+            self,
+            sentences=tuple(spans),
+            tokens=tuple(own),
+            rows=(self.rows[0], *(sentences[span] for span in spans), *(tokens[token] for token in own)),
+            argmax_differs=tuple(sorted({*self.argmax_differs, *more.argmax_differs})),
+            forwards=self.forwards + more.forwards,
+            backwards=self.backwards + more.backwards,
+            seconds=self.seconds + more.seconds,
         )
 
 
-TOKENS_PER_WORD = 1.3  # English text by the tokenizers of today's models, for estimates
-
-
-def token_rows(settings: Gradient, content: int, length: int) -> int:
-    """Answer tokens that get a row of their own: as the budget allows, at least those that flags look at."""
-    return min(content, max(settings.first_tokens, settings.token_budget // length))
-
-
 def token_map_of(
-    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None
+    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, asked: Rows | None = None
 ) -> Iterator[Analysis]:
-    """Input x gradient of every passage token: for the answer, each sentence, and tokens as the budget allows.
+    """A token map of the whole answer, with the rows that are `asked` for; rows that the case holds are kept.
 
-    An analysis of the rows so far comes after every `TOLD`th of all rows.
+    The graph of one forward pass is held while its rows are computed, and then let go. Raises `CannotDo` for a method
+    that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`.
     """
+    asked = asked or Rows()
     prompt, answer, notes = subject(case, model, settings)
     counted = settings.occlusion.count_citation_markers
-    content = tuple(int(t) for t in np.flatnonzero(content_mask(answer, count_citation_markers=counted)))
+    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    if own.explain is None:
+        raise CannotDo(f"{asked.method} scores whole passages and has no value per token. Choose another method.")
     coded = model.encode(prompt)
-    tokens = content[: token_rows(settings.gradient, len(content), len(coded.ids))]
-
-    maps: list[tuple[PassageMap, ...]] = []
-    spans = answer_spans(answer)
-    every = max(1, (len(spans) + len(tokens)) // TOLD)
+    empty = analysis_of(case, model, settings, TOKEN_MAP, {}, {"gradient": settings.gradient.to_dict()})
+    identity = empty.id if asked.method == INPUT_X_GRADIENT else f"{TOKEN_MAP}, {asked.method}:{model.name}"
+    known = _known(case, identity, empty.stamp)
+    whole = () if known else ((0, len(answer.text)),)
+    spans, tokens = _missing(asked, answer, known)
 
     def keep(found: Relevance) -> Analysis:
-        maps.extend(_maps(model, prompt, coded, found, len(maps)))
-        result = _token_map(model, prompt, answer, found, maps)
-        rows = len(result.tokens)
-        if rows < len(content):
-            said = f"The first {rows} of {len(content)} tokens have rows of their own, the rest by sentence."
-            result = replace(result, notes=(said, *result.notes))
-        result = replace(result, notes=(*notes, *result.notes))
-        extra = {"gradient": settings.gradient.to_dict()}
-        return analysis_of(case, model, settings, TOKEN_MAP, result.to_dict(), extra)
+        more = _token_map(model, prompt, coded, answer, found, len(whole))
+        result = known.with_rows(more) if known else replace(more, method=asked.method, notes=(*notes, *more.notes))
+        return replace(empty, id=identity, result=result.to_dict())
 
-    grown = input_x_gradient_rows(
-        model,
-        prompt,
-        answer,
-        spans=spans,
-        tokens=tokens,
-        target=settings.gradient.target,
-        count_citation_markers=counted,
-        watch=watch,
-    )
-    whole = len(spans) + len(tokens)
-    return (keep(found) for found in grown if found.backwards % every == 0 or found.backwards == whole)
+    if known and not spans and not tokens:
+        yield replace(empty, id=identity, result=known.to_dict())
+        return
+    yield keep(own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=watch))
 
 
-TOLD = 16  # a value of all rows so far is made that often in a run: each costs a pass over them
+def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
+    """The map that the case holds, where it was computed with the same settings on the same inputs."""
+    stored = next((analysis for analysis in case.analyses if analysis.id == identity and analysis.result), None)
+    if stored is None or stored.stamp.inputs != stamp.inputs or _settings(stored.stamp) != _settings(stamp):
+        return None
+    return TokenMap.from_dict(stored.result)
 
 
-def _maps(
-    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, found: Relevance, done: int
-) -> Iterator[tuple[PassageMap, ...]]:
-    """Each row from the `done`th on, by passage."""
-    for row in (*found.by_span, *found.by_token)[done:]:
-        yield tuple(passage_maps(model, prompt, coded, row))
+def _settings(stamp: Stamp) -> dict[str, Any]:
+    """The stamped settings; what an older stamp does not name has its default."""
+    return {**stamp.settings, "gradient": Gradient.from_dict(stamp.settings.get("gradient", {}))}
+
+
+def _missing(asked: Rows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
+    """The sentences and tokens of `asked` that have no row yet."""
+    beyond = [f"sentence {i + 1}" for i in asked.sentences if not 0 <= i < len(answer.sentences)]
+    beyond += [f"token {i + 1}" for i in asked.tokens if not 0 <= i < len(answer.tokens)]
+    if beyond:
+        raise AttributionError(f"The answer has no {beyond[0]}. Choose one of its sentences or tokens.")
+    there = (known.sentences, known.tokens) if known else ((), ())
+    spans = sorted({answer.sentences[i] for i in asked.sentences} - set(there[0]))
+    return tuple(spans), tuple(sorted(set(asked.tokens) - set(there[1])))
 
 
 def _token_map(
-    model: LanguageModel, prompt: Prompt, answer: Answer, found: Relevance, maps: Sequence[tuple[PassageMap, ...]]
+    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance, whole: int
 ) -> TokenMap:
+    """The rows as a map; the first `whole` spans of `found` are the whole answer."""
+    maps = [passage_maps(model, prompt, coded, row) for row in (*found.by_span, *found.by_token)]
     bodies = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
     return TokenMap(
         model=model.name,
@@ -181,10 +228,10 @@ def _token_map(
         passages=tuple(
             (m.number, tuple((t.start - bodies[m.number], t.end - bodies[m.number]) for t in m.tokens)) for m in maps[0]
         ),
-        sentences=tuple(found.spans[1:]),
+        sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
         rows=tuple(tuple(tuple(t.relevance for t in m.tokens) for m in row) for row in maps),
-        argmax_differs=tuple(t for t in found.tokens if found.argmax and found.argmax[t] != answer.tokens[t].id),
+        argmax_differs=_differing(found, answer),
         forwards=found.forwards,
         backwards=found.backwards,
         seconds=found.seconds,
@@ -192,21 +239,44 @@ def _token_map(
     )
 
 
+def _differing(found: Relevance, answer: Answer) -> tuple[int, ...]:
+    """Content tokens at which the model itself would have chosen another one."""
+    return tuple(
+        int(t) for t in np.flatnonzero(content_mask(answer)) if found.argmax and found.argmax[t] != answer.tokens[t].id
+    )
+
+
+def map_of(case: Case, method: str, model: str) -> TokenMap | None:
+    """The case's map by that method and model."""
+    found = (TokenMap.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == TOKEN_MAP)
+    return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
+
+
+def rows_for_flags(found: TokenMap, settings: Gradient) -> Rows:
+    """The rows of the first K content tokens, which the flags look at."""
+    return Rows(
+        model=found.model, method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens)
+    )
+
+
 def flags_of(found: TokenMap, labels: Mapping[int, bool | None], settings: Gradient) -> Flags | None:
-    """Distractor flags of the map's token rows; None where a stopped run left no token row."""
-    rows = _token_rows_of(found)
+    """Distractor flags of the map's first K token rows; None where one of them was not computed."""
+    rows = _token_rows_of(found, settings)
     return distractor_flags(rows, found.numbers, labels, settings) if rows else None
 
 
 def concentration_of(found: TokenMap, settings: Gradient) -> Concentration | None:
     """The label-free trigger on the same rows; None without them."""
-    rows = _token_rows_of(found)
+    rows = _token_rows_of(found, settings)
     lengths = [len(spans) for _, spans in found.passages]
     return concentration(rows, found.numbers, lengths, settings) if rows else None
 
 
-def _token_rows_of(found: TokenMap) -> tuple[tuple[float, ...], ...]:
-    return found.passage_rows()[1 + len(found.sentences) :]
+def _token_rows_of(found: TokenMap, settings: Gradient) -> tuple[tuple[float, ...], ...]:
+    """Passage relevance for the first K content tokens; empty unless each has a row."""
+    own = dict(zip(found.tokens, found.passage_rows()[1 + len(found.sentences) :], strict=True))
+    wanted = rows_for_flags(found, settings).tokens
+    return tuple(own[token] for token in wanted) if set(wanted) <= own.keys() else ()
 
 
 # The attributions of passages that a case holds by one model, ready to be compared (agreement.py).
@@ -217,7 +287,7 @@ ALONE = "each alone"
 def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     """Passage-level attributions under `model` by name of the method; what a stopped run left incomplete is left out.
 
-    The token map stands for input x gradient, and occlusion also gives the scores of each passage alone.
+    A token map counts as its method, and occlusion also gives the scores of each passage alone.
     """
     found: dict[str, Attribution] = {}
     for analysis in case.analyses:
@@ -229,14 +299,15 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
 
 def _attributions(analysis: Analysis) -> dict[str, Attribution]:
     if analysis.kind == TOKEN_MAP:
-        return {"input x gradient": TokenMap.from_dict(analysis.result).by_passage()}
+        found = TokenMap.from_dict(analysis.result)
+        return {found.method: found.by_passage()}
     if analysis.kind not in {method.name for method in registry.methods()}:
         return {}
-    found = Attribution.from_dict(analysis.result)
-    alone = found.details.alone
-    own = {analysis.kind: found}
+    attribution = Attribution.from_dict(analysis.result)
+    alone = attribution.details.alone
+    own = {analysis.kind: attribution}
     if alone:
-        own[ALONE] = replace(found, method=ALONE, scores=alone, per_token=(), details=Details())
+        own[ALONE] = replace(attribution, method=ALONE, scores=alone, per_token=(), details=Details())
     return own
 
 
@@ -245,11 +316,13 @@ Row = tuple[tuple[float, ...], ...]
 
 def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
     """Sums a passage as a table, then the passages as heatmaps, the strongest first."""
-    names = ["Whole answer", *(f"Sentence {i}" for i in range(1, len(found.sentences) + 1))]
+    places = [found.answer.sentences.index(span) + 1 for span in found.sentences]
+    names = ["Whole answer", *(f"Sentence {place}" for place in places)]
     targets = list(zip(names, found.rows[: len(names)], strict=True))
     blocks: list[Block] = [
         Facts(
             (
+                ("Method", found.method),
                 ("Scored by", found.model),
                 ("Target", found.target),
                 ("Cost", f"{found.forwards:,} forwards, {found.backwards:,} backwards, {found.seconds:.1f} s"),
@@ -265,10 +338,13 @@ def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
 
 def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:
     numbers = [number for number, _ in found.passages]
+    sizes = found.absolute_rows()[0]
+    whole = sum(sizes) or 1.0
     rows = tuple(
-        cells(name_of(case, number), *(signed(sum(row[p])) for _, row in targets)) for p, number in enumerate(numbers)
+        cells(name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
+        for p, number in enumerate(numbers)
     )
-    columns = ("Passage", *(name for name, _ in targets))
+    columns = ("Passage", "Share of |relevance|", *(name for name, _ in targets))
     caption = f"Sum over each passage's tokens, {found.target}; positive pushes the target up"
     return Table(caption, columns, rows, numeric=frozenset(range(1, len(columns))))
 
@@ -279,7 +355,7 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     largest = (values[int(0.99 * (len(values) - 1))] or values[-1]) if values else 0.0
     blocks: list[Block] = [plain(legend(largest, found.target), "note")]
     drawn = 0
-    for p in sorted(range(len(found.passages)), key=lambda p: -abs(sum(row[p]))):
+    for p in sorted(range(len(found.passages)), key=lambda p: -sum(map(abs, row[p]))):
         number, spans = found.passages[p]
         drawn += len(spans)
         if drawn > LARGEST_HEAT and len(blocks) > 1:
@@ -292,45 +368,46 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def _given(result: Json) -> Json:
+    """What was asked for: the method, and which rows."""
+    found = TokenMap.from_dict(result)
+    return {"method": found.method, "sentences": plain_json(found.sentences), "tokens": plain_json(found.tokens)}
+
+
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    """The map again."""
-    values = less(last(token_map_of(case, model, settings)).result)
+    """The same rows again."""
     prompt, answer, _ = subject(case, model, settings)
+    stored = analysis.result
+    sentences = tuple(i for i, span in enumerate(answer.sentences) if list(span) in stored["sentences"])
+    asked = Rows(method=stored["method"], sentences=sentences, tokens=tuple(stored["tokens"]))
+    bare = replace(case, analyses=())  # rows that the case holds would be kept
+    values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
     counted = settings.occlusion.count_citation_markers
-    explain = partial(input_x_gradient, target=settings.gradient.target, count_citation_markers=counted)
-    tokens = values["tokens"][:FLOOR_ROWS]
-    spans, each = relevance_floors(explain, model, prompt, answer, answer_spans(answer), tokens)
+    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
+    assert own.explain is not None
+    spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])
     return Outcome(values=values, floors={"rows": (*spans, each)})
 
 
-def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    return token_map_of(case, context.tools.scorer(options.model), context.settings, context.watch)
+def _run(case: Case, options: Rows, context: RunContext) -> Iterator[Analysis]:
+    return token_map_of(case, context.tools.scorer(options.model), context.settings, context.watch, options)
 
 
-def _cost(case: Case, options: ByModel, settings: Settings) -> str:
-    """What the forward pass reads, and the backward passes at least."""
-    least = settings.gradient.first_tokens
-    return (
-        f"one forward over {words_of(case):,} words, from {backwards_of(case, settings)} backward passes on: the"
-        f" answer, each sentence, and at least {least} of its tokens"
-    )
-
-
-def backwards_of(case: Case, settings: Settings) -> int:
-    """About how many backward passes a map takes, before the model has cut anything into tokens."""
-    answer = len(case.answer.text.split())
-    words = answer + sum(len(passage.text.split()) for passage in case.passages)
-    tokens = token_rows(settings.gradient, round(TOKENS_PER_WORD * answer), round(TOKENS_PER_WORD * words))
-    return 1 + len(case.answer.sentences) + tokens
+def _cost(case: Case, options: Rows, settings: Settings) -> str:
+    """The passes of the rows that are asked for, or of the whole answer's."""
+    passes = max(1, len(options.sentences) + len(options.tokens))
+    return f"1 forward and {number_of(passes, 'backward pass', 'backward passes')} over {words_of(case):,} words"
 
 
 KIND = Kind(
     name=TOKEN_MAP,
-    title="Token map: input x gradient of the passages' tokens",
+    title="Token map: relevance of the passages' tokens",
     result=TokenMap,
     blocks=_blocks,
+    options=Rows,
     run=_run,
     cost=_cost,
     terms=("gradient",),
-    again=of_the_stamp(_again),
+    again=of_the_stamp(_again, _given),
 )

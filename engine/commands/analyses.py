@@ -41,6 +41,7 @@ from engine.workbench import Workbench
 
 NAMES = {
     "input-x-gradient": "input x gradient",
+    "gradient-norm": "gradient norm",
     "integrated-gradients": "integrated gradients",
     "attention": "value-weighted attention",
 }
@@ -156,7 +157,7 @@ def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignme
     run_records(file, AuditRecord, work)
 
 
-RANKED = ("input-x-gradient", "occlusion", "integrated-gradients", "attention")
+RANKED = ("occlusion", *NAMES)
 
 
 @click.command("faithfulness")

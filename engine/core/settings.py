@@ -52,6 +52,8 @@ class Retrieval(Value, frozen=True):
         Annotated[int, msgspec.Meta(ge=0)] | None, about("Best sentences given in place of passages", "sentences")
     ] = None
 
+    doubt_under: Annotated[float, about("Doubt that the documents answer, below", "probability", ge=0.0, le=1.0)] = 0.2
+
     def sentences_for(self, model: str) -> int:
         """How many of the best sentences that writer is given; 0: whole passages."""
         if self.sentences is not None:
@@ -107,7 +109,7 @@ class Selection(Value, frozen=True):
     max_gap: Annotated[int, about("Gap that is filled", "passages", ge=0)] = 2
 
 
-class Gradient(Value, frozen=True):
+class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps hold settings that are gone
     """Input x gradient and its flags; grounded refinement, section 4.3."""
 
     target: Annotated[Literal["logit", "log_probability"], about("Target of the gradient")] = "logit"
@@ -117,7 +119,6 @@ class Gradient(Value, frozen=True):
     # 1.5 for five passages or fewer, which the paper chose after seeing its data.
     ratio: Annotated[float, about("Concentration trigger", "times the passage's share of length")] = 2.0
     integrated_steps: Annotated[int, about("Steps of Integrated Gradients", "steps", ge=1)] = 32
-    token_budget: Annotated[int, about("Size of a token map", "prompt tokens x answer tokens", ge=0)] = 60_000
 
 
 class Faithfulness(Value, frozen=True):
@@ -140,6 +141,9 @@ class SecondPass(Value, frozen=True):
     overlap_threshold: Annotated[float, about("D fires under this overlap, for a lone question", "S3, 0 to 1")] = 0.75
     overlap_percentile: Annotated[float, about("D fires under this percentile of S3", "0 to 100")] = 40.0
     overlap_cases: Annotated[int, about("Cases from which the percentile is taken", "cases", ge=1)] = 20
+    ranked_by: Annotated[str, about("Ranking behind v2a to v2c", "a registered attribution method")] = (
+        "input x gradient"
+    )
     trigger: Annotated[
         Literal["auto", "labels", "concentration"], about("Trigger of v2a to v2c", "auto: labels where there are any")
     ] = "auto"
@@ -169,7 +173,7 @@ class Verification(Value, frozen=True):
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True
-    molecular: Annotated[bool, about("Split the answer into clauses")] = True
+    molecular: Annotated[bool, about("Keep clauses, so edits go back in place")] = True
     re_retrieval: Annotated[bool, about("Search again if unsettled")] = True
 
 

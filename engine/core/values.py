@@ -245,11 +245,11 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
     Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
     end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
     log-probability in nats, `content_tokens`, the floors `..._by_span`, and `elsewhere`, the sum outside the sources.
-    (spans, sources): `with_markers`, and `alone`, each as the only source. Of each answer token:
-    `placebo_floor_by_token` and `content`, whether it counts. `tokens` are those of `per_token`: their places in the
-    answer, or [start, end) in its text, as `token_spans` are. `delta` and `steps` are of integrated gradients,
-    `approximate`, `hold_out_correlation` (a span each) and `ablations` of a surrogate, `alphas` and `floors` of
-    regeneration by metric. `revision` is the scoring model's, where the stamp is another one's.
+    (spans, sources): `with_markers`, `alone`, each as the only source, and `absolute`, the sums of |R| of its tokens.
+    Of each answer token: `placebo_floor_by_token` and `content`, whether it counts. `tokens` are those of `per_token`:
+    their places in the answer, or [start, end) in its text, as `token_spans` are. `delta` and `steps` are of integrated
+    gradients, `approximate`, `hold_out_correlation` (a span each) and `ablations` of a surrogate, `alphas` and `floors`
+    of regeneration by metric. `revision` is the scoring model's, where the stamp is another one's.
     """
 
     kept: tuple[int, ...] = ()
@@ -261,6 +261,7 @@ class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=Fals
     numerical_floor_by_span: tuple[float, ...] = ()
     placebo_floor_by_span: tuple[float, ...] = ()
     elsewhere: tuple[float, ...] = ()
+    absolute: tuple[tuple[float, ...], ...] = ()
     with_markers: tuple[tuple[float, ...], ...] = ()
     alone: tuple[tuple[float, ...], ...] = ()
     placebo_floor_by_token: tuple[float, ...] = ()
@@ -321,7 +322,8 @@ class Analysis(Value, frozen=True):
 class Case(Value, frozen=True):
     """One question, one frozen set of passages, one answer, and every analysis of it.
 
-    `parent` is the case that this one is a new version of.
+    `answerable` is the probability that what was found answers the question (answer/in_documents.py), in [0, 1]; None
+    where it was not asked. `parent` is the case that this one is a new version of.
     """
 
     id: str
@@ -340,6 +342,7 @@ class Case(Value, frozen=True):
     analyses: tuple[Analysis, ...] = ()
     options: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    answerable: float | None = None
     parent: str | None = None
     schema: int = 1
 

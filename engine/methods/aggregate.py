@@ -1,7 +1,7 @@
 """Token -> word -> sentence -> passage: every level partitions the one below, so that sums are kept.
 
-Signed sums, never means: a passage's relevance is the sum over its token span (grounded refinement, section 4.3.2), and
-ranks are by its absolute value there.
+Sums, never means: a passage's relevance is the signed sum over its token span (grounded refinement, section 4.3.2).
+Ranks go by the sum of |R| of its tokens, which do not cancel out: the sign says little (bench/RESULTS.md).
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ class PassageMap(Value, frozen=True):
 
 def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: Sequence[Sequence[int]]) -> Floats:
     """Sums over each group of passages, shape (rows, groups). `rows`: relevance of each input position."""
+    if not len(rows):
+        return np.zeros((0, len(groups)))
     matrix = np.asarray(rows, dtype=np.float64)
     positions = [sorted(passage_positions(prompt, group)) for group in groups]
     return np.stack([matrix[:, where].sum(axis=1) for where in positions], axis=1)
@@ -135,11 +137,13 @@ def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: S
 def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attribution:
     """Relevance by passage as an `Attribution`: spans as explained, tokens as explained.
 
-    `details.tokens` are the answer tokens of `per_token`; `details.elsewhere` the sum outside the sources.
+    `details.tokens` are the answer tokens of `per_token`; `details.elsewhere` the sum outside the sources;
+    `details.absolute` the sums of |R|, shaped as `scores`: what sources are ranked by.
     """
     chosen = tuple((number,) for number in passage_numbers(prompt))
     scores = passage_sums(relevance.by_span, prompt, chosen)
-    per_token = passage_sums(relevance.by_token, prompt, chosen) if relevance.by_token else np.zeros((0, len(chosen)))
+    per_token = passage_sums(relevance.by_token, prompt, chosen)
+    absolute = passage_sums(np.abs(relevance.by_span).tolist(), prompt, chosen)
     totals = np.asarray(relevance.by_span, dtype=np.float64).sum(axis=1)
     return Attribution(
         method=relevance.method,
@@ -156,6 +160,7 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
         details=Details(
             tokens=relevance.tokens,
             elsewhere=tuple((totals - scores.sum(axis=1)).tolist()),
+            absolute=tuple(map(tuple, absolute.tolist())),
             delta=relevance.delta,
             steps=relevance.steps,
         ),

@@ -232,7 +232,7 @@ def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) 
 
 
 class Pair(Value, frozen=True):
-    """Two methods on the answer: Spearman's rho of the scores in [-1, 1], share of equal signs, same first source.
+    """Two methods on the answer: Spearman's rho of the ranks in [-1, 1], share of equal signs, same first source.
 
     None where it is not defined (fewer than two sources, or equal scores everywhere). With few sources rho is
     coarse: `sources` says how many there are.
@@ -251,19 +251,26 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
     sources = {attribution.sources for attribution in methods.values()}
     if len(sources) > 1:
         raise AttributionError("The methods were run on different sources. Run them on the same passages.")
-    rows = {name: attribution.scores[0] for name, attribution in methods.items()}
+    signed = {name: attribution.scores[0] for name, attribution in methods.items()}
+    ranked = {name: ranked_by(attribution) for name, attribution in methods.items()}
     return tuple(
         Pair(
             first=a,
             second=b,
-            rho=rank_correlation(rows[a], rows[b]),
-            signs=sign_agreement(rows[a], rows[b]),
-            same_top=_top(rows[a]) == _top(rows[b]),
-            sources=len(rows[a]),
+            rho=rank_correlation(ranked[a], ranked[b]),
+            signs=sign_agreement(signed[a], signed[b]),
+            same_top=_top(ranked[a]) == _top(ranked[b]),
+            sources=len(signed[a]),
         )
-        for a, b in combinations(rows, 2)
+        for a, b in combinations(methods, 2)
     )
 
 
-def _top(row: tuple[float, ...]) -> int:
+def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
+    """What the sources are ranked by: sums of |R| where the method has a value for each token, else the scores."""
+    rows = attribution.details.absolute
+    return rows[span] if rows else attribution.scores[span]
+
+
+def _top(row: Sequence[float]) -> int:
     return max(range(len(row)), key=lambda j: row[j])

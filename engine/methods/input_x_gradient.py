@@ -4,6 +4,9 @@ One forward over prompt + answer gives every target l_t; the map of the answer, 
 of the sum of the same target; per-token rows are one backward each on the same graph (cheaper on a CPU than vmap,
 jacrev or a batch of copies, and ten times lighter than the copies). The token explained is the one that was
 generated; the paper explains the argmax, and `Relevance.argmax` shows where they differ.
+Gradient norm is the same backward pass read otherwise: ||dl_t / de_i||^2, never negative. It is not in the paper. An
+embedding goes through a norm first, which takes its length out, so its product with the gradient says less about the
+passage than the gradient's size does (bench/RESULTS.md).
 Left out: relevance propagation (LRP), which registers as a method of its own (registry.py).
 `torch.autograd.grad` only: `.backward()` would write into the shared model.
 """
@@ -67,10 +70,13 @@ class Relevance(Value, frozen=True):
     @property
     def inputs(self) -> int:
         """Number of input positions."""
-        return len(self.by_span[0])
+        return len((*self.by_span, *self.by_token)[0])
 
 
 Target = Literal["logit", "log_probability"]
+INPUT_X_GRADIENT = "input x gradient"
+GRADIENT_NORM = "gradient norm"
+Form = Literal["product", "norm"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ def input_x_gradient(
     spans: Sequence[Span] | None = None,
     tokens: Sequence[int] = (),
     target: Target = "logit",
+    form: Form = "product",
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
@@ -106,6 +113,7 @@ def input_x_gradient(
         spans=spans,
         tokens=tokens,
         target=target,
+        form=form,
         count_citation_markers=count_citation_markers,
         watch=watch,
     )
@@ -120,11 +128,13 @@ def input_x_gradient_rows(
     spans: Sequence[Span] | None = None,
     tokens: Sequence[int] = (),
     target: Target = "logit",
+    form: Form = "product",
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Iterator[Relevance]:
     """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
 
+    `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
     One forward and len(spans) + len(tokens) backwards, a value after each of those. Raises `CannotDo` for a model
     without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
     logits that are not finite.
@@ -137,11 +147,11 @@ def input_x_gradient_rows(
     wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
     watch = watch or Watch()
     with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
-        for rows, values, argmax in _backwards(module, inputs, wanted, target, watch):
+        for rows, values, argmax in _backwards(module, inputs, wanted, target, form, watch):
             yield Relevance(
-                method="input x gradient",
+                method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
                 model=model.name,
-                target=target,
+                target=unit_of(target, form),
                 spans=chosen[: len(rows)],
                 by_span=tuple(rows[: len(chosen)]),
                 tokens=tuple(tokens)[: max(0, len(rows) - len(chosen))],
@@ -167,7 +177,7 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
 
 
 def _backwards(
-    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, watch: Watch
+    module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, form: Form, watch: Watch
 ) -> Iterator[tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...]]]:
     """One forward, one backward for each list of answer positions in `wanted`: rows so far, targets, argmax ids."""
     import torch
@@ -182,21 +192,29 @@ def _backwards(
     targets, likeliest = tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist())
     for done, positions in enumerate(wanted):
         watch.step("backward passes", done, len(wanted))
-        rows.append(_row(values, positions, embeddings, keep=done + 1 < len(wanted)))
+        rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
         if len(rows) == len(wanted):
             watch.report("backward passes", len(wanted), len(wanted))
         yield rows, targets, likeliest
 
 
-def _row(values: torch.Tensor, positions: Any, embeddings: torch.Tensor, *, keep: bool) -> tuple[float, ...]:
+def _row(
+    values: torch.Tensor, positions: Any, embeddings: torch.Tensor, form: Form, *, keep: bool
+) -> tuple[float, ...]:
     import torch
 
     if len(positions) == 0:
         return (0.0,) * embeddings.shape[1]
     total = values[torch.as_tensor(positions, device=values.device)].sum()
     (gradient,) = torch.autograd.grad(total, embeddings, retain_graph=keep)
-    relevance = (embeddings.detach().float() * gradient.float()).sum(-1)[0]
+    factor = gradient if form == "norm" else embeddings.detach()
+    relevance = (factor.float() * gradient.float()).sum(-1)[0]
     return tuple(relevance.tolist())
+
+
+def unit_of(target: Target, form: Form) -> str:
+    """The unit of a row."""
+    return target if form == "product" else f"squared gradient of the {target}"
 
 
 def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:

@@ -49,7 +49,7 @@ def integrated_gradients(
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
-    """As `input_x_gradient`; `details.delta` is the largest |delta| of the spans as a share of the difference."""
+    """As `input_x_gradient`; `details.delta` is the largest |delta| of any row as a share of the difference."""
     require(model, "gradients")
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)
@@ -77,7 +77,7 @@ def integrated_gradients(
         forwards=count.rows,
         backwards=steps * len(wanted),
         seconds=time.perf_counter() - start,
-        delta=max(deltas[: len(chosen)]),
+        delta=max(deltas),
         steps=float(steps),
     )
 

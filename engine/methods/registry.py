@@ -17,20 +17,23 @@ from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Literal
 
+from msgspec.structs import replace
+
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Gradient, Occlusion
-from engine.core.values import Answer, Attribution, Prompt
+from engine.core.values import Answer, Attribution, Details, Prompt
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
-from engine.methods.input_x_gradient import Relevance, input_x_gradient
+from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient, unit_of
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
-from engine.methods.spans import Span
+from engine.methods.spans import Span, anchor
 from engine.models.protocols import LanguageModel
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
 GROUP = "groundwork.attribution"
+RECOMMENDED = GRADIENT_NORM  # of the methods that cost one backward pass, the best at ranking (bench/RESULTS.md)
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,17 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
     """The project's own methods; `how` gives the gradient methods their target and steps."""
     counted = count_citation_markers
     gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
+    norm = partial(gradient, form="norm")
     integrated = partial(
         integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
     )
     left_out = _left_out(Occlusion(count_citation_markers=counted))
     return (
         Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
-        _of_tokens("input x gradient", gradient, how.target, "First-order effect of every input token."),
+        _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
+        _of_tokens(
+            GRADIENT_NORM, norm, unit_of(how.target, "norm"), "How strongly the answer reacts to every input token."
+        ),
         _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
         _of_tokens(
             "value-weighted attention",
@@ -126,3 +133,26 @@ def method(name: str, how: Gradient | None = None, *, count_citation_markers: bo
     if name not in found:
         raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
     return found[name]
+
+
+def with_token_rows(
+    own: Method, model: LanguageModel, prompt: Prompt, answer: Answer, tokens: Sequence[int], watch: Watch | None = None
+) -> Attribution:
+    """Passage scores of any method for the whole answer (`scores`) and for single answer tokens (`per_token`).
+
+    A method without values per input token is asked for the stretches of those tokens, unless it scores every token
+    of the answer anyway.
+    """
+    if own.explain is not None:
+        return passage_attribution(own.explain(model, prompt, answer, tokens=tokens, watch=watch), model.encode(prompt))
+    whole = (0, len(answer.text))
+    found = own.attribute(model, prompt, answer, (whole, *(_stretch(answer, t) for t in tokens)), watch)
+    each = len(found.per_token) == len(answer.tokens)
+    rows = tuple(found.per_token[t] for t in tokens) if each else found.scores[1:]
+    details = Details(tokens=tuple(tokens))
+    return replace(found, spans=(whole,), scores=found.scores[:1], per_token=rows, details=details)
+
+
+def _stretch(answer: Answer, token: int) -> Span:
+    start = anchor(answer.text, answer.tokens[token].start)
+    return start, max(start + 1, answer.tokens[token].end)

@@ -25,13 +25,15 @@ Span = tuple[int, int]
 Mask = NDArray[np.bool_]
 
 
-def anchor(answer: Answer, token: int) -> int:
-    """Offset of the first character from token `token` on that is not white space (its start if there is none).
+def anchor(text: str, start: int) -> int:
+    """Offset of the first character at or after `start` that is not white space; `start` if there is none.
 
     A token of white space alone goes with the word that it leads to, like the space in front of a word.
+
+    >>> anchor("One. Two.", 4)
+    5
     """
-    start = answer.tokens[token].start
-    found = _VISIBLE.search(answer.text, start)
+    found = _VISIBLE.search(text, start)
     return found.start() if found else start
 
 
@@ -59,12 +61,13 @@ def content_mask(answer: Answer, *, count_citation_markers: bool = False) -> Mas
 def span_mask(answer: Answer, span: Span) -> Mask:
     """Which tokens belong to the characters [start, end), shape (tokens,)."""
     start, end = span
-    return np.array([start <= anchor(answer, t) < end for t in range(len(answer.tokens))], dtype=bool)
+    return np.array([start <= anchor(answer.text, token.start) < end for token in answer.tokens], dtype=bool)
 
 
 def span_masks(answer: Answer, spans: Sequence[Span], content: Mask) -> Mask:
     """`span_mask` of every span, content tokens only; shape (spans, tokens)."""
-    return np.stack([span_mask(answer, span) & content for span in spans])
+    masks = [span_mask(answer, span) & content for span in spans]
+    return np.array(masks, dtype=bool).reshape(len(spans), len(answer.tokens))
 
 
 def first_content_tokens(answer: Answer, count: int, *, count_citation_markers: bool = False) -> tuple[int, ...]:

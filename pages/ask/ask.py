@@ -16,8 +16,9 @@ from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
 from components.sentences import sentences_view
-from components.settings_panel import chosen_workbench, settings_panel
+from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.steps import draw_steps
+from engine.answer.in_documents import doubted
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import SAMPLES
@@ -128,6 +129,8 @@ if run is not None and not run.ended:
 elif case is not None:
     st.divider()
     verdict = case_head(case)
+    if doubt := doubted(case, chosen_settings().retrieval):
+        st.warning(doubt)
     draw_steps((), case.steps)
     given = st.container()
     if verdict is not None:

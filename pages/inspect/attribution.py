@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from components import state
 from components.agreement import agreement_view
-from components.analysis_run import as_reported, ask_for, banners, is_banner, latest, seconds_said
+from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, latest, seconds_said
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
@@ -18,15 +19,16 @@ from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
 from components.settings_panel import chosen_settings, settings_panel
-from components.token_map import token_map
+from components.token_map import map_check, token_map
 from components.used_supports import used_supports_view
 from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
 from engine.analyses.registry import runnable
-from engine.analyses.token_map import TokenMap, backwards_of, methods_run
+from engine.analyses.token_map import Rows, TokenMap, map_of, methods_run
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
 from engine.core.values import Case
+from engine.methods import registry
 from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
 from engine.models.defaults import default_for
@@ -50,16 +52,21 @@ def occlusion_tab(case: Case, model: str) -> None:
 
 
 def tokens_tab(case: Case, model: str) -> None:
-    """Every passage as a heatmap of input x gradient, and the flags that stand on it."""
-    settings = chosen_settings().gradient
-    passes = 1 + 2 * backwards_of(case, chosen_settings())
-    ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, passes))
-    found = latest(case, TOKEN_MAP, model)
-    if found is None:
+    """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
+    method = _choose_map(case, model)
+    whole = Rows(model=model, method=method)
+    ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, 3), options=whole)
+    result = map_of(case, method, model)
+    if result is None:
         return
-    result = TokenMap.from_dict(found.result)
     banners(result.notes)
-    token_map(result, case, key=f"token_map_{case.id}")
+    map_check(case, result, model)
+    name = f"{case.id}, {method}"
+    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=state.row_of(name))
+    if asked is not None:
+        state.keep_row(name, asked.target())
+        begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
+        st.rerun()
     for note in result.notes:
         if not is_banner(note):
             st.caption(plain(note))
@@ -69,9 +76,25 @@ def tokens_tab(case: Case, model: str) -> None:
             " chosen another one; the token of the answer is explained all the same."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
-    st.caption(f"Input x gradient of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
-    st.subheader("Passages high in the gradient ranking")
-    flags_view(result, case, settings)
+    st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
+    st.subheader("Passages high in this ranking")
+    flags_view(result, case, chosen_settings().gradient, model)
+
+
+def _choose_map(case: Case, model: str) -> str:
+    """The method whose map is drawn; opens on the one that was mapped last."""
+    names = [method.name for method in registry.methods() if method.explain is not None]
+    stored = latest(case, TOKEN_MAP, model)
+    first = TokenMap.from_dict(stored.result).method if stored else registry.RECOMMENDED
+    about = {method.name: method.about for method in registry.methods()}
+    chosen = st.selectbox(
+        "Method",
+        names,
+        index=names.index(first) if first in names else 0,
+        format_func=lambda name: f"{name}: {about[name]}",
+        key=f"map_method_{case.id}",
+    )
+    return chosen or names[0]
 
 
 def faithfulness_tab(case: Case, model: str) -> None:

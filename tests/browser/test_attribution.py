@@ -62,21 +62,31 @@ def test_sources_are_recoloured_for_a_sentence_and_told_apart_by_sentence(app, s
     look(page, "attribution_sentences")
 
 
-def test_a_click_on_a_word_recolours_without_a_rerun(app, scored, page, look):
+def test_a_row_is_computed_when_it_is_clicked_and_then_recolours_without_a_rerun(app, scored, page, look):
     open_tab(page, app, scored, "Tokens")
     page.get_by_role("button", name="Map the tokens").click()
     words = page.locator(".answer .tok:visible")
     expect(words.first).to_be_visible()
-    before = page.locator(".card .sum:visible").first.inner_text()
+    row = page.locator(".gw[data-row]:visible")
+    expect(row).to_have_attribute("data-row", "0")
+    sums = page.locator(".card .sum:visible")
+    expect(sums.first).to_have_text(re.compile(r"% of \|relevance\|$"))
+    whole = sums.all_inner_texts()
+    words.nth(1).click()
+    expect(row).to_have_attribute("data-row", "1")
+    assert sums.all_inner_texts() != whole
+    page.get_by_role("button", name="Sentence 2", exact=True).click()
+    expect(page.get_by_role("button", name="Sentence 2", exact=True)).to_have_attribute("aria-pressed", "true")
     frames = []
     page.on("websocket", lambda socket: frames.append(socket))
-    words.nth(1).click()
-    expect(page.locator(".gw[data-row]:visible")).not_to_have_attribute("data-row", "0")
-    assert page.locator(".card .sum:visible").first.inner_text() != before
-    clicked = page.locator(".gw[data-row]:visible").get_attribute("data-row")
-    words.nth(2).press("Enter")
-    expect(page.locator(".gw[data-row]:visible")).not_to_have_attribute("data-row", clicked)
+    words.nth(1).press("Enter")
+    expect(row).to_have_attribute("data-row", "2")
+    page.get_by_role("button", name="Show signs").click()
+    expect(sums.first).to_have_text(re.compile(r"^sum [+-]"))
     assert frames == []
+    page.get_by_role("button", name="Check this map").click()
+    expect(page.get_by_text(re.compile("^ABPC [+-]")).locator("visible=true")).to_be_visible()
+    page.get_by_role("button", name="Compute the flags").click()
     expect(page.get_by_text("By chance a passage is high")).to_be_visible()
     expect(page.get_by_text("negative result")).to_be_visible()
     look(page, "attribution_tokens")

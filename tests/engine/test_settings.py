@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from engine.analyses.kind import OCCLUSION, TOKEN_MAP, ByModel
+from engine.analyses.kind import OCCLUSION, ByModel
 from engine.commands import main
 from engine.core.errors import InputError
 from engine.core.settings import PAPERS, Settings, all_settings
@@ -102,6 +102,7 @@ SEARCH = {"retrieval.k": 3, "retrieval.mode": "dense", "retrieval.rerank_pool": 
 READING = {"retrieval.align_gap": 2, "retrieval.keep": 2, "reader.sentences": 1, "reader.close_enough": 0.01}
 WRITING = {
     "retrieval.sentences": 3,
+    "retrieval.doubt_under": 0.9,
     "prompting.citations": "alce",
     "prompting.refuse_under": 1e-9,
     "prompting.demonstrations": 1,
@@ -125,7 +126,7 @@ ATTRIBUTION = {
     "gradient.target": "log_probability",
     "gradient.integrated_steps": 3,
 }
-MAP = {"gradient.first_tokens": 4, "gradient.token_budget": 50, "occlusion.placebos": 2}
+PLACEBOS = {"occlusion.placebos": 2}
 FAITHFULNESS = {"faithfulness.steps": 2, "faithfulness.rankings": 2, "faithfulness.seed": 3}
 REFINEMENT = {
     "refinement.demonstrations": 1,
@@ -134,8 +135,10 @@ REFINEMENT = {
     "refinement.seeds": (5, 6),
     "refinement.overlap_percentile": 30.0,
     "refinement.overlap_cases": 1,
+    "refinement.ranked_by": "gradient norm",
     "refinement.trigger": "labels",
     "refinement.seconds": 500.0,
+    "gradient.first_tokens": 4,
     "gradient.used_top": 2,
     "gradient.share": 0.2,
 }
@@ -155,10 +158,22 @@ PARTS = {"verification.atomic": False, "verification.molecular": False, "verific
 
 
 def test_the_walk_misses_no_setting() -> None:
-    walks = (CHUNKING, SEARCH, READING, WRITING, SELECTION, ATTRIBUTION, MAP, FAITHFULNESS, REFINEMENT, ALONE, STEPS)
-    walked = {path for walk in (*walks, FACTS, PARTS) for path in walk} | {"retrieval.reranker"}
+    walks = (
+        CHUNKING,
+        SEARCH,
+        READING,
+        WRITING,
+        SELECTION,
+        ATTRIBUTION,
+        PLACEBOS,
+        FAITHFULNESS,
+        REFINEMENT,
+        ALONE,
+        STEPS,
+    )
+    walked = {path for walk in (*walks, ALONE, STEPS, FACTS, PARTS) for path in walk} | {"retrieval.reranker"}
     assert walked == {setting.path for setting in all_settings()}
-    for walk in (*walks, FACTS, PARTS):
+    for walk in (*walks, ALONE, STEPS, FACTS, PARTS):
         assert all(value != Settings().value(path) for path, value in walk.items())
 
 
@@ -202,13 +217,12 @@ def test_attributions_and_curves_read_theirs(
     assert_read(read, FAITHFULNESS)
 
 
-def test_a_token_map_reads_its_size(tmp_path: Path, folders: tuple[str, str], read: set[tuple[str, str]]) -> None:
+def test_an_occlusion_reads_its_placebos(tmp_path: Path, folders: tuple[str, str], read: set[tuple[str, str]]) -> None:
     ingest(tmp_path)
-    bench = Workbench(Settings().with_values({**MAP, EMBEDDER: SCRIPTED}))
+    bench = Workbench(Settings().with_values({**PLACEBOS, EMBEDDER: SCRIPTED}))
     case = bench.ask("Who built the bridge?", "bridges", model="reader")
-    bench.analyse(case.id, TOKEN_MAP, ByModel(model=folders[0]))
     bench.analyse(case.id, OCCLUSION, ByModel(model=folders[0]))
-    assert_read(read, MAP)
+    assert_read(read, PLACEBOS)
 
 
 def test_the_conditions_read_theirs(folders: tuple[str, str], read: set[tuple[str, str]]) -> None:

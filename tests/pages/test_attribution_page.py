@@ -10,10 +10,11 @@ from streamlit.testing.v1 import AppTest
 from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
-from components.token_map import token_map_data
+from components.token_map import explained_pieces, token_map_data
 from engine.analyses.attribution import method_of
+from engine.analyses.faithfulness import faithfulness_of
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
-from engine.analyses.token_map import ALONE, TokenMap, methods_run, token_map_of
+from engine.analyses.token_map import ALONE, Rows, TokenMap, methods_run, token_map_of
 from engine.answer.citations import annotate
 from engine.core.progress import last
 from engine.core.settings import Settings
@@ -50,7 +51,7 @@ def case():
     placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
     analyses = (
         last(occlusion_of(bare, model, Settings(), placebos=placebos)),
-        last(token_map_of(bare, model, Settings())),
+        last(token_map_of(bare, model, Settings(), asked=Rows(sentences=(0,), tokens=tuple(range(14))))),
         method_of(bare, "value-weighted attention", model, Settings()),
         last(sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3))),
     )
@@ -89,10 +90,43 @@ def test_sentences_spell_their_passage(case):
     assert all([len(p) for p in row] == [2, 1] for row in data["rows"])
 
 
-def test_the_token_map_has_a_value_for_every_piece(case):
-    data = token_map_data(TokenMap.from_dict(stored(case, "token map")), case)
-    for row in data["rows"]:
-        assert [len(p["tokens"]) for p in data["passages"]] == [len(values) for values in row]
+def test_the_first_token_of_a_later_sentence_belongs_to_it():
+    """Its leading space stands before the sentence starts; the engine counts it by its first visible character."""
+    spans = [(0, 3), (3, 4), (4, 8), (8, 9)]
+    drawn = explained_pieces("One. Two.", spans, [(0, 4), (5, 9)], {}, [True] * 4, sentence_rows=(1, 2))
+    assert [piece["sentence"] for piece in drawn] == [0, 0, 1, 1]
+    assert [piece["row"] for piece in drawn] == [1, 1, 2, 2]
+
+
+def test_the_token_map_has_a_value_for_every_word(case):
+    found = TokenMap.from_dict(stored(case, "token map"))
+    data = token_map_data(found, case)
+    for rows, per_token in ((data["rows"], found.rows), (data["sizes"], np.abs(np.concatenate(found.rows[0])))):
+        for row in rows:
+            assert [len(p["tokens"]) for p in data["passages"]] == [len(values) for values in row]
+        assert len(rows) == len(found.rows) and len(per_token)
+    sums = [sum(words) for words in data["rows"][0]]
+    assert sums == pytest.approx(found.passage_rows()[0], rel=1e-3)
+    assert [sum(words) for words in data["sizes"][0]] == pytest.approx(found.absolute_rows()[0], rel=1e-3)
+
+
+def test_a_passage_is_drawn_in_words(case):
+    drawn = token_map_data(TokenMap.from_dict(stored(case, "token map")), case)["passages"]
+    for passage, text in zip(drawn, PASSAGES, strict=True):
+        assert "".join(passage["tokens"]).strip() == text
+        assert [word.strip() for word in passage["tokens"] if word.strip()] == text.split()
+
+
+def test_a_row_that_is_not_there_is_asked_for_and_then_opened(case):
+    found = TokenMap.from_dict(stored(case, "token map"))
+    data = token_map_data(found, case, {"sentence": 0})
+    assert (data["sentences"], data["chosen"]) == ([1, None], 1)
+    assert token_map_data(found, case, {"sentence": 1})["chosen"] == 0
+    assert token_map_data(found, case, {"token": 3})["chosen"] == 2 + 3
+    asked = [(i, piece["asks"]) for i, piece in enumerate(data["answer"]) if piece["asks"]]
+    assert asked and all(ask == {"token": i} and i >= 14 for i, ask in asked)
+    markers = [piece["text"] for piece in data["answer"] if piece["row"] is None and not piece["asks"]]
+    assert "cite_1" in "".join(markers)
 
 
 def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
@@ -171,7 +205,45 @@ def draw_flags(result, case):
     from engine.core.settings import Gradient
     from engine.core.values import Case
 
-    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Gradient())
+    flags_view(TokenMap.from_dict(result), Case.from_dict(case), Gradient(), "scorer")
+
+
+def draw_check(case):
+    from components.token_map import map_check
+    from engine.analyses.token_map import map_of
+    from engine.core.values import Case
+
+    opened = Case.from_dict(case)
+    model = next(a.stamp.model for a in opened.analyses if a.kind == "token map")
+    map_check(opened, map_of(opened, "input x gradient", model), model)
+
+
+def checked(case, abpc):
+    """The page's check of the case's map, as if its ABPC had come out so; another ranking's is 0.5."""
+    few = Settings().apply(["faithfulness.steps=2", "faithfulness.rankings=2"])
+    report = last(faithfulness_of(case, tiny_model("llama"), few))
+    mine, other = report.result["curves"]
+    random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": 20}
+    result = {**report.result, "curves": [{**mine, "abpc": abpc}, {**other, "abpc": 0.5}], "random": random}
+    held = replace(case, analyses=(*case.analyses, replace(report, result=result)))
+    app = AppTest.from_function(draw_check, kwargs={"case": held.to_dict()}, default_timeout=60).run()
+    assert not app.exception
+    return app
+
+
+def test_a_map_stands_beside_its_own_abpc(case):
+    app = checked(case, 0.2)
+    assert "+0.200, above every random ranking" in app.success[0].value and not app.warning
+
+
+def test_a_map_no_better_than_random_says_so_and_offers_what_is(case):
+    app = checked(case, 0.05)
+    assert "not above random" in app.warning[0].value and "occlusion (+0.500)" in app.warning[0].value
+
+
+def test_an_unchecked_map_says_what_the_check_costs(case):
+    app = AppTest.from_function(draw_check, kwargs={"case": case.to_dict()}, default_timeout=60).run()
+    assert app.button[0].label == "Check this map" and "rows through the model" in app.caption[0].value
 
 
 def test_flags_stand_beside_chance_and_the_trigger_beside_the_papers_verdict(case):

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from engine.cases.query import Query
-from engine.cases.review import Draft
+from engine.cases.review import MarkDraft
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 
@@ -87,9 +87,9 @@ def test_signing_off_freezes_and_offers_a_new_version(app):
 
 def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepted_edit_is_not_one(app):
     marks = (
-        Draft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge"),
-        Draft(kind="override", author="Ada", target="edit:1", value="accepted", reason="as the source has it"),
-        Draft(kind="status", author="Ada", value="signed off"),
+        MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge"),
+        MarkDraft(kind="override", author="Ada", target="edit:1", value="accepted", reason="as the source has it"),
+        MarkDraft(kind="status", author="Ada", value="signed off"),
     )
     for mark in marks:
         store().add_mark("first", mark)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from engine.analyses.facts import facts_of
-from engine.analyses.kind import ByModel
+from engine.analyses.registry import kind_named
 from engine.analyses.steps import steps_of
 from engine.cases.review import MarkDraft
 from engine.core.progress import last
@@ -80,7 +80,7 @@ def hostile_case(bench: Workbench, models: Path) -> Case:
     bench.cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=CORPUS))
     bench.cases.set_tags(case.id, (LINE, FORMULAS[0]))
     for method in ("occlusion", "token map", "faithfulness"):
-        bench.analyse(case.id, method, ByModel(model=str(long)))
+        bench.analyse(case.id, method, kind_named(method).options(model=str(long)))
     _reasoned(bench, case.id, long)
     for draft in _drafts():
         bench.cases.add_mark(case.id, draft)

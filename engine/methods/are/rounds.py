@@ -25,7 +25,7 @@ from engine.methods.are.event_dates import dated_parts
 from engine.methods.are.evidence import cited_numbers, find_evidence
 from engine.methods.are.expand import expand
 from engine.methods.are.facts import Decomposition, Exchange
-from engine.methods.are.guards import guarded
+from engine.methods.are.guards import guarded, speaks
 from engine.methods.are.task import Task
 from engine.methods.are.together import held_together
 from engine.methods.are.values import (
@@ -168,8 +168,9 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
     """The check that decides: a supportive one before one that asks for an edit before the rest.
 
     Of several supportive ones the surest decides, of several that ask for an edit the one whose passage is most like
-    the fact: a passage about something else contradicts it surely, too. A supportive passage whose sentences say far
-    less of the fact (`near`) than one that asks for an edit and lacks a number or name of it does not come first.
+    the fact: a passage about something else contradicts it surely, too; one that a guard lowered comes last. A
+    supportive passage whose sentences say far less of the fact (`near`) than one that asks for an edit and lacks a
+    number or name of it does not come first.
     """
     rank = {"supportive": 3, "editing_required": 2, "irrelevant": 1, "unparsed": 0}
     worths = {anchor.evidence: anchor.worth for anchor in near}
@@ -183,7 +184,7 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
         sure = ruling.scores.get(ruling.verdict, 0.0) if ruling.verdict != "irrelevant" else 0.0
         alike = considered[check.evidence].score if considered and ruling.verdict == "editing_required" else sure
         far = ruling.verdict == "supportive" and worths.get(check.evidence, closest) < closest - FAR
-        return rank[ruling.verdict] - 2 * far, alike
+        return rank[ruling.verdict] - 2 * far - 0.5 * ruling.lowered, alike
 
     return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
 
@@ -228,12 +229,14 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
 def _edited(
     task: Task, fact: str, clause: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch
 ) -> Iteration:
-    """The round with an edit by a passage that asks for one; that passage then decides.
+    """The round with an edit by a passage that asks for one and speaks of the fact; that passage then decides.
 
     The best anchor comes first, but after one whose edit the verifier calls supportive itself.
     """
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
-    for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
+    read = {a: iteration.considered[a.evidence].text[a.start : a.end] for a in near if a.evidence in asking}
+    asked = [anchor for anchor, text in read.items() if speaks(fact, text, anchor, task.settings)]
+    for anchor in asked[:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
         beside = dataclasses.replace(
             others(anchor, near),

@@ -22,6 +22,7 @@ class Evidence(Value, frozen=True):
 
     `relevance` in [0, 1] is what it was ranked by: of its closest sentence or itself (`engine.retrieve.relevance`).
     `in_corpus`: a passage of the case that the search found in the corpus as well.
+    `found_by` are the places of the round's queries that found it.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Evidence(Value, frozen=True):
     score: float = 0.0
     relevance: float = 0.0
     in_corpus: bool = False
+    found_by: tuple[int, ...] = ()
 
 
 class Ruling(Value, frozen=True):
@@ -40,7 +42,8 @@ class Ruling(Value, frozen=True):
 
     `scores` are its class probabilities (an entailment model), `reasoning` its words (a language model); `window` is
     the span of the evidence that decided. `unsure` is True where the highest probability is under 0.6. `lacking` are
-    numbers and names of the fact that the evidence does not hold, where they turned the verdict.
+    numbers and names of the fact that the evidence does not hold, where they turned the verdict. `lowered` is True
+    where a guard, not the probability, made it unsure.
     """
 
     verdict: VerdictName
@@ -51,6 +54,7 @@ class Ruling(Value, frozen=True):
     window: tuple[int, int] = (0, 0)
     unsure: bool = False
     lacking: tuple[str, ...] = ()
+    lowered: bool = False
 
     @classmethod
     def of(cls, judged: Judged, verifier: Entailment) -> Ruling:
@@ -112,6 +116,10 @@ class Iteration(Value, frozen=True):
     decided: int | None = None
     edit: Edit | None = None
     exchanges: tuple[Exchange, ...] = ()
+
+    def found_with(self, query: int) -> tuple[Evidence, ...]:
+        """What the query at that place found, in the order of similarity to the fact."""
+        return tuple(one for one in self.considered if query in one.found_by)
 
     @property
     def check(self) -> Check | None:
@@ -248,3 +256,8 @@ class AreRecord(Value, frozen=True):
     seconds: float = 0.0
     measured: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def checked(self) -> str:
+        """The text that clauses and edits have their offsets in: the answer, or its facts joined (no clauses)."""
+        return self.decomposition.text or self.answer

@@ -15,14 +15,13 @@ from msgspec.structs import replace
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, Prompt
-from engine.methods.aggregate import passage_attribution
+from engine.methods import registry
 from engine.methods.flags import (
     Concentration,
     Flags,
     concentration,
     distractor_flags,
 )
-from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.values import Gate, OverlapThreshold, Trigger
 from engine.methods.spans import first_content_tokens
 from engine.models.protocols import LanguageModel
@@ -154,17 +153,17 @@ EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises
 def gradient_rows(
     model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None = None
 ) -> Attribution:
-    """Input x gradient by passage: the whole answer in `scores`, the first K content tokens in `per_token`.
+    """Passage relevance by `refinement.ranked_by`: the answer in `scores`, its first K content tokens in `per_token`.
 
-    `details.lengths` are the passages' token counts. One forward, K + 1 backwards. Raises `CannotDo`,
-    `PromptTooLong`, `AttributionError` for an answer without content tokens.
+    `details.lengths` are the passages' token counts. Input x gradient: one forward, K + 1 backwards. Raises
+    `InputError` for a method that is not registered, `CannotDo`, `PromptTooLong`, `AttributionError` for an answer
+    without content tokens.
     """
     how, counted = settings.gradient, settings.occlusion.count_citation_markers
     first = first_content_tokens(answer, how.first_tokens, count_citation_markers=counted)
-    relevance = input_x_gradient(
-        model, prompt, answer, tokens=first, target=how.target, count_citation_markers=counted, watch=watch
-    )
+    own = registry.method(settings.refinement.ranked_by, how, count_citation_markers=counted)
+    found = registry.with_token_rows(own, model, prompt, answer, first, watch)
     coded = model.encode(prompt)
-    found = passage_attribution(relevance, coded)
     spans = [coded.passage_span(source[0]) for source in found.sources]
-    return replace(found, details=replace(found.details, lengths=tuple(end - start for start, end in spans)))
+    lengths = tuple(end - start for start, end in spans)
+    return replace(found, details=replace(found.details, lengths=lengths, absolute=()))

@@ -266,7 +266,6 @@ class _Refining:
 
     def _rows(self, answer: Answer) -> Attribution:
         model = self.request.scores_with
-        require(model, "gradients")
         own = own_tokens(self.request, answer)
         return gradient_rows(model, scored_prompt(self.request, self.value), own, self.request.settings, self.watch)
 

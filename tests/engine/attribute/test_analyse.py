@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from engine.analyses.faithfulness import Rankings
 from engine.analyses.kind import ByModel
 from engine.analyses.registry import runnable
+from engine.analyses.token_map import Rows
 from engine.core.errors import AttributionError, Cancelled, InputError
 from engine.core.files import home
 from engine.core.values import AuditRecord
@@ -37,16 +39,24 @@ def test_each_level_of_sources_is_an_analysis_of_its_own(bench):
 
 def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):
     case_id = audited(bench)
+    asked = Rankings(model="scorer")
     with pytest.raises(Cancelled):
-        bench.analyse(case_id, "token map", ByModel(model="scorer"), stop_at(5, "backward passes"))
+        bench.analyse(case_id, "faithfulness", asked, stop_at(5, "random rankings"))
     (partial,) = bench.cases.load(case_id).analyses
-    assert any("have rows of their own" in note for note in partial.result["notes"])
-    (whole,) = bench.analyse(case_id, "token map", ByModel(model="scorer")).analyses
-    assert len(whole.result["rows"]) > len(partial.result["rows"])
+    assert partial.result["random"]["n"] == 5
+    (whole,) = bench.analyse(case_id, "faithfulness", asked).analyses
+    assert whole.result["random"]["n"] == 20
     with pytest.raises(Cancelled):
-        bench.analyse(case_id, "token map", ByModel(model="scorer"), stop_at(5, "backward passes"))
+        bench.analyse(case_id, "faithfulness", asked, stop_at(5, "random rankings"))
     (still,) = bench.cases.load(case_id).analyses
-    assert len(still.result["rows"]) == len(whole.result["rows"])
+    assert still.result["random"]["n"] == 20
+
+
+def test_rows_are_added_to_the_map_that_the_case_holds(bench):
+    case_id = audited(bench)
+    bench.analyse(case_id, "token map", Rows(model="scorer"))
+    (grown,) = bench.analyse(case_id, "token map", Rows(model="scorer", sentences=(1,))).analyses
+    assert (len(grown.result["rows"]), grown.result["forwards"], grown.result["backwards"]) == (2, 2, 2)
 
 
 def test_what_cannot_be_done_is_said(bench):

@@ -12,8 +12,15 @@ from engine.core.errors import (
     PromptTooLong,
 )
 from engine.methods.aggregate import passage_attribution, passage_maps, passage_sums
-from engine.methods.input_x_gradient import input_x_gradient, input_x_gradient_rows
-from engine.methods.spans import passage_positions
+from engine.methods.input_x_gradient import (
+    answer_logits,
+    embed,
+    input_x_gradient,
+    input_x_gradient_rows,
+    inputs_of,
+    target_values,
+)
+from engine.methods.spans import content_mask, passage_positions
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
@@ -177,3 +184,18 @@ def test_logits_that_are_not_finite_are_refused():
     broken = HuggingFaceModel("broken", module, model.tokenizer)
     with pytest.raises(AttributionError, match="finite"):
         input_x_gradient(broken, tiny_prompt(2), tiny_answer(model))
+
+
+def test_the_gradient_norm_is_the_squared_length_of_each_gradient():
+    """By brute force: a backward of the same sum on the same embeddings."""
+    model = tiny_model("llama")
+    prompt, answer = tiny_prompt(3), tiny_answer(model)
+    found = input_x_gradient(model, prompt, answer, form="norm", target="log_probability")
+    inputs = inputs_of(model, prompt, answer)
+    embeddings = embed(model.module, inputs.row).requires_grad_(True)
+    logits = answer_logits(model.module, embeddings, inputs)
+    total = target_values(logits, inputs.answer, "log_probability")[torch.as_tensor(content_mask(answer))].sum()
+    (gradient,) = torch.autograd.grad(total, embeddings)
+    assert np.array(found.by_span[0]) == pytest.approx(gradient[0].square().sum(-1).numpy(), rel=1e-4, abs=1e-9)
+    assert (found.method, found.target) == ("gradient norm", "squared gradient of the log_probability")
+    assert min(found.by_span[0]) >= 0

@@ -87,7 +87,8 @@ def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     assert result.sources == ((1,), (2,), (3,))
     assert np.array(result.scores).shape == (3, 3)
     assert result.unit == method.unit
-    assert np.array(result.scores)[1:].sum(axis=0) == pytest.approx(result.scores[0], rel=1e-3)
+    if method.name != "gradient norm":  # the length of a sum of gradients is no sum of their lengths
+        assert np.array(result.scores)[1:].sum(axis=0) == pytest.approx(result.scores[0], rel=1e-3)
 
 
 def test_a_third_party_method_is_one_more_row():

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.analyses.attribution import method_of, placebos_for, subject
 from engine.analyses.faithfulness import faithfulness_of, rows_needed
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
-from engine.analyses.token_map import TokenMap, backwards_of, concentration_of, flags_of, token_map_of
+from engine.analyses.token_map import (
+    Rows,
+    TokenMap,
+    concentration_of,
+    flags_of,
+    methods_run,
+    rows_for_flags,
+    token_map_of,
+)
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
-from engine.cases.bundled import EXAMPLE, file_of
-from engine.cases.case_file import read_case_file
-from engine.core.errors import AttributionError
+from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import (
@@ -24,9 +29,12 @@ from engine.core.values import (
     AuditRecord,
     Case,
     ChunkSet,
+    Details,
     Stamp,
 )
+from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
+from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
 from engine.methods.spans import span_scores
@@ -78,7 +86,7 @@ def test_occlusion_of_a_case_scores_every_passage_and_stamps_its_inputs(model):
 
 def test_the_rows_of_the_token_map_sum_to_the_table_of_passages(model):
     case, settings = make_case(), Settings()
-    found = TokenMap.from_dict(last(token_map_of(case, model, settings)).result)
+    found = mapped(model, EVERY, settings, case)
     prompt, answer, _ = subject(case, model, settings)
     spans = ((0, len(ANSWER)), *answer.sentences)
     table = passage_attribution(input_x_gradient(model, prompt, answer, spans=spans), model.encode(prompt))
@@ -95,47 +103,125 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
     assert analysis.result["backwards"] == 3 * spans
 
 
-def test_the_cost_said_before_a_token_map_is_what_the_worked_example_took():
-    case = read_case_file(gzip.decompress(file_of(EXAMPLE).read_bytes())).case
-    took = next(a for a in case.analyses if a.kind == "token map").result["backwards"]
-    assert 0.6 * took <= backwards_of(case, Settings()) <= 1.6 * took
+EVERY = Rows(sentences=(0, 1), tokens=tuple(range(4)))
 
 
-def test_token_rows_stop_at_the_budget_and_say_so(model):
-    settings = Settings().apply(["gradient.token_budget=400", "gradient.first_tokens=1"])
-    found = TokenMap.from_dict(last(token_map_of(make_case(), model, settings)).result)
-    length = len(model.encode(build_prompt("What colour is the kiln?", make_case().passages)).ids)
-    assert len(found.tokens) == 400 // length
-    assert any("have rows of their own" in note for note in found.notes)
+def map_analysis(model, asked=None, settings=None, case=None):
+    return last(token_map_of(case or make_case(), model, settings or Settings(), asked=asked))
 
 
-def test_flags_have_their_rows_whatever_the_budget(model):
-    found = TokenMap.from_dict(
-        last(token_map_of(make_case(), model, Settings().apply(["gradient.token_budget=1"]))).result
-    )
-    assert len(found.tokens) == 10
-    flags = flags_of(found, {1: False, 2: True, 3: None}, Settings().gradient)
-    rows = np.abs([[sum(passage) for passage in row] for row in found.rows[-10:]])
+def mapped(model, asked=None, settings=None, case=None):
+    return TokenMap.from_dict(map_analysis(model, asked, settings, case).result)
+
+
+def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_for(model):
+    case, first = make_case(), last(token_map_of(make_case(), model, Settings()))
+    assert [len(first.result[name]) for name in ("rows", "sentences", "tokens")] == [1, 0, 0]
+    assert (first.result["forwards"], first.result["backwards"]) == (1, 1)
+    stored = replace(case, analyses=(first,))
+    second = last(token_map_of(stored, model, Settings(), asked=Rows(sentences=(1,), tokens=(2,))))
+    third = last(token_map_of(replace(case, analyses=(second,)), model, Settings(), asked=EVERY))
+    grown, at_once = TokenMap.from_dict(third.result), mapped(model, EVERY)
+    assert (grown.sentences, grown.tokens) == (at_once.sentences, at_once.tokens)
+    assert grown.sentences == make_case().answer.sentences
+    for row, same in zip(grown.rows, at_once.rows, strict=True):
+        assert np.concatenate(row) == pytest.approx(np.concatenate(same), rel=1e-4, abs=1e-6)
+    assert (grown.forwards, grown.backwards) == (3, 7)
+
+
+def test_rows_that_are_there_cost_nothing(model):
+    held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
+    again = last(token_map_of(replace(make_case(), analyses=(held,)), model, Settings(), asked=Rows(tokens=(1,))))
+    assert again.result == held.result
+
+
+def test_rows_under_other_settings_are_not_mixed(model):
+    held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
+    other = Settings().apply(["gradient.target=log_probability"])
+    found = mapped(model, Rows(tokens=(1,)), other, replace(make_case(), analyses=(held,)))
+    assert (found.target, found.tokens, found.sentences) == ("log_probability", (1,), ())
+
+
+def test_a_row_that_the_answer_does_not_have_is_refused(model):
+    with pytest.raises(AttributionError, match="no sentence 3"):
+        mapped(model, Rows(sentences=(2,)))
+    with pytest.raises(AttributionError, match="no token 1000"):
+        mapped(model, Rows(tokens=(999,)))
+    with pytest.raises(CannotDo, match="whole passages"):
+        mapped(model, Rows(method="occlusion"))
+
+
+def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
+    one = last(token_map_of(make_case(), model, Settings()))
+    other = last(token_map_of(make_case(), model, Settings(), asked=Rows(method="value-weighted attention")))
+    assert one.id != other.id
+    held = replace(make_case(), analyses=(one, other))
+    assert set(methods_run(held, model.name)) == {"input x gradient", "value-weighted attention"}
+
+
+def test_flags_need_the_rows_of_the_first_content_tokens(model):
+    settings = Settings().gradient
+    whole = mapped(model)
+    assert flags_of(whole, {1: False}, settings) is None and concentration_of(whole, settings) is None
+    wanted = rows_for_flags(whole, settings)
+    assert len(wanted.tokens) == 10
+    found = mapped(model, Rows(tokens=(*wanted.tokens, 12)))
+    flags = flags_of(found, {1: False, 2: True, 3: None}, settings)
+    rows = np.abs([[sum(passage) for passage in row] for row in found.rows[1:11]])
     top = [int((np.argsort(-row)[:3] == 0).any()) for row in rows]
     assert (flags.tokens, flags.passages[0].times) == (10, sum(top))
     assert flags.passages[0].flagged == (sum(top) >= 3)
     assert "3 passages" in flags.sentence
-    trigger = concentration_of(found, Settings().gradient)
+    trigger = concentration_of(found, settings)
     assert (trigger.tokens, trigger.ratio) == (10, 1.5)
 
 
+def test_passages_are_ranked_by_the_sum_of_absolute_relevance(model):
+    """A passage whose tokens cancel out is not put last for it."""
+    found = replace(mapped(model), rows=((((3.0, -3.0), (1.0,), (0.5,))),))
+    assert found.passage_rows() == ((0.0, 1.0, 0.5),)
+    assert found.absolute_rows() == ((6.0, 1.0, 0.5),)
+    other = replace(found.by_passage(), scores=((2.0, 1.0, 0.5),), details=Details())
+    (pair,) = agreement({"map": found.by_passage(), "other": other})
+    assert (pair.rho, pair.same_top) == (pytest.approx(1.0), True)
+
+
+def length_of(model, prompt, answer, spans, watch):
+    """A method of passages alone: the characters of a stretch, for every passage."""
+    numbers = tuple((number,) for number in prompt.numbers)
+    rows = tuple((float(end - start),) * len(numbers) for start, end in spans)
+    return Attribution(
+        method="length", model=model.name, unit="characters", spans=spans, sources=numbers, scores=rows, per_token=()
+    )
+
+
+def test_v2_is_triggered_by_any_registered_method(model):
+    prompt, answer, _ = subject(make_case(), model, Settings())
+    settings = Settings().apply(["gradient.first_tokens=3"])
+
+    def ranked_by(name):
+        return gradient_rows(model, prompt, answer, settings.apply([f"refinement.ranked_by={name}"]))
+
+    occluded = registry.method("occlusion").attribute(model, prompt, answer, ((0, len(answer.text)),), None)
+    rows = ranked_by("occlusion")
+    tokens = list(rows.details.tokens)
+    assert len(tokens) == 3
+    assert np.array(rows.per_token) == pytest.approx(np.array(occluded.per_token)[tokens], rel=1e-3, abs=1e-4)
+    assert ranked_by("value-weighted attention").method == "value-weighted attention"
+    registry.register(registry.Method("length", length_of, "characters", needs="score"))
+    try:
+        rows = ranked_by("length")
+    finally:
+        registry.unregister("length")
+    assert rows.scores == ((float(len(ANSWER)),) * 3,)
+    assert all(0 < row[0] < 9 for row in rows.per_token)
+
+
 def test_the_map_by_passage_is_the_registered_method(model):
-    found = TokenMap.from_dict(last(token_map_of(make_case(), model, Settings())).result).by_passage()
+    found = mapped(model, EVERY).by_passage()
     other = Attribution.from_dict(method_of(make_case(), "input x gradient", model, Settings()).result)
     assert (found.spans, found.sources, found.unit) == (other.spans, other.sources, other.unit)
     assert np.array(found.scores) == pytest.approx(np.array(other.scores), rel=1e-4, abs=1e-5)
-
-
-def test_a_stopped_map_keeps_the_rows_that_were_done(model):
-    told = before_the_stop(token_map_of(make_case(), model, Settings(), stop_at(5, "backward")))
-    found = TokenMap.from_dict(told[-1].result)
-    assert (len(found.sentences), found.tokens, len(found.rows)) == (2, (0, 1), 5)
-    assert any("first 2 of" in note for note in found.notes)
 
 
 def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
@@ -211,7 +297,6 @@ def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(mo
     table = passage_attribution(counted, model.encode(prompt)).scores[0]
     drawn = last(token_map_of(case, model, asked))
     assert TokenMap.from_dict(drawn.result).passage_rows()[0] == pytest.approx(table)
-    assert list(drawn.result["tokens"]) == list(range(len(answer.tokens)))
     assert drawn.stamp.settings["occlusion"] == {"count_citation_markers": True}
     assert "occlusion" not in last(token_map_of(case, model, Settings())).stamp.settings
     for name in ("input x gradient", "integrated gradients", "value-weighted attention", "occlusion"):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from engine.analyses.case_verdict import case_verdict, own_stand
 from engine.analyses.facts import analysis_of
 from engine.answer.citations import annotate
-from engine.cases.review import Draft, append, review_of
+from engine.cases.review import MarkDraft, append, review_of
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from tests.engine.verify.test_are import ANSWER, GIVEN, passage, run
@@ -25,14 +25,14 @@ def checked(answer: str = ANSWER, record=None) -> Case:
     return replace(case, analyses=(analysis_of(case, record, Settings()),))
 
 
-def marked(case: Case, *drafts: Draft):
+def marked(case: Case, *drafts: MarkDraft):
     history = []
     for draft in drafts:
         history.append(append(case, history, draft, "2026-01-01T00:00:00+00:00"))
     return review_of(history)
 
 
-def stands(case: Case, *drafts: Draft) -> list[str]:
+def stands(case: Case, *drafts: MarkDraft) -> list[str]:
     return [sentence.stand for sentence in case_verdict(case, marked(case, *drafts)).sentences]
 
 
@@ -79,7 +79,7 @@ def test_a_sentence_that_a_passage_has_word_for_word_is_not_left_unsure():
 
 def test_a_reviewers_own_verdict_replaces_the_verifiers():
     case = checked()
-    mark = Draft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge")
+    mark = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge")
     verdict = case_verdict(case, marked(case, mark))
     assert [s.stand for s in verdict.sentences] == ["borne out", "not found"]
     assert {f.number: f.by for f in verdict.sentences[0].facts}["1.1"] == "Ada"
@@ -94,7 +94,7 @@ def test_reviewers_words_of_both_vocabularies_are_understood(value):
 def test_accepted_edits_are_in_the_text_and_counted():
     case = checked()
     (edit, _deletion) = run().edits
-    accept = Draft(
+    accept = MarkDraft(
         kind="override",
         author="Ada",
         target=f"edit:{edit.id}",
@@ -116,7 +116,7 @@ def test_an_edit_that_a_reviewer_accepted_says_that_its_fact_was_wrong():
     case = checked(record=replace(record, facts=(unsure, *record.facts[1:])))
     (edit, _deletion) = record.edits
     machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
-    accept = Draft(
+    accept = MarkDraft(
         kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="x", machine=machine
     )
     assert stands(case)[0] == "unsure"
