@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from components.html import escape, show, table, tag
 from components.style import diverging
+from engine.answer.citations import without_markers
 from engine.core.text import counted
 from engine.core.values import Attribution, Case, Details
 from engine.methods.faithfulness import Pair, agreement, ranked_by
@@ -34,7 +35,7 @@ def agreement_view(methods: Mapping[str, Attribution], case: Case, *, key: str) 
 
 
 def _stretch(index: int, span: tuple[int, int], case: Case) -> str:
-    text = " ".join(case.answer.text[slice(*span)].split())
+    text = " ".join(without_markers(case.answer.text[slice(*span)]).split())
     return "the whole answer" if index == 0 else f"{index}. {text if len(text) <= 80 else text[:78] + '…'}"
 
 

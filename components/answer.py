@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from components.html import escape, show, tag
+from engine.core.text import ANY_CITATION
 from engine.core.values import Answer
 
 
@@ -29,3 +32,18 @@ def cited_text(answer: Answer, start: int, end: int) -> str:
         ]
         position = max(position, citation.end)
     return "".join(parts) + escape(answer.text[position:end])
+
+
+def with_pills(text: str) -> str:
+    """Any text of an answer as HTML, each citation marker in it as the numbers that it names.
+
+    >>> with_pills("Ice < 0 [cite_4].")
+    'Ice &lt; 0 <span class="gw-cite" title="[cite_4]">4</span>.'
+    """
+    parts, position = [], 0
+    for marker in ANY_CITATION.finditer(text):
+        parts.append(escape(text[position : marker.start()]))
+        numbers = re.findall(r"\d+", marker.group())
+        parts += [tag("span", escape(number), class_="gw-cite", title=marker.group()) for number in numbers]
+        position = marker.end()
+    return "".join(parts) + escape(text[position:])

@@ -4,10 +4,14 @@ every cell, and the two floors applied."""
 from __future__ import annotations
 
 from components.analysis_run import is_banner
+from components.answer import with_pills
 from components.html import escape, note, show, tag
 from components.style import diverging
+from engine.answer.citations import without_markers
+from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 
+LONGEST = 90  # characters of a span's words in the first column
 UNDER_NUMERICAL = "under the numerical floor: not told apart from rounding"
 UNDER_PLACEBO = "no larger than an unrelated passage"
 
@@ -37,10 +41,17 @@ def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
     start, end = attribution.spans[index]
     whole = index == 0 and (start, end) == (0, len(case.answer.text))
     text = "the whole answer" if whole else case.answer.text[start:end]
-    short = text if len(text) <= 90 else text[:88] + "…"
+    label = escape(text) if whole else _named(case.answer.text, start, end)
     floors = tuple(_floor(attribution, name, index) for name in ("numerical_floor", "placebo_floor"))
     cells = "".join(_cell(value, top, *floors) for value in attribution.scores[index])
-    return tag("tr", tag("th", escape(short), scope="row", title=text) + cells)
+    return tag("tr", tag("th", label, scope="row", title=without_markers(text)) + cells)
+
+
+def _named(answer: str, start: int, end: int) -> str:
+    """The words of a span, cut where they are long; its citation markers stay whole, as numbers."""
+    markers = "".join(marker.group() for marker in ANY_CITATION.finditer(answer, start, end))
+    words = without_markers(answer[start:end])
+    return with_pills((words if len(words) <= LONGEST else words[: LONGEST - 2] + "… ") + markers)
 
 
 def _floor(attribution: Attribution, name: str, index: int) -> float | None:

@@ -37,6 +37,9 @@ def baseline_text(one: Baseline, answer: str) -> None:
         note(line)
     searched = "".join(tag("li", escape(query)) for query in one.queries)
     show(tag("details", tag("summary", escape(f"Searched with {len(one.queries)}")) + tag("ol", searched)))
+    for said in one.exchanges:
+        parts = tag("pre", escape(said.prompt)) + tag("pre", escape(said.reply))
+        show(tag("details", tag("summary", escape(f"Prompt and reply: {said.step}")) + parts))
 
 
 def entropy_table(found: Mapping[str, Entropy]) -> None:

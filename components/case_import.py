@@ -1,17 +1,20 @@
-"""An answer from elsewhere, pasted or as files, taken into the library."""
+"""An answer from elsewhere, pasted or as files, taken into the library as cases."""
 
 from __future__ import annotations
 
+import msgspec
 import streamlit as st
 
 from components import state
 from components.cache import workbench
 from components.html import plain
 from components.upload import too_large
+from engine.cases.bundled import audit_example
 from engine.cases.importers import LAYOUTS, read_cases
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import AuditRecord
+from engine.corpus.collection import list_corpora
 
 LAYOUT_NAMES = {
     "case": "case file",
@@ -20,60 +23,94 @@ LAYOUT_NAMES = {
     "garage": "GaRAGe",
     "ragtruth": "RAGTruth",
 }
+DIVIDER = "\n---\n"  # between two pasted sources
 
 
-def import_cases() -> None:
-    """Paste an answer from elsewhere, or upload files of it."""
-    with st.expander("Import an answer from elsewhere"):
-        paste, files = st.tabs(["Paste", "Files"])
-        with paste:
-            _paste()
-        with files:
-            _upload()
+def import_cases() -> list[str]:
+    """Paste an answer from elsewhere, or upload files of it; returns the ids of the cases that were just made."""
+    paste, files = st.tabs(["Paste", "File"])
+    with paste:
+        made = _paste()
+    with files:
+        return made or _upload()
 
 
-def _paste() -> None:
+def fill_example() -> None:
+    """Put the example into the form (a callback's job)."""
+    record = audit_example()
+    texts = (f"{p.title}\n\n{p.text}" if not isinstance(p, str) else p for p in record.passages)
+    state.set_value("paste_question", record.question)
+    state.set_value("paste_passages", DIVIDER.join(texts))
+    state.set_value("paste_answer", record.answer)
+    state.set_value("paste_model", record.model)
+
+
+def _paste() -> list[str]:
+    st.button("Fill in an example", key="fill_example", type="tertiary", on_click=fill_example)
     with st.form("paste", border=False):
-        question = st.text_input("Question", key="paste_question")
-        passages = st.text_area("Passages, with a line of --- between two", key="paste_passages", height=160)
-        answer = st.text_area("Answer, citations as [1] or [cite_1]", key="paste_answer", height=110)
-        model = st.text_input("Written by", key="paste_model", placeholder="optional")
-        if not st.form_submit_button("Import", type="primary"):
-            return
-    texts = [part.strip() for part in f"\n{passages}\n".split("\n---\n") if part.strip()]
-    record = AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model)
+        question = st.text_input("Question", key="paste_question", placeholder="What was asked")
+        left, right = st.columns(2)
+        passages = left.text_area(
+            "Sources, with a line of --- between two",
+            key="paste_passages",
+            height=210,
+            placeholder="The texts that the answer should rest on",
+        )
+        answer = right.text_area(
+            "Answer",
+            key="paste_answer",
+            height=210,
+            placeholder="The answer to check. Citations as [1] or [cite_1] are read, and optional.",
+        )
+        corpora = [corpus.name for corpus in list_corpora()]
+        middle, last, button = st.columns([3, 3, 2], vertical_alignment="bottom")
+        corpus = middle.selectbox("Corpus", corpora, index=None, key="paste_corpus", placeholder="none: sources alone")
+        model = last.text_input("Written by", key="paste_model", placeholder="optional")
+        if not button.form_submit_button("Audit", type="primary", width="stretch"):
+            return []
+    if not answer.strip():
+        st.error("The answer is empty. Paste the text to check.")
+        return []
+    texts = [part.strip() for part in f"\n{passages}\n".split(DIVIDER) if part.strip()]
+    if not texts and corpus is None:
+        st.error("There is nothing to check against. Paste the sources, or choose a corpus.")
+        return []
     try:
-        state.open_case(workbench().audit(record).id)
+        case = workbench().audit(AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model))
+        if corpus is not None:
+            workbench().cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=corpus))
     except GroundworkError as error:
         st.error(plain(str(error)))
-    else:
-        st.rerun()
+        return []
+    return [case.id]
 
 
-def _upload() -> None:
+def _upload() -> list[str]:
     with st.form("upload", border=False):
         upload = st.file_uploader("File (.json or .jsonl)", key="import_file")
-        sources = st.file_uploader("RAGTruth's source_info.jsonl, beside its response.jsonl", key="import_sources")
-        layout = st.selectbox(
-            "Layout", LAYOUTS, index=None, placeholder="by its field names", format_func=LAYOUT_NAMES.get
-        )
-        if not st.form_submit_button("Import", type="primary"):
-            return
+        with st.expander("Layout, and RAGTruth's second file"):
+            layout = st.selectbox(
+                "Layout", LAYOUTS, index=None, placeholder="by its field names", format_func=LAYOUT_NAMES.get
+            )
+            sources = st.file_uploader("RAGTruth's source_info.jsonl, for its response.jsonl", key="import_sources")
+        if not st.form_submit_button("Audit the file", type="primary"):
+            return []
     if upload is None:
         st.warning("Choose a file first.")
-        return
+        return []
     for file in filter(None, (upload, sources)):
         if why := too_large(file.size):
             st.error(plain(f"{file.name}: {why}"))
-            return
-    done = 0
+            return []
+    made = []
     for identity, found in read_cases(upload.getvalue(), layout, sources.getvalue() if sources else None):
         try:
             if isinstance(found, GroundworkError):
                 raise found
             workbench().cases.put(*found)
-            done += 1
+            made.append(found[0].id)
         except GroundworkError as error:
             st.warning(plain(f"Record {identity}: {error}"))
-    if done:
-        st.success(f"{counted(done, 'case')} imported.")
+    if len(made) > 1:
+        st.success(f"{counted(len(made), 'case')} imported. The first is open; the others are on the Cases page.")
+    return made

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.html import cell, escape, note, show, tag
+from components.answer import with_pills
+from components.html import cell, note, show, tag
 from engine.report.compare import (
     ALONE,
     Aligned,
@@ -33,7 +34,7 @@ def word_diff(words: Sequence[DiffWord], *, left: str, right: str) -> None:
 
 
 def _alone(word: DiffWord) -> str:
-    text = escape(word.text)
+    text = with_pills(word.text)
     return text if word.change == "same" else tag("u", text, class_=_CLASS[word.change])
 
 
@@ -46,7 +47,7 @@ def changes(words: Sequence[DiffWord]) -> str:
 
 
 def _word(word: DiffWord) -> str:
-    text = escape(word.text)
+    text = with_pills(word.text)
     if word.change == "same":
         return text
     return (

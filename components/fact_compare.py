@@ -11,13 +11,15 @@ from components import state
 from components.baselines import LABELS, baseline_text, baselines_table, entropy_table
 from components.cache import workbench, workers
 from components.fact_controls import Asked
+from components.html import note
 from components.polling import poll, result_of, say_problem
 from components.runs import Run, start
 from engine.core.values import Case
-from engine.methods.are.baselines import NAMES, Baseline, run_baseline
+from engine.methods.are.baselines import Baseline, offered, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.entropy import Entropy, entropies
 from engine.methods.are.evidence import Sources
+from engine.methods.are.questions import ask_questions
 from engine.methods.are.tools import load_tools
 from engine.methods.are.values import AreRecord
 from engine.models.defaults import default_for
@@ -27,11 +29,13 @@ from engine.models.registry import load_writer
 def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
     """Two folded studies: the methods that ARE is compared with, and the entropy of facts and sub-questions."""
     with st.expander("Other methods on this answer: DRQA, RARR, CCVER, an EFEC-style editor"):
-        st.caption("Same passages, same verifier; without a language model sub-questions are made by rule.")
-        names = st.pills(
-            "Methods", NAMES, selection_mode="multi", default=NAMES, format_func=LABELS.__getitem__, key="others"
-        )
-        _button(f"others:{case.id}", "Run them", lambda run: _baselines(case, names, asked, run))
+        names = offered(asked.judge)
+        st.caption("Same passages, same verifier. All but DRQA ask and edit by the language model named above.")
+        if len(names) == 1:
+            note("Without a language model only DRQA can run. Name one under Settings of the check.")
+        label = LABELS.__getitem__
+        chosen = st.pills("Methods", names, selection_mode="multi", default=names, format_func=label, key="others")
+        _button(f"others:{case.id}", "Run them", lambda run: _baselines(case, chosen, asked, run))
         found = result_of(f"others:{case.id}")
         if isinstance(found, tuple) and found:
             baselines_table(found, record)
@@ -45,10 +49,13 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
             key="entropy_model",
             help="A model that gives probabilities: embedded, a Hugging Face id or folder, a .gguf file.",
         )
-        _button(f"entropy:{case.id}", "Compute the entropy", lambda run: _entropy(case, record, model, run))
+        judge = asked.judge
+        _button(f"entropy:{case.id}", "Compute the entropy", lambda run: _entropy(case, record, model, judge, run))
         measured = result_of(f"entropy:{case.id}")
         if isinstance(measured, dict):
             entropy_table(measured)
+            if "sub_questions" not in measured:
+                note("The model asked no yes/no question about this answer.")
 
 
 def _button(name: str, label: str, work: Callable[[Run[Any]], object]) -> None:
@@ -68,13 +75,19 @@ def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseli
     tools = load_tools(asked.verifier, judge=asked.judge)
     sources = Sources(workbench().embedder, case.passages, workbench().tools.collection_of(case))
     text = case.answer.text
-    given = (sources, tools.verifier, asked.settings.verification, tools.judge, run.watch)
+    shown = workbench().settings.prompting.demonstrations
+    given = (sources, tools.verifier, asked.settings.verification, tools.judge, run.watch, shown)
     return tuple(run_baseline(name, case.question, text, *given) for name in names)
 
 
 def _entropy(
-    case: Case, record: AreRecord | None, model: str, run: Run[Mapping[str, Entropy]]
+    case: Case, record: AreRecord | None, model: str, judge: str, run: Run[Mapping[str, Entropy]]
 ) -> Mapping[str, Entropy]:
+    """The facts beside the yes/no questions of the second opinion, or of the scoring model without one."""
     found = record.decomposition if record is not None else decompose(case.answer.text)
     facts = [fact.text for clause in found.clauses for fact in clause.facts]
-    return entropies(facts, load_writer(model), run.watch)
+    scorer, shown = load_writer(model), workbench().settings.prompting.demonstrations
+    questions, _ = ask_questions(
+        "yes_no_questions", case.answer.text, load_writer(judge) if judge else scorer, run.watch, shown
+    )
+    return entropies(facts, questions, scorer, run.watch)

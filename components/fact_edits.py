@@ -8,7 +8,6 @@ import streamlit as st
 from components.cache import workbench
 from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
-from components.reviewer import reviewer
 from engine.cases.places import decisions
 from engine.cases.review import MarkDraft, review_of
 from engine.core.errors import GroundworkError
@@ -41,13 +40,12 @@ def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) 
         st.rerun()
 
 
-def edits_view(case: Case, record: AreRecord) -> None:
+def edits_view(case: Case, record: AreRecord, author: str) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
     decided = decisions(record, review_of(workbench().cases.history(case.id)))
     tracked_changes(record, decided)
     if record.edits:
-        author = reviewer()
         for edit in record.edits:
             edit_card(case, record, edit, decided.get(edit.id), author)
     else:
@@ -71,7 +69,7 @@ def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | 
             st.text(visible(edit.evidence.text))
         if edit.ruling is not None:
             st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
-        if edit.status == "suggestion" and not exact(edit, record.answer):
+        if edit.status == "suggestion" and not exact(edit, record.checked):
             st.caption("Its place is not certain, so it is not put in: change the answer by hand if you agree.")
             return
         reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="why, if you want to say it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -9,10 +10,15 @@ from typing import Any
 
 import streamlit as st
 
+from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
+from components.sentences import KINDS
 from components.style import stylesheet
-from engine.analyses.facts import MEASURES
-from engine.core.text import counted
+from engine.analyses.case_verdict import own_stand
+from engine.analyses.facts import MEASURES, source_of
+from engine.cases.places import numbered
+from engine.cases.review import Mark, Review
+from engine.core.text import ANY_CITATION, counted
 from engine.methods.are.export import Decision
 from engine.methods.are.shared_words import shared_words
 from engine.methods.are.values import (
@@ -45,25 +51,43 @@ def _component() -> Any:
     )
 
 
-def facts_tree(record: AreRecord, *, key: str) -> None:
-    """Draw clauses and facts beside the chosen fact."""
-    _component()(data={**tree_data(record), "key": key}, key=key)
+def facts_tree(record: AreRecord, marks: Mapping[str, Mark], *, key: str) -> None:
+    """Draw clauses and facts beside the chosen fact; `marks` are the reviewers' own verdicts by the fact's number."""
+    _component()(data={**tree_data(record, marks), "key": key}, key=key)
 
 
-def tree_data(record: AreRecord) -> dict[str, Any]:
+def own_marks(record: AreRecord, review: Review) -> dict[str, Mark]:
+    """The reviewers' verdicts on facts of this check, by the fact's number."""
+    found = {name: review.overrides.get(f"fact:{name}") for name in numbered(record)}
+    return {name: mark for name, mark in found.items() if mark is not None}
+
+
+def clause_pieces(text: str) -> list[dict[str, Any]]:
+    """A clause cut at its citation markers: words, and numbers."""
+    pieces: list[dict[str, Any]] = []
+    position = 0
+    for marker in ANY_CITATION.finditer(text):
+        pieces.append({"text": visible(text[position : marker.start()])})
+        pieces += [{"number": int(number)} for number in re.findall(r"\d+", marker.group())]
+        position = marker.end()
+    return [*pieces, {"text": visible(text[position:])}]
+
+
+def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dict[str, Any]:
     """What is drawn, as plain values; no text is markup."""
+    names = list(numbered(record))
     waiting = sum(fact.needs_attention for fact in record.facts)
     return {
         "attention_title": f"Needs attention ({waiting} of {len(record.facts)})",
         "clauses": [
-            {"number": number, "text": visible(clause.text)}
+            {"number": number, "pieces": clause_pieces(clause.text)}
             for number, clause in enumerate(record.decomposition.clauses)
         ],
-        "facts": [_fact(number, fact) for number, fact in enumerate(record.facts)],
+        "facts": [_fact(n, fact, (marks or {}).get(names[n])) for n, fact in enumerate(record.facts)],
     }
 
 
-def _fact(number: int, record: FactRecord) -> dict[str, Any]:
+def _fact(number: int, record: FactRecord, mark: Mark | None) -> dict[str, Any]:
     word, kind = CHIPS[record.outcome]
     unsure = record.ruling is not None and record.ruling.unsure
     return {
@@ -73,11 +97,18 @@ def _fact(number: int, record: FactRecord) -> dict[str, Any]:
         "word": f"{word}, unsure" if unsure else word,
         "kind": kind,
         "attention": record.needs_attention,
-        "lines": [visible(line) for line in _lines(record)],
+        "own": visible(f"{mark.author}: {mark.value}") if mark else "",
+        "own_kind": KINDS[own_stand(mark.value)] if mark else "",
+        "lines": [visible(line) for line in (*_said(mark), *_lines(record))],
         "rounds": [
             _round(place, done, record, last=done is record.last) for place, done in enumerate(record.iterations, 1)
         ],
     }
+
+
+def _said(mark: Mark | None) -> list[str]:
+    """The reviewer's verdict with its reason."""
+    return [f"{mark.author} says {mark.value}: {mark.reason}"] if mark else []
 
 
 def _lines(record: FactRecord) -> list[str]:
@@ -95,12 +126,11 @@ def _lines(record: FactRecord) -> list[str]:
 def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> dict[str, Any]:
     checked = {check.evidence for check in done.checks}
     rest = [one for number, one in enumerate(done.considered) if number not in checked]
-    expanded = "searched with" if place == 1 else "searched again, with the expansions"
     edit = done.edit
     return {
         "title": f"Round {place}: {_came_to(done)}",
         "last": last,
-        "searched": visible(f"{expanded}: {' | '.join(done.queries)}"),
+        "searched": [visible(_searched(place, query, done.found_with(n))) for n, query in enumerate(done.queries)],
         "checked": [_checked(done.checks[n], done, record.fact.text, n == done.decided) for n in _decided_first(done)],
         "edit": visible(f"Edited: {edit.before} → {edit.after} ({edit.why}; {edit.made_by})") if edit else "",
         "considered_title": f"Considered and not checked: {len(rest)}",
@@ -113,6 +143,12 @@ def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> di
             for e in done.exchanges
         ],
     }
+
+
+def _searched(place: int, query: str, found: Sequence[Evidence]) -> str:
+    """A query and what it found; from the second round on it is an expansion of the fact, which is never judged."""
+    named = "Searched with" if place == 1 else "Search phrase"
+    return f"{named} “{query}”: {', '.join(source_of(one) for one in found) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:
@@ -185,20 +221,21 @@ def measures_view(record: AreRecord) -> None:
 
 
 def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> None:
-    """The answer with every placed edit drawn in it: taken out, put in, accepted or rejected."""
+    """The answer with every placed or accepted edit drawn in it: taken out, put in, accepted or rejected."""
     pieces, at = [], 0
-    for edit in sorted((e for e in record.edits if e.status == "placed"), key=lambda e: e.start):
-        pieces.append(escape(record.answer[at : edit.start]))
+    shown = (e for e in record.edits if e.status == "placed" or decisions.get(e.id) == "accepted")
+    for edit in sorted(shown, key=lambda e: e.start):
+        pieces.append(with_pills(record.checked[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
-    show(tag("div", "".join(pieces) + escape(record.answer[at:]), class_="gw-answer"))
+    show(tag("div", "".join(pieces) + with_pills(record.checked[at:]), class_="gw-answer"))
 
 
 def _change(edit: Placed, decision: Decision | None) -> str:
     label = tag("sup", escape(edit.id))
     if decision == "rejected":
-        return escape(edit.old) + label
+        return with_pills(edit.old) + label
     new = tag("ins", tag("u", escape(edit.new)), class_="gw-ins") if edit.new else ""
-    if decision == "accepted":
+    if decision == "accepted" and new:
         return new + label
     return (tag("del", escape(edit.old), class_="gw-del") if edit.old else "") + new + label

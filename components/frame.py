@@ -12,12 +12,22 @@ from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
 from components.style import apply_style
-from engine.cases.bundled import EXAMPLE, file_of, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, file_of, take_in
 from engine.cases.query import CaseRow
 from engine.core.errors import CaseNotFound
 from engine.core.values import Case
 from engine.corpus.samples import FIRST_CASE
 
+EXAMPLES = {
+    AUDITED: (
+        "Open the audited example",
+        "An answer with planted errors: checked, edited and signed off. It goes into your library as a case.",
+    ),
+    EXAMPLE: (
+        "Open the worked example",
+        "One question with every analysis already run, to look around in. It goes into your library as a case.",
+    ),
+}
 RECENT = 30  # cases offered by the picker; the Cases page has them all
 
 
@@ -43,6 +53,10 @@ def _wait_for_samples() -> None:
     run = preparation()
     if not run.running:
         st.rerun()
+    st.write(
+        "Groundwork answers questions from your documents and shows what each answer rests on. Ask a question, or paste"
+        " an answer from any system to audit it. Everything runs on this machine."
+    )
     st.write("First start: the sample documents are read and indexed. This happens once.")
     st.progress(run.share, text=run.place("loading the embedder"))
 
@@ -69,20 +83,16 @@ def _case_picker() -> None:
     model = next((row.model for row in rows if row.id == current), None)
     if model is not None:
         show(tag("p", "Written by " + tag("b", escape(model)), class_="gw-note"))
-    _worked_example()
+    _examples()
 
 
-def _worked_example() -> None:
-    """Offer the case that has every analysis, as long as the library does not hold it."""
-    if workbench().cases.has(EXAMPLE) or not file_of(EXAMPLE).exists():
-        return
-    about = (
-        "One question with every analysis already run, to look around in. It goes into your library as a case, "
-        "with a few more that show what a second pass does to an answer."
-    )
-    if st.button("Open the worked example", help=about, type="tertiary"):
-        state.open_case(take_in(workbench().cases))
-        st.rerun()
+def _examples() -> None:
+    """Offer the cases that ship with the project, as long as the library does not hold them."""
+    if not all(workbench().cases.has(name) for name in EXAMPLES):
+        for name, (label, about) in EXAMPLES.items():
+            if file_of(name).exists() and st.button(label, help=about, type="tertiary"):
+                state.open_case(take_in(workbench().cases, name))
+                st.rerun()
 
 
 def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:
@@ -94,11 +104,12 @@ def _labels(rows: Sequence[CaseRow]) -> dict[str, str]:
     return {row.id: row.question if asked[row.question] == 1 else f"{row.question} ({row.id})" for row in rows}
 
 
-def open_case() -> Case | None:
-    """The open case, or None with a sentence that says what to do."""
+def open_case(*, say: bool = True) -> Case | None:
+    """The open case, or None with a sentence that says what to do (`say`)."""
     case_id = state.open_case_id()
     if case_id is None:
-        st.info("No case is open. Ask a question on the Ask page, or pick a case in the sidebar.")
+        if say:
+            st.info("No case is open. Ask a question on the Ask page, or pick a case in the sidebar.")
         return None
     try:
         return workbench().cases.load(case_id)

@@ -8,7 +8,6 @@ from pathlib import Path
 import streamlit as st
 
 from components.html import escape, show, tag
-from engine.core.values import Case
 
 METHODS = Path(__file__).resolve().parent.parent / "docs" / "methods"
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]+\)")
@@ -27,11 +26,6 @@ def heading(title: str, lead: str, *methods: str) -> None:
         asked = st.button("How it is computed", type="tertiary", key=f"how_{title}")
     if asked:
         _explain(methods)
-
-
-def question_line(case: Case) -> None:
-    """The question that the open case asks, above all that is shown of it."""
-    show(tag("h2", escape(case.question), class_="gw-question"))
 
 
 @st.dialog("How it is computed", width="large")

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components.html import cell, visible
+from engine.answer.citations import without_markers
 from engine.cases.query import SORTS, CaseRow, Query
 from engine.cases.review import STATUSES
 
@@ -49,7 +50,7 @@ def case_table(rows: Sequence[CaseRow], *, key: str) -> list[str]:
         [
             {
                 "question": cell(row.question),
-                "answer": cell(row.answer),
+                "answer": cell(without_markers(row.answer)),
                 "status": f"{row.status} by {visible(row.reviewer)}" if row.reviewer else row.status,
                 "written by": cell(row.model),
                 "corpus": cell(row.corpus or ""),

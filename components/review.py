@@ -88,11 +88,18 @@ def standing_marks(review: Review) -> None:
     if not (review.overrides or review.labels or review.notes):
         note("No note, label or verdict stands yet.")
     _table(
-        "Overrides, beside the machine's own verdict",
+        "Overrides, next to the verdict of the machine",
         [
             {"place": m.target, "machine": m.machine or "none given", "reviewer's verdict": m.value, "reason": m.reason}
             | _who(m)
-            for m in review.overrides.values()
+            for m in review.verdicts.values()
+        ],
+    )
+    _table(
+        "Decisions on edits",
+        [
+            {"edit": m.target, "change": m.machine, "decision": m.value, "reason": m.reason} | _who(m)
+            for m in review.edit_decisions.values()
         ],
     )
     _table(
@@ -114,7 +121,7 @@ def history_table(history: Sequence[Mark]) -> None:
         _table(
             "Nothing is ever taken out; a withdrawal is an entry of its own.",
             [
-                {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value}
+                {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value, "reason": m.reason}
                 | _who(m)
                 | {"hash": m.hash[:16], "signature": f"key {m.key}" if m.signature else "not signed"}
                 for m in history

@@ -29,6 +29,19 @@ def open_case(case_id: str) -> None:
     st.session_state[_CASE] = case_id
     if st.query_params.get("case") != case_id:
         st.query_params["case"] = case_id
+        st.query_params.pop("sentence", None)
+
+
+def choose_sentence(number: int) -> None:
+    """Keep the chosen sentence of the open case, by its number from 1, in the link."""
+    if st.query_params.get("sentence") != str(number):
+        st.query_params["sentence"] = str(number)
+
+
+def chosen_sentence(most: int) -> int | None:
+    """The sentence that the link names, if the answer has so many."""
+    said = st.query_params.get("sentence", "")
+    return int(said) if said.isascii() and said.isdigit() and 1 <= int(said) <= most else None
 
 
 def run_of(name: str) -> Run[Any] | None:

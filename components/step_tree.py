@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from components.answer import with_pills
 from components.html import escape, note, show, table, tag, visible
 from components.style import stylesheet
 from engine.core.text import counted
@@ -95,7 +96,7 @@ def _hit(hit: Hit, is_gold: bool, kind: str) -> str:
 
 
 def _said(text: str) -> str:
-    return tag("p", escape(text.strip()), class_="gw-said")
+    return tag("p", with_pills(text.strip()), class_="gw-said")
 
 
 def _asked(calls: Sequence[Call]) -> str:
@@ -135,8 +136,8 @@ def final_card(solution: Solution) -> None:
     said = "from the passages" if solution.decomposition is None else "from the steps, without documents"
     notes = _banners(solution.notes)
     calls = [a for a in (solution.decomposition.asked if solution.decomposition else None, solution.final) if a]
-    shown = visible(solution.final.reply)
-    body = tag("h3", escape(f"{title}, {said}")) + notes + _said(shown or "(the model wrote nothing)") + _asked(calls)
+    reply = _said(visible(solution.final.reply) or "(the model wrote nothing)")
+    body = tag("h3", escape(f"{title}, {said}")) + notes + reply + _asked(calls)
     show(tag("section", body, class_="gw-rstep"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from components.answer import with_pills
 from components.html import escape, show, table, tag
 from components.passage_labels import MARKED
 from engine.core.text import counted
@@ -22,11 +23,11 @@ def marked_words(text: str, words: Sequence[Word]) -> None:
     """A's text with its content words marked: found in a passage, or in none."""
     pieces, position = [], 0
     for word in words:
-        pieces.append(escape(text[position : word.start]))
+        pieces.append(with_pills(text[position : word.start]))
         kind, title = ("gw-present", "in a passage") if word.found else ("gw-absent", "in no passage")
         pieces.append(tag("span", escape(text[word.start : word.end]), class_=kind, title=title))
         position = word.end
-    show(tag("div", "".join(pieces) + escape(text[position:]), class_="gw-answer"))
+    show(tag("div", "".join(pieces) + with_pills(text[position:]), class_="gw-answer"))
 
 
 def signal_scales(signals: Signals, threshold: OverlapThreshold | None, history: Sequence[float] = ()) -> None:

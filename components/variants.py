@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.answer import with_pills
 from components.diff import changes
 from components.html import chips, escape, show, tag
 from components.steps import duration
@@ -67,5 +68,5 @@ def _text(variant: Variant, value: Refinement, diff: bool) -> str:
         return ""
     baseline = value.baseline
     if not diff or baseline is None or variant.name == "A":
-        return tag("div", escape(variant.answer.text), class_="gw-text", tabindex="0")
+        return tag("div", with_pills(variant.answer.text), class_="gw-text", tabindex="0")
     return tag("div", changes(word_diff(baseline.text, variant.answer.text)), class_="gw-text", tabindex="0")

@@ -24,6 +24,7 @@ from engine.answer.context import (
     check_question,
     find_context,
 )
+from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import (
     Write,
@@ -192,6 +193,7 @@ class Workbench:
             case.question, collection, self.reranker, self.settings.retrieval, reranked=reranked, steps=steps
         )
         grow.context(context)
+        grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))
         if method == "attr-rag":
             return self._attr_rag(grow, collection, write, watch)
         context = self._shortened(case.question, context, steps, model)

@@ -23,7 +23,7 @@ const round = (done) => {
   const box = make("details");
   box.open = done.last;
   box.append(make("summary", "", done.title));
-  box.append(make("p", "note", done.searched));
+  for (const line of done.searched) box.append(make("p", "note", line));
   for (const seen of done.checked) box.append(passage(seen));
   if (!done.checked.length) box.append(make("p", "note", "No passage was checked."));
   if (done.edit) box.append(make("p", "", done.edit));
@@ -82,11 +82,15 @@ export default function (component) {
       const facts = shown().filter((fact) => fact.clause === clause.number);
       if (!facts.length) continue;
       const box = make("div", "clause");
-      box.append(make("p", "", clause.text));
+      const said = make("p");
+      for (const piece of clause.pieces)
+        said.append(piece.number === undefined ? document.createTextNode(piece.text) : make("span", "cite", piece.number));
+      box.append(said);
       for (const fact of facts) {
         const button = make("button", "fact");
         button.dataset.number = fact.number;
-        button.append(make("span", "", fact.text), make("span", "chip " + fact.kind, fact.word));
+        button.append(make("span", "said", fact.text), make("span", "chip " + fact.kind, fact.word));
+        if (fact.own) button.append(make("span", "chip " + fact.own_kind, fact.own));
         button.onclick = () => choose(fact, false);
         box.append(button);
       }

@@ -227,7 +227,7 @@ def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
         table = Table("Each passage once, with the facts that rest on it", ("Source", "Text", "Facts"), rows)
         blocks.append(Fold(title, (table,)))
     rounds = [_round_row(name, n, done) for name, fact in facts.items() for n, done in enumerate(fact.iterations, 1)]
-    columns = ("Fact", "Round", "Searched with", "Considered", "Verdicts on those checked", "Edit")
+    columns = ("Fact", "Round", "Searched with, and what that found", "Considered", "Verdicts on those checked", "Edit")
     table = Table("What was searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
     return [*blocks, *([Fold(f"Every round of every fact ({len(rounds)})", (table,))] if rounds else [])]
 
@@ -236,11 +236,19 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[Cell, ...]:
     said = []
     for place, check in enumerate(done.checks):
         seen = done.considered[check.evidence]
-        source = f"passage {seen.number}" if seen.number is not None else f"corpus: {seen.title or seen.document}"
         decides = ", decides" if place == done.decided else ""
-        said.append(f"{source}: {check.ruling.verdict.replace('_', ' ')}{_sure(check.ruling.scores)}{decides}")
+        said.append(f"{source_of(seen)}: {check.ruling.verdict.replace('_', ' ')}{_sure(check.ruling.scores)}{decides}")
     edit = f"{done.edit.before} becomes {done.edit.after}" if done.edit else ""
-    return cells(name, str(number), " | ".join(done.queries), str(len(done.considered)), "; ".join(said), edit)
+    searched = " | ".join(
+        f"{query}: {', '.join(map(source_of, done.found_with(place))) or 'nothing'}"
+        for place, query in enumerate(done.queries)
+    )
+    return cells(name, str(number), searched, str(len(done.considered)), "; ".join(said), edit)
+
+
+def source_of(one: Evidence) -> str:
+    """Where evidence comes from: its number in the case, or its title in the corpus."""
+    return f"passage {one.number}" if one.number is not None else f"corpus: {one.title or one.document}"
 
 
 def _sure(scores: dict[str, float]) -> str:
@@ -303,16 +311,17 @@ def tracked_changes(record: AreRecord, decided: dict[str, Decision], review: Rev
         "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it; a rejected"
         " one leaves the words as they are."
     )
-    text = Text(tracked_runs(record.answer, record.edits, decided), "answer")
+    text = Text(tracked_runs(record.checked, record.edits, decided), "answer")
     if not record.edits:
         return [text, plain("No edit was found.")]
     return [plain(said, "note"), text, _edits_table(record, decided, review)]
 
 
 def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[Run, ...]:
-    """The answer with the edits that have a certain place, struck through and underlined."""
+    """The answer with the edits that have a certain place or were accepted, struck through and underlined."""
     runs, position = [], 0
-    for edit in sorted((e for e in edits if e.status == "placed"), key=lambda e: (e.start, e.end)):
+    shown = (e for e in edits if e.status == "placed" or decided.get(e.id) == "accepted")
+    for edit in sorted(shown, key=lambda e: (e.start, e.end)):
         if edit.start < position:
             continue
         runs.append(Run(answer[position : edit.start]))

@@ -262,7 +262,10 @@ class QuotingReader:
 
 
 def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
-    """The answer that quotes `picked` in the order given, each followed by " [cite_N]"; a sentence spans both."""
+    """The answer that quotes `picked` in the order given, each followed by " [cite_N]"; a sentence spans both.
+
+    Line breaks of the page are spaces in the answer; `quotes` point to the words as they are in the passage.
+    """
     text = ""
     spans: list[tuple[int, int]] = []
     citations: list[Citation] = []
@@ -270,7 +273,7 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
     for index, candidate in enumerate(picked):
         start = len(text) + bool(text)
         marker = f"[cite_{candidate.number}]"
-        text += " " * bool(text) + f"{sentence_text(candidate, passages)} {marker}"
+        text += " " * bool(text) + f"{' '.join(sentence_text(candidate, passages).split())} {marker}"
         citations.append(Citation(start=len(text) - len(marker), end=len(text), number=candidate.number, valid=True))
         spans.append((start, len(text)))
         quotes.append((index, candidate.number, candidate.start, candidate.end))

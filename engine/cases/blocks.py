@@ -33,12 +33,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell; `note` stands under the text, `faint` marks what is under a floor."""
+    """A table cell; `note` is printed under the text, `faint` marks what is under a floor, `kind` is a verdict."""
 
     text: str
     note: str = ""
     faint: bool = False
     link: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The cases that are kept with the project: the worked example, and what a second pass does to an answer.
 
-The worked example is one case with every analysis already run (`bench.worked_example`); the others are the kinds of
+The worked example is one case with every analysis already run (`bench.worked_example`), the audited example an answer
+with planted errors that was checked, edited and signed off (`bench.audited_example`); the others are the kinds of
 bench/refinement_kinds.py, each the outcome of a run with its seed (`bench.refinement`). Their numbers carry the
 stamps of the runs that made them; replay says where the revision that scored them is not installed.
 """
@@ -13,10 +14,13 @@ from pathlib import Path
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.core.files import ASSETS
+from engine.core.values import AuditRecord, decoded
 
 EXAMPLE = "worked-example"
+AUDITED = "audited-example"
 FOLDER = ASSETS / "cases"
 ENDING = ".json.gz"
+AUDIT = ASSETS / "audits" / "cash_lodgements.jsonl"
 
 
 def bundled() -> dict[str, Path]:
@@ -29,10 +33,15 @@ def file_of(case_id: str, folder: Path = FOLDER) -> Path:
     return folder / (case_id.replace("-", "_") + ENDING)
 
 
-def take_in(cases: CaseStore) -> str:
-    """Put into a library those that are not there (they may be in its bin); return the worked example's id."""
+def audit_example() -> AuditRecord:
+    """A question, three sources and an answer with planted errors, to try an audit with."""
+    return decoded(AUDIT.read_bytes(), AuditRecord)
+
+
+def take_in(cases: CaseStore, first: str = EXAMPLE) -> str:
+    """Put into a library those that are not there (they may be in its bin); return the id of the one to open first."""
     for case_id, path in bundled().items():
         if not cases.has(case_id):
             found = read_case_file(gzip.decompress(path.read_bytes()))
             cases.put(found.case, found.history)
-    return EXAMPLE
+    return first

@@ -128,6 +128,9 @@ def json_schema(results: Mapping[str, type[Value]]) -> Json:
     shapes = (CaseFile, *dict.fromkeys(results.values()))
     placed, named = msgspec.json.schema_components(shapes, ref_template="#/$defs/{name}")
     of = dict(zip(shapes, placed, strict=True))
+    described = msgspec.json.schema_components((CaseFile,))[1]
+    for name in named.keys() - described.keys():
+        named[name].pop("description", None)  # what a result means stands in docs/methods
     named["Analysis"]["allOf"] = [
         {
             "if": {"properties": {"kind": {"const": kind}}},

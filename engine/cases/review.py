@@ -114,6 +114,16 @@ class Review(Value, frozen=True):
     overrides: dict[str, Mark] = {}
     head: str = ""
 
+    @property
+    def edit_decisions(self) -> dict[str, Mark]:
+        """The overrides that accept or reject an edit."""
+        return {target: mark for target, mark in self.overrides.items() if target.startswith("edit:")}
+
+    @property
+    def verdicts(self) -> dict[str, Mark]:
+        """The overrides that replace a verdict of the machine."""
+        return {target: mark for target, mark in self.overrides.items() if not target.startswith("edit:")}
+
 
 @dataclass(frozen=True)
 class Chain:

@@ -6,6 +6,7 @@ from typing import Any, TextIO
 
 import click
 
+from engine.answer.in_documents import doubted
 from engine.commands.shared import (
     corpus_option,
     emit,
@@ -47,10 +48,10 @@ def ask(
     if as_json:
         emit(case.to_dict())
     else:
-        click.echo(_readable(case))
+        click.echo(_readable(case, doubted(case, bench.settings.retrieval)))
 
 
-def _readable(case: Case) -> str:
+def _readable(case: Case, doubt: str) -> str:
     """The answer with its sources, for a terminal; control characters of documents are left out."""
     cited = {citation.number for citation in case.answer.citations if citation.valid}
     sources = [
@@ -58,7 +59,14 @@ def _readable(case: Case) -> str:
         for number, passage in enumerate(case.passages, start=1)
         if number in cited
     ]
-    lines = [case.answer.text, "", *sources, "", f"Written by {case.stamp.model}. Case {case.id}."]
+    lines = [
+        *([doubt, ""] if doubt else []),
+        case.answer.text,
+        "",
+        *sources,
+        "",
+        f"Written by {case.stamp.model}. Case {case.id}.",
+    ]
     return "".join(c for c in "\n".join(lines) if c.isprintable() or c == "\n")
 
 

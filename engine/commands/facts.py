@@ -19,9 +19,10 @@ from engine.commands.verify import decomposer_option, verifier_option
 from engine.core.errors import RecordError
 from engine.core.values import AuditRecord, GivenPassage, Value
 from engine.methods.are.are import check_answer
-from engine.methods.are.baselines import NAMES, run_baseline
+from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
 from engine.methods.are.entropy import entropies
 from engine.methods.are.evidence import Sources
+from engine.methods.are.questions import ask_questions
 from engine.methods.are.tools import load_tools
 from engine.methods.are.values import AreRecord
 from engine.models.registry import load_writer
@@ -51,7 +52,7 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option
-@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline writes with it.")
+@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline asks with it.")
 @click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions by it.")
 @decomposer_option
 @set_option
@@ -78,21 +79,25 @@ def facts(
     bench = open_workbench((*wanted, *assignments))
     collection = bench.collection(corpus) if corpus else None
     tools = load_tools(verifier, decomposer, judge or "", bench.settings.prompting.demonstrations)
+    if method not in (ARE, *offered(tools.judge)):
+        raise click.UsageError(NEEDS_MODEL.format(method))
     settings, watch = bench.settings.verification, progress()
     model = load_writer(scorer) if scorer else None
 
     def work(record: AnswerRecord) -> list[dict[str, Any]]:
         question, answer = record.checked().question, record.answer
-        given = AuditRecord(question=question, passages=record.passages).as_passages()
-        sources = Sources(embedder=bench.embedder, case=given, collection=collection)
+        passages = AuditRecord(question=question, passages=record.passages).as_passages()
+        sources = Sources(embedder=bench.embedder, case=passages, collection=collection)
         if method != ARE:
-            other = run_baseline(method, question, answer, sources, tools.verifier, settings, tools.judge, watch)
+            given = (question, answer, sources, tools.verifier, settings, tools.judge, watch, tools.demonstrations)
+            other = run_baseline(method, *given)
             reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}
             return [{"id": record.id, "method": method, **reached, **other.to_dict()}]
         found = check_answer(question, answer, sources, tools, settings, watch)
         extra = {}
         if model is not None:
-            measured = entropies([fact.fact.text for fact in found.facts], model, watch)
+            questions, _ = ask_questions("yes_no_questions", answer, tools.judge or model, watch, tools.demonstrations)
+            measured = entropies([fact.fact.text for fact in found.facts], questions, model, watch)
             extra = {"entropy": {kind: value.to_dict() for kind, value in measured.items()}}
         return [{"id": record.id, "method": method, **summary(found), **extra, **found.to_dict()}]
 

@@ -52,6 +52,8 @@ class Retrieval(Value, frozen=True):
         Annotated[int, msgspec.Meta(ge=0)] | None, about("Best sentences given in place of passages", "sentences")
     ] = None
 
+    doubt_under: Annotated[float, about("Doubt that the documents answer, below", "probability", ge=0.0, le=1.0)] = 0.2
+
     def sentences_for(self, model: str) -> int:
         """How many of the best sentences that writer is given; 0: whole passages."""
         if self.sentences is not None:
@@ -171,7 +173,7 @@ class Verification(Value, frozen=True):
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True
-    molecular: Annotated[bool, about("Split the answer into clauses")] = True
+    molecular: Annotated[bool, about("Keep clauses, so edits go back in place")] = True
     re_retrieval: Annotated[bool, about("Search again if unsettled")] = True
 
 

@@ -221,8 +221,20 @@ def content_words(text: str) -> tuple[str, ...]:
     >>> content_words("The 1,200 mL flask, cooled twice [cite_2], took Two hours.")
     ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
     """
-    bare = (_strip(word) for word in ANY_CITATION.sub(" ", text).lower().split())
+    bare = (_strip(word) for word in ANY_CITATION.sub(" ", unligated(text)).lower().split())
     return tuple(normal_number(word) for word in bare if word and word.replace("’", "'") not in STOP_WORDS)
+
+
+_LIGATURES = {0xFB00 + i: letters for i, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
+
+
+def unligated(text: str) -> str:
+    """`text` with the ligatures that PDF fonts write as the letters they are.
+
+    >>> unligated("scienti\ufb01c e\ufb00ort")
+    'scientific effort'
+    """
+    return text.translate(_LIGATURES)
 
 
 def _strip(word: str) -> str:

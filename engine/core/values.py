@@ -322,7 +322,8 @@ class Analysis(Value, frozen=True):
 class Case(Value, frozen=True):
     """One question, one frozen set of passages, one answer, and every analysis of it.
 
-    `parent` is the case that this one is a new version of.
+    `answerable` is the probability that what was found answers the question (answer/in_documents.py), in [0, 1]; None
+    where it was not asked. `parent` is the case that this one is a new version of.
     """
 
     id: str
@@ -341,6 +342,7 @@ class Case(Value, frozen=True):
     analyses: tuple[Analysis, ...] = ()
     options: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    answerable: float | None = None
     parent: str | None = None
     schema: int = 1
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 _FENCE = ("```", "~~~")
 _LISTED = re.compile(r"^(?:[-–*•+]|\(?\d{1,2}[.):])\s+")
 _LABEL = re.compile(
-    r"^(?:(?:the|my|final|search|atomic|corrected|fixed)\s){0,2}(?:facts?|clauses?|phrases?|quer(?:y|ies)|answer|fix|difference)"
+    r"^(?:(?:the|my|final|search|atomic|corrected|fixed)\s){0,2}(?:facts?|clauses?|phrases?|questions?|quer(?:y|ies)|answer|fix|difference)"
     r"(?:\s\d{1,2})?\s?:(?:\s+|$)",
     re.IGNORECASE,
 )

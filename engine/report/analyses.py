@@ -30,7 +30,7 @@ def analysis_section(case: Case, analysis: Analysis, number: int, review: Review
     """One analysis, headed by its name, with the stamp that tells it from others of its kind."""
     stamp = analysis.stamp
     foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
-    blocks = (*analysis_blocks(case, analysis, review), plain(foot, "note"))
+    blocks = (Fold("Every figure", tuple(analysis_blocks(case, analysis, review))), plain(foot, "note"))
     return Section(_title(case, analysis), blocks, id=f"analysis-{number}", level=3)
 
 

@@ -38,6 +38,12 @@ from engine.report.markdown import to_markdown
 from engine.report.methods import methods_blocks
 from engine.report.review import review_blocks
 from engine.report.self_tests import self_test_blocks
+from engine.report.summary import summary_blocks
+
+APPENDIX = (
+    "What follows is everything the case holds. Parts behind a line with a triangle open on screen; they are left out"
+    " on paper."
+)
 
 
 def html_report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -> str:
@@ -54,23 +60,28 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
     """The report as blocks."""
     chain = check_chain(history, case.id, key)
     review = review_of(history)
-    analyses = tuple(analysis_section(case, a, number, review) for number, a in enumerate(case.analyses, start=1))
+    analyses: tuple[Block, ...] = tuple(
+        analysis_section(case, a, number, review) for number, a in enumerate(case.analyses, start=1)
+    )
     tests = self_test_blocks(case)
+    content = content_hash(case)
     sections = (
-        Section("Answer", _answer(case), id="answer"),
+        Section("Summary", summary_blocks(case, review, content, chain.head), id="summary"),
+        Section("Appendix", (plain(APPENDIX), Facts(_summary(case, history)), *banners(case)), id="appendix"),
+        Section("Review", review_blocks(history, chain), id="review"),
+        Section("Answer as it was given", _answer(case), id="answer"),
         Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, history), id="passages"),
         *([Section("Analyses", analyses, id="analyses")] if analyses else []),
-        Section("Review", review_blocks(history, chain), id="review"),
         Section("How the answer came about", _making(case), id="making"),
-        Section("Methods", methods_blocks(case, bool(history)), id="methods"),
-        *([Section("Self-tests of the models", tests, id="self-tests")] if tests else []),
+        Section("Methods", (Fold("The methods in words", methods_blocks(case, bool(history))),), id="methods"),
+        *([Section("Self-tests of the models", (Fold("Every check", tests),), id="self-tests")] if tests else []),
         Section("Provenance", _provenance(case, chain.head), id="provenance"),
     )
     return ReportDocument(
         title=case.question,
         lead=f"Groundwork case {case.id}",
-        foot=f"Case {case.id}. Content hash {content_hash(case)}. Head hash {chain.head or 'none'}.",
-        blocks=(Facts(_summary(case, history)), *banners(case), *sections),
+        foot=f"Case {case.id}. Content hash {content}. Head hash {chain.head or 'none'}.",
+        blocks=sections,
     )
 
 
@@ -207,7 +218,7 @@ def _provenance(case: Case, head: str) -> tuple[Block, ...]:
     )
     stamps = [Section("The answer", _stamp(case.stamp), level=3)]
     stamps += [Section(f"Analysis: {a.id}", _stamp(a.stamp), level=3) for a in case.analyses]
-    return (Facts(hashes), *stamps)
+    return (Facts(hashes), Fold("Models, settings and versions of every part", tuple(stamps)))
 
 
 def _stamp(stamp: Stamp) -> tuple[Block, ...]:

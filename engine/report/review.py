@@ -24,13 +24,20 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
         facts.append(("Set by", f"{review.reviewer}, {when(review.time)}"))
     facts += [("Protection", chain.protection), ("Head hash, to be kept elsewhere", chain.head or "none")]
     blocks: list[Block] = [Facts(tuple(facts))]
-    if review.overrides:
+    if review.verdicts:
         rows = tuple(
             cells(m.target, m.machine or "none given", m.value, m.reason, m.author, when(m.time))
-            for m in review.overrides.values()
+            for m in review.verdicts.values()
         )
         columns = ("Place", "Machine's verdict", "Reviewer's verdict", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Overrides, beside the machine's own verdict", columns, rows))
+        blocks.append(Table("Overrides, next to the verdict of the machine", columns, rows))
+    if review.edit_decisions:
+        rows = tuple(
+            cells(m.target, m.machine, m.value, m.reason, m.author, when(m.time))
+            for m in review.edit_decisions.values()
+        )
+        columns = ("Edit", "Change", "Decision", "Reason", "Reviewer", "Time")
+        blocks.append(Table("Decisions on edits", columns, rows))
     if review.labels:
         rows = tuple(
             cells(f"Passage {n}", m.value, m.reason, m.author, when(m.time)) for n, m in sorted(review.labels.items())
@@ -55,9 +62,12 @@ def _history(history: Sequence[Mark]) -> Table:
             m.kind,
             m.target,
             m.value,
+            m.reason,
             m.hash[:16],
             f"key {m.key}" if m.signature else "not signed",
         )
         for m in history
     )
-    return Table("Entries, oldest first", ("No.", "Time", "Who", "Kind", "Place", "Value", "Hash", "Signature"), rows)
+    return Table(
+        "Entries, oldest first", ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature"), rows
+    )

@@ -26,7 +26,7 @@ from engine.core.settings import Settings
 from engine.core.statistics import FEWEST, bootstrap_of_means
 from engine.core.values import Answer, Passage, Stamp
 from engine.methods.are.are import check_answer
-from engine.methods.are.baselines import Baseline, run_baseline
+from engine.methods.are.baselines import NEEDS_MODEL, Baseline, offered, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.evidence import Sources
 from engine.methods.are.task import Tools as Deciders
@@ -105,9 +105,12 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     written, passages = given_answer(tools, unit, example, watch)
     writer = tools.writer if _roles(tools) else None
     text, sources = written.answer.text, sources_of(tools, example, settings)
-    name, how = unit.method, settings.verification
+    name, how, shown = unit.method, settings.verification, settings.prompting.demonstrations
+    if name not in offered(writer):
+        why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
+        return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
-    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch)
+    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
     missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence does not belong to clauses."}
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)

@@ -3,17 +3,22 @@
 import streamlit as st
 
 from components import state
+from components.answer import with_pills
 from components.cache import document_lengths, workers
+from components.case_head import case_head
+from components.doors import doors
 from components.evidence import evidence
 from components.frame import open_case
-from components.heading import heading, question_line
-from components.html import escape, plain, show, tag
+from components.heading import heading
+from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
-from components.settings_panel import chosen_workbench, settings_panel
+from components.sentences import sentences_view
+from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.steps import draw_steps
+from engine.answer.in_documents import doubted
 from engine.core.values import Case
 from engine.corpus.collection import list_corpora
 from engine.corpus.samples import SAMPLES
@@ -51,7 +56,7 @@ def watch_run() -> None:
     expected = EXPECTED[run.label]
     draw_steps(expected, steps, current=run.stage or expected[0])
     if run.text:
-        show(tag("div", escape(run.text), class_="gw-answer"))
+        show(tag("div", with_pills(run.text), class_="gw-answer"))
     cancel_button(run, key="cancel_ask")
 
 
@@ -74,12 +79,13 @@ def ask_form(case: Case | None) -> None:
     if not corpora:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
+    # Outside the form, so that the questions to try follow it at once.
+    corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
     with st.form("ask", border=False):
         question = st.text_area(
             "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
         )
-        left, middle, writer, right = st.columns([3, 3, 3, 2], vertical_alignment="bottom")
-        corpus = left.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session")
+        middle, writer, right = st.columns([4, 4, 2], vertical_alignment="bottom")
         method = middle.selectbox(
             "Method", list(METHOD_NAMES), format_func=METHOD_NAMES.get, key="ask_method", persist_state="session"
         )
@@ -105,10 +111,10 @@ def ask_form(case: Case | None) -> None:
                 st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
 
 
+doors("ask")
 heading(
-    "Ask",
-    "Ask a question of your documents. The answer cites the passages that it rests on, and all that led to it is kept"
-    " as a case, which the pages under Inspect take apart.",
+    "Ask your documents",
+    "The answer cites the passages it rests on. Everything that led to it is saved as a case, to inspect and review.",
     "quoting-reader",
     "retrieval",
     "attr-rag",
@@ -122,7 +128,15 @@ if run is not None and not run.ended:
     watch_run()
 elif case is not None:
     st.divider()
-    question_line(case)
+    verdict = case_head(case)
+    if doubt := doubted(case, chosen_settings().retrieval):
+        st.warning(doubt)
     draw_steps((), case.steps)
-    evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
+    given = st.container()
+    if verdict is not None:
+        checked, given = st.tabs(["Sentences and evidence", "Passages given to the writer"])
+        with checked:
+            sentences_view(case, verdict, key=f"sentences_{case.id}")
+    with given:
+        evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
     provenance(case)

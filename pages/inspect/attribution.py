@@ -10,10 +10,11 @@ from components.analysis_run import as_reported, ask_for, banners, begin, is_ban
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
+from components.case_head import case_head
 from components.faithfulness import faithfulness_view
 from components.flags import flags_view
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
@@ -152,7 +153,7 @@ if stored is not None and not stored.passages:
     st.info("This case has no passages, so there is nothing to attribute its answer to. Open another case.")
 elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
-    question_line(case)
+    case_head(case)
     answer_view(case.answer)
     scorer = st.text_input(
         "Scored by",

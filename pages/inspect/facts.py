@@ -1,60 +1,38 @@
 """Facts: does the answer stand, fact by fact; edits as tracked changes; what each clause rests on."""
 
-import msgspec
 import streamlit as st
 
 from components import state
 from components.analysis_run import begin
 from components.answer import answer_view
 from components.cache import workbench
+from components.case_head import case_head
+from components.checking import check_name
 from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
-from components.facts import facts_tree, measures_view
+from components.fact_override import override_form
+from components.facts import facts_tree, measures_view, own_marks
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import banner, chips, note, plain, show
+from components.pages import page_link
 from components.polling import say_problem, wait_for
+from components.reviewer import reviewer
 from components.used_supports import used_supports_view
 from engine.analyses.facts import FactsOptions, record_of
 from engine.analyses.kind import FACTS
-from engine.core.errors import GroundworkError
+from engine.cases.review import review_of
 from engine.core.text import counted
-from engine.core.values import AuditRecord, Case
-from engine.corpus.collection import list_corpora
+from engine.core.values import Case
 from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.methods.used_supports import UsedSupports
 
 
-def own_draft() -> None:
-    """A form that makes a case of a pasted answer."""
-    names = [corpus.name for corpus in list_corpora()]
-    if not names:
-        st.info("There are no documents yet. Add some on the Corpora page.")
-        return
-    with st.form("own_draft", border=False):
-        question = st.text_input("Question that the draft answers", key="draft_question")
-        draft = st.text_area("Draft to check", key="draft_text", height=140)
-        corpus = st.selectbox("Corpus to check it against", names, key="draft_corpus")
-        if not st.form_submit_button("Make a case of it", type="primary"):
-            return
-    if not draft.strip():
-        st.error("The draft is empty. Paste the text to check.")
-        return
-    try:
-        case = workbench().audit(AuditRecord(question=question, passages=(), answer=draft, model="pasted"))
-        workbench().cases.update(case.id, lambda saved: msgspec.structs.replace(saved, corpus=corpus))
-    except GroundworkError as error:
-        st.error(plain(str(error)))
-        return
-    state.open_case(case.id)
-    st.rerun()
-
-
 def controls(case: Case, record: AreRecord | None) -> Asked | None:
     """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
-    name = f"facts:{case.id}"
+    name = check_name(case.id)
     running = state.run_of(name)
     if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
@@ -62,7 +40,7 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
     asked = fact_controls()
     settings = asked.settings
     options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
-    if st.button("Check the answer", key="start_facts", type="primary"):
+    if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
         begin(case, FACTS, options, name, settings=settings)
         st.rerun()
     st.caption(
@@ -89,18 +67,22 @@ def result(case: Case, record: AreRecord) -> None:
         note(line)
     found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
     show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
+    review = review_of(workbench().cases.history(case.id))
     if record.facts:
-        facts_tree(record, key=f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}")
+        facts_tree(record, own_marks(record, review), key=f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}")
     else:
         st.info("The answer says nothing that could be checked.")
-    edits_view(case, record)
+    author = reviewer() if record.facts else ""
+    if record.facts:
+        override_form(case, record, review, author)
+    edits_view(case, record, author)
     st.header("Attribution report")
     measures_view(record)
     with st.expander("Used x supports: what the writer used of each passage beside what the passage bears out"):
         matrix = next((a for a in reversed(case.analyses) if a.kind == "used x supports"), None)
         if matrix is None:
             st.caption("Not run on this case. Compare use and support on the Attribution page.")
-            st.page_link("pages/inspect/attribution.py", label="Attribution")
+            page_link("inspect/attribution", "Attribution")
         else:
             used_supports_view(UsedSupports.from_dict(matrix.result), case)
 
@@ -113,11 +95,9 @@ heading(
     "are-baselines",
     "used-x-supports",
 )
-with st.expander("Check a draft of your own"):
-    own_draft()
 case = open_case()
 if case is not None:
-    question_line(case)
+    case_head(case, offer=False)
     record = record_of(case)
     if record is None:
         answer_view(case.answer)

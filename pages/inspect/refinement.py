@@ -7,8 +7,9 @@ import streamlit as st
 from components import state
 from components.advice import advice_view, quartile_view, task_table
 from components.cache import workbench, workers
+from components.case_head import case_head
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import banner, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
@@ -228,7 +229,7 @@ elif stored is not None:
     variant_style()
     review = review_of(workbench().cases.history(stored.id))
     case = with_labels(stored, review)
-    question_line(case)
+    case_head(case)
     names, gate, chosen = controls(case)
     report_id = analysis_id(chosen.model, chosen.use_answer)
     report = reports_of(case).get(report_id)

@@ -4,8 +4,9 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench
+from components.case_head import case_head
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import escape, plain, show, tag
 from components.relevance import relevance_view
 from components.settings_panel import settings_panel
@@ -145,7 +146,7 @@ with st.expander("Another problem"):
     problem_form()
 case = open_case()
 if case is not None:
-    question_line(case)
+    case_head(case)
     if case.options:
         show(tag("p", escape(Problem(question="", options=case.options).text.strip()), class_="gw-answer"))
     model = model_choice()

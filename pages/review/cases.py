@@ -5,9 +5,9 @@ import streamlit as st
 
 from components import state
 from components.cache import workbench, workers
-from components.case_import import import_cases
+from components.case_head import case_head
 from components.frame import open_case
-from components.heading import heading, question_line
+from components.heading import heading
 from components.html import cell, note, plain
 from components.library import bin_list, case_table, query_controls
 from components.polling import result_of, wait_for
@@ -88,6 +88,7 @@ def review(case: Case) -> None:
         if st.button("Make a new version", disabled=not author):
             state.open_case(store.new_version(case.id, author).id)
             st.rerun()
+        standing_marks(found)
     else:
         left, right = st.columns([2, 3], gap="large")
         with left:
@@ -189,11 +190,10 @@ heading(
     "Everything that was asked or imported. Open a case, review it, take its report away, or score it again.",
 )
 library()
-import_cases()
 case = open_case()
 if case is not None:
     st.divider()
-    question_line(case)
+    case_head(case)
     tags_of(case)
     for_review, for_report, for_replay = st.tabs(["Review", "Report and export", "Replay"])
     with for_review:

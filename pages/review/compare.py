@@ -1,5 +1,7 @@
 """Compare: two cases, or two answers of one case; settings that differ on top, then words, passages, verdicts."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from components import state
@@ -12,6 +14,7 @@ from components.runs import Run, start
 from components.settings_panel import chosen_workbench
 from components.state import open_case_id
 from engine.analyses.refinement import title_of
+from engine.cases.query import CaseRow
 from engine.cases.review import review_of
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
@@ -34,7 +37,7 @@ def pick() -> tuple[str, str] | None:
         return None
     current = open_case_id()
     first = current if current in names else ids[0]
-    second = next((i for i in ids if i != first), first)
+    second = partner_of(first, rows)
     columns = st.columns(2)
     with columns[0]:
         left = _side("left", names, first)
@@ -43,6 +46,14 @@ def pick() -> tuple[str, str] | None:
     if left == right:
         st.info("Both sides are the same answer. Choose another case, or another condition of a refined one.")
     return left, right
+
+
+def partner_of(first: str, rows: Sequence[CaseRow]) -> str:
+    """The case to open next to `first`: the latest that asks the same, else the latest other one, else itself."""
+    question = next(row.question for row in rows if row.id == first)
+    others = [row for row in rows if row.id != first]
+    same = [row.id for row in others if row.question == question]
+    return next(iter([*same, *(row.id for row in others)]), first)
 
 
 def _side(name: str, names: dict[str, str], default: str) -> str:

@@ -22,6 +22,8 @@ from tests.engine.cases.test_report_records import with_edit
 
 LOOKS = [{}, {"color_scheme": "dark", "viewport": {"width": 1920, "height": 1080}}]
 
+SLOW = 240_000
+
 
 def open_cases(app, page):
     page.goto(f"{app.url}/cases")
@@ -71,12 +73,13 @@ def test_the_report_and_the_case_file_come_down_and_hold(app, page, tmp_path):
 
 def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look):
     open_cases(app, page)
-    page.get_by_text("Import an answer from elsewhere").click()
+    page.goto(f"{app.url}/audit")
     page.get_by_label("Question", exact=True).fill("What melts in the sun?")
-    page.get_by_label("Passages, with a line of --- between two").fill("Ice melts in the sun.\n---\nIron rusts.")
-    page.get_by_label("Answer, citations as").fill("Ice melts in the sun [1].")
-    page.get_by_role("button", name="Import", exact=True).first.click()
-    expect(page.get_by_role("heading", name="What melts in the sun?")).to_be_visible()
+    page.get_by_label("Sources, with a line of --- between two").fill("Ice melts in the sun.\n---\nIron rusts.")
+    page.get_by_label("Answer", exact=True).fill("Ice melts in the sun [1].")
+    page.get_by_role("button", name="Audit", exact=True).click()
+    expect(page.get_by_text("1 of 1 sentence is borne out.")).to_be_visible(timeout=SLOW)
+    page.goto(f"{app.url}/cases")
     expect(page.get_by_text("2 cases", exact=True)).to_be_visible()
     select_rows(page, 0, 1)
     page.get_by_role("button", name="Compare two").click()

@@ -11,7 +11,19 @@ from playwright.sync_api import expect
 from engine.cases.bundled import EXAMPLE, take_in
 from engine.cases.store import CaseStore
 
-PAGES = ("", "corpora", "attribution", "refinement", "facts", "steps", "cases", "compare", "evaluate", "settings")
+PAGES = (
+    "",
+    "audit",
+    "corpora",
+    "attribution",
+    "refinement",
+    "facts",
+    "steps",
+    "cases",
+    "compare",
+    "evaluate",
+    "settings",
+)
 LOOKS = [pytest.param({}, id="light"), pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.long)]
 # Streamlit draws its navigation as a list within a list, and its tables on a canvas; neither is ours to mend.
 OURS = {"exclude": [["[data-testid=stSidebarNav]"], ["[data-testid=stDataFrame]"]]}

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-PAGES = ("Ask", "Corpora", "Attribution", "Refinement", "Facts", "Steps", "Cases", "Compare", "Evaluate", "Settings")
+PAGES = (
+    "Ask",
+    "Audit",
+    "Corpora",
+    "Attribution",
+    "Refinement",
+    "Facts",
+    "Steps",
+    "Cases",
+    "Compare",
+    "Evaluate",
+    "Settings",
+)
 MOST = 60  # stops that are looked at
 # What has the focus, also inside a component of ours.
 FOCUSED = """() => {
@@ -58,7 +70,7 @@ def test_tab_comes_to_every_page_the_case_picker_and_the_question_and_shows_wher
     reached = [(tag, name) for tag, name, _ in stops]
     assert [name for tag, name in reached if tag == "A" and name in PAGES] == list(PAGES)
     fields = [(tag, name) for tag, name in reached if tag in ("INPUT", "TEXTAREA")]
-    assert [name for _, name in fields] == ["Open case", "Question", "Corpus", "Method", "Written by"]
+    assert [name for _, name in fields] == ["Open case", "Corpus", "Question", "Method", "Written by"]
     assert reached.index(("BUTTON", "Ask")) > reached.index(("TEXTAREA", "Question"))
     assert any(name.startswith("Open passage") for _, name in reached)
     assert [name for _, name, seen in stops if not seen] == []

@@ -102,6 +102,7 @@ SEARCH = {"retrieval.k": 3, "retrieval.mode": "dense", "retrieval.rerank_pool": 
 READING = {"retrieval.align_gap": 2, "retrieval.keep": 2, "reader.sentences": 1, "reader.close_enough": 0.01}
 WRITING = {
     "retrieval.sentences": 3,
+    "retrieval.doubt_under": 0.9,
     "prompting.citations": "alce",
     "prompting.refuse_under": 1e-9,
     "prompting.demonstrations": 1,

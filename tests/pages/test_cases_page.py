@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from engine.cases.query import Query
+from engine.cases.review import MarkDraft
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 
@@ -84,16 +85,20 @@ def test_signing_off_freezes_and_offers_a_new_version(app):
     assert [row.parent for row in store().rows() if row.parent] == ["first"]
 
 
-def test_a_pasted_answer_becomes_the_open_case(app):
-    field(app, "Question").set_value("What rusts?")
-    field(app, "Passages, with a line of --- between two").set_value("Ice melts.\n---\nIron rusts.")
-    field(app, "Answer, citations as [1] or [cite_1]").set_value("Ice melts [1].")
-    next(b for b in app.button if b.label == "Import").click().run()
+def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepted_edit_is_not_one(app):
+    marks = (
+        MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge"),
+        MarkDraft(kind="override", author="Ada", target="edit:1", value="accepted", reason="as the source has it"),
+        MarkDraft(kind="status", author="Ada", value="signed off"),
+    )
+    for mark in marks:
+        store().add_mark("first", mark)
+    app.run()
     assert not app.exception
-    row = next(row for row in store().rows() if row.question == "What rusts?")
-    case = store().load(row.id)
-    assert [p.text for p in case.passages] == ["Ice melts.", "Iron rusts."]
-    assert case.origin == "imported"
+    tables = {next(iter(table.value.columns)): table.value for table in app.dataframe if not table.value.empty}
+    assert list(tables["place"]["place"]) == ["fact:1.1"]
+    assert list(tables["edit"]["edit"]) == ["edit:1"]
+    assert "the other bridge" in list(tables["no."]["reason"])
 
 
 def test_the_bin_gives_a_case_back(app):
@@ -142,6 +147,11 @@ def test_a_link_names_both_sides_also_where_cases_share_a_question():
     assert {box.label: box.value for box in app.selectbox} == {"Left": "two", "Right": refined.id, "Right answer": "C2"}
 
 
-def test_an_import_without_a_file_says_so(app):
-    next(b for b in reversed(app.button) if b.label == "Import").click().run()
-    assert [w.value for w in app.warning] == ["Choose a file first."]
+def test_compare_opens_on_another_case_of_the_same_question():
+    components.cache.workbench.clear()
+    store().save(full_case("first"))
+    store().save(full_case("twin"))
+    store().save(full_case("unrelated", question="What melts ice?"))
+    app = opened("compare")
+    assert {box.label: box.value for box in app.selectbox} == {"Left": "first", "Right": "twin"}
+    assert not app.warning

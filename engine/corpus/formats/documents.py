@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from engine.core.errors import FileError
+from engine.core.text import unligated
 from engine.core.values import DocumentSection
 
 if TYPE_CHECKING:
@@ -399,7 +400,7 @@ def _page_texts(reader: PdfReader, name: str) -> list[str]:
     texts: list[str] = []
     for number, page in enumerate(reader.pages, start=1):
         try:
-            texts.append(page.extract_text().replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
+            texts.append(unligated(page.extract_text()).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
         except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise FileError(f"{name}, page {number}, is damaged and cannot be read. Get the file again.") from error
     return texts

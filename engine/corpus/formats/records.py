@@ -76,6 +76,7 @@ def refuse_repeats(found: list[Document], name: str) -> None:
 
 _LONGEST_CELL = 10_000_000  # characters
 _SAMPLE = 20_000
+_LONGEST_TITLE = 60  # characters of a cell that names its row
 
 
 def table_documents(text: str, name: str, fields: Fields | None = None) -> list[Document]:
@@ -117,9 +118,18 @@ def _table_document(
     if not text:
         return None
     key = cells.get(fields.id) or f"{name}#{line}"
-    return Document(
-        id=key, title=cells.get(fields.title, ""), text=text, source=f"{name}#{line}", media_type="text/csv"
-    )
+    title = cells.get(fields.title) or _row_title(cells, name, line)
+    return Document(id=key, title=title, text=text, source=f"{name}#{line}", media_type="text/csv")
+
+
+def _row_title(cells: dict[str, str], name: str, line: int) -> str:
+    """A title for a row without a title column: its first short cell that has a letter, else its place in the file.
+
+    >>> _row_title({"id": "7", "name": "Ada Quill", "text": "..."}, "people.csv", 1)
+    'Ada Quill'
+    """
+    short = (c for c in cells.values() if len(c) <= _LONGEST_TITLE and any(map(str.isalpha, c)))
+    return next(short, f"{name}, row {line}")
 
 
 # wiki_dpr (Karpukhin et al. 2020; RAISE, appendix B.3): id, text of 100 words, title of the page, as TSV like

@@ -80,9 +80,10 @@ def checking(
 def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:
     """Edits placed, clauses held against their evidence, and the attribution report."""
     watch.step("edits into clauses")
-    edits = hold_clauses(found, records, proposals(task.answer, found, records), task.tools.verifier, watch)
-    edits = [*edits, *offered(task.answer, found, records, len(edits) + 1)]
-    text = revised(task.answer, edits)
+    checked = found.text or task.answer
+    edits = hold_clauses(found, records, proposals(checked, found, records), task.tools.verifier, watch)
+    edits = [*edits, *offered(checked, found, records, len(edits) + 1)]
+    text = revised(checked, edits)
     watch.step("report")
     report = attribution_report(task.answer, text, found, records, edits, task.tools.verifier, watch)
     bare = _unfinished(task, found, records, started)
@@ -97,7 +98,7 @@ def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord],
     return AreRecord(
         question=task.question,
         answer=task.answer,
-        revised=task.answer,
+        revised=found.text or task.answer,
         decomposition=found,
         facts=tuple(records),
         edits=(),
@@ -119,6 +120,8 @@ def _notes(task: Task, found: Decomposition) -> tuple[str, ...]:
     notes = []
     if not task.sources.case and task.sources.collection is None:
         notes.append("There is nothing to check against: the case has no passages and no corpus was named.")
+    if found.text:
+        notes.append("Without clauses: the revised answer is the facts, joined; Pres compares it with the answer.")
     if found.fallbacks:
         notes.append(f"{found.fallbacks} replies could not be parsed; rules took the text apart there.")
     if task.settings.keep != 1:

@@ -1,9 +1,9 @@
 """What ARE is compared with (appendix C.2), each with the chosen model: DRQA, RARR, CCVER, an EFEC-style editor.
 
-DRQA: one search with question and answer, no edit. RARR: sub-questions about the answer, evidence for each, an
-agreement gate, an edit of the whole answer. CCVER: the same gate and edit with yes/no questions. EFEC-style: one edit
-of the whole answer by all evidence. Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages.
-Without a language model sub-questions are made of the facts by rule, gate and edit are the verifier's; it is said.
+DRQA: one search with question and answer, no edit. RARR: questions that check the whole answer, evidence for each, an
+agreement gate, an edit of the whole answer. CCVER: the same gate and edit with yes/no questions. EFEC-style: RARR's
+questions, then one edit by all evidence. All but DRQA ask by a language model and are not offered without one.
+Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.core.errors import InputError
+from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import (
     ENTAILED,
     attribution_precision_unpaired,
@@ -21,29 +21,34 @@ from engine.core.metrics import (
     preservation,
 )
 from engine.core.progress import Watch
-from engine.core.settings import Decoding, Verification
+from engine.core.settings import Verification
 from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
-from engine.methods.are.edit import asked_edit, smallest_edit
-from engine.methods.are.entropy import yes_no_question
+from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import Sources, find_evidence
-from engine.methods.are.facts import Decomposition
+from engine.methods.are.facts import Decomposition, Exchange
+from engine.methods.are.questions import Kind, ask_questions
 from engine.methods.are.report import entailment_matrix
 from engine.methods.are.values import Evidence, Measures
-from engine.methods.are.verdict import ask_verdict, judge
+from engine.methods.are.verdict import ask_verdict
 from engine.models.protocols import Entailment, Writer
-from engine.models.replies import lines
-from engine.prompts import ask
 
 NAMES = ("drqa", "rarr", "ccver", "efec-style")
+ASKS_NOTHING = ("drqa",)
+NEEDS_MODEL = "{} asks questions about the answer by a language model, and none was chosen. Name a judge model."
+
+
+def offered(writer: object | None) -> tuple[str, ...]:
+    """The methods that can be run with this language model, or with none."""
+    return NAMES if writer else ASKS_NOTHING
 
 
 class Baseline(Value, frozen=True):
     """A baseline's run: queries, the evidence of each, the revised answer, its measures.
 
-    `measures` are unpaired (appendix E): each evidence counts if it entails one whole clause; `aggregated` pairs the
-    evidence of the questions made of a clause with that clause (Table 5), where there is such a pairing. `before` are
-    the unpaired measures of the answer as it was, by the same evidence (Table 3).
+    `measures` are unpaired (appendix E): each evidence counts if it entails one whole clause. `aggregated` is the other
+    run of Table 5 (D.3): questions asked clause by clause, their evidence paired with that clause; None where the edits
+    changed the number of clauses. `before` are the unpaired measures of the answer as it was (Table 3).
     """
 
     name: str
@@ -54,6 +59,7 @@ class Baseline(Value, frozen=True):
     aggregated: Measures | None = None
     before: Measures | None = None
     notes: tuple[str, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
 
 
 class _Run:
@@ -68,14 +74,19 @@ class _Run:
         settings: Verification,
         writer: Writer | None,
         watch: Watch,
+        demonstrations: int,
     ) -> None:
         self.question, self.answer, self.verifier, self.writer = question, answer, verifier, writer
         self.sources, self.settings, self.watch = sources.chosen(settings), settings, watch
+        self.demonstrations = demonstrations
         self.found: Decomposition = decompose(answer)
         self.notes: list[str] = []
+        self.exchanges: list[Exchange] = []
 
     def best(self, queries: Sequence[str]) -> list[Evidence | None]:
         """The evidence most similar to each query."""
+        if not queries:
+            return []
         found = find_evidence(queries, [(query,) for query in queries], self.sources, self.settings, self.watch)
         return [max(seen, key=lambda one: one.score) if seen else None for seen in found]
 
@@ -89,91 +100,89 @@ def run_baseline(
     settings: Verification | None = None,
     writer: Writer | None = None,
     watch: Watch | None = None,
+    demonstrations: int = 0,
 ) -> Baseline:
-    """One of `NAMES` on an answer; the measures are the verifier's."""
+    """One of `NAMES` on an answer; the measures are the verifier's.
+
+    Raise `InputError` for another name, `CannotDo` where the method needs a language model and has none.
+    """
     if name not in METHODS:
         raise InputError(f"There is no baseline {name!r}. Choose of: {', '.join(NAMES)}.")
-    run = _Run(question, answer, sources, verifier, settings or Verification(), writer, watch or Watch())
-    return METHODS[name](run)
+    if name not in offered(writer):
+        raise CannotDo(NEEDS_MODEL.format(name))
+    settings, watch = settings or Verification(), watch or Watch()
+    return METHODS[name](_Run(question, answer, sources, verifier, settings, writer, watch, demonstrations))
 
 
 def drqa(run: _Run) -> Baseline:
     """Retrieval alone: question and answer as one query."""
     query = f"{run.question} {plain(run.answer)}".strip()
     found = run.best([query])
-    return _result(run, "drqa", [query], found, run.answer, [None])
+    return _result(run, "drqa", [query], found, run.answer)
 
 
 def rarr(run: _Run) -> Baseline:
-    """Sub-questions, agreement gate, edit (Gao et al. 2023)."""
-    return _research_and_revise(run, "rarr", _sub_questions(run))
+    """Questions that check the answer, agreement gate, edit (Gao et al. 2023)."""
+    return _research_and_revise(run, "rarr", "check_questions")
 
 
 def ccver(run: _Run) -> Baseline:
-    """Yes/no sub-questions with RARR's gate and edit (Chen et al. 2024)."""
-    return _research_and_revise(run, "ccver", _yes_no_questions(run))
+    """Yes/no questions with RARR's gate and edit (Chen et al. 2024)."""
+    return _research_and_revise(run, "ccver", "yes_no_questions")
 
 
 def efec_style(run: _Run) -> Baseline:
     """All evidence, then one edit of the whole answer (after Thorne and Vlachos 2021; their T5 is not shipped)."""
-    asked = _sub_questions(run)
-    found = run.best([query for query, _ in asked])
+    queries = _questions(run, "check_questions", run.answer)
+    found = run.best(queries)
     kept = list(dict.fromkeys(one.text for one in found if one is not None))
     revised_answer = _edited(run, run.answer, "\n".join(kept)) if kept else run.answer
     run.notes.append("EFEC's own editor is a trained T5 that is not shipped; the chosen model edits in its place.")
-    return _result(run, "efec-style", [q for q, _ in asked], found, revised_answer, [clause for _, clause in asked])
+    return _result(run, "efec-style", queries, found, revised_answer)
 
 
-def _research_and_revise(run: _Run, name: str, asked: Sequence[tuple[str, int]]) -> Baseline:
-    """For each question: evidence, gate (does it disagree with the answer so far), edit."""
-    found = run.best([query for query, _ in asked])
+def _research_and_revise(run: _Run, name: str, kind: Kind) -> Baseline:
+    """For each question: evidence, gate (does it disagree with the answer so far), edit; then the same by clause."""
+    queries = _questions(run, kind, run.answer)
+    found = run.best(queries)
+    clauses = enumerate(run.found.clauses)
+    by_clause = [(query, number) for number, clause in clauses for query in _questions(run, kind, clause.text)]
+    beside = run.best([query for query, _ in by_clause])
+    aggregated = _aggregated(run, _revised(run, name, beside), beside, [number for _, number in by_clause])
+    return _result(run, name, queries, found, _revised(run, name, found), aggregated)
+
+
+def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
+    """The questions about a text by the run's model; a reply without one is noted."""
+    assert run.writer is not None
+    queries, exchange = ask_questions(kind, plain(text), run.writer, run.watch, run.demonstrations)
+    run.exchanges.append(exchange)
+    if not queries:
+        run.notes.append(f"The reply of {run.writer.name} about {plain(text)[:60]!r} holds no question.")
+    return queries
+
+
+def _revised(run: _Run, name: str, found: Sequence[Evidence | None]) -> str:
+    """The answer after a gate and an edit for each evidence."""
     text = run.answer
     for done, one in enumerate(found):
         run.watch.step(name, done, len(found))
         if one is not None and _disagrees(run, text, one.text):
             text = _edited(run, text, one.text)
-    return _result(run, name, [query for query, _ in asked], found, text, [clause for _, clause in asked])
+    return text
 
 
 def _disagrees(run: _Run, text: str, evidence: str) -> bool:
     """The agreement gate: does the evidence ask for an edit."""
-    if run.writer is not None:
-        return ask_verdict(text, evidence, text, run.writer, run.watch)[0].verdict == "editing_required"
-    return judge([(plain(text), evidence)], run.verifier, run.watch)[0].verdict == "editing_required"
+    assert run.writer is not None
+    ruling, _ = ask_verdict(text, evidence, text, run.writer, run.watch, demonstrations=run.demonstrations)
+    return ruling.verdict == "editing_required"
 
 
 def _edited(run: _Run, text: str, evidence: str) -> str:
-    if run.writer is not None:
-        edit = asked_edit(text, evidence, run.writer, run.watch)[0]
-    else:
-        edit = smallest_edit(text, evidence, run.verifier, watch=run.watch)
-    return edit.after if edit else text
-
-
-def _sub_questions(run: _Run) -> list[tuple[str, int]]:
-    """Questions about each clause with the clause's number; by the language model, else the clauses themselves."""
-    asked: list[tuple[str, int]] = []
-    for number, clause in enumerate(run.found.clauses):
-        queries = _asked_questions(run, plain(clause.text)) if run.writer else []
-        asked += [(query, number) for query in queries or [plain(clause.text)]]
-    if run.writer is None:
-        run.notes.append("No language model was chosen: each clause is its own query.")
-    return asked
-
-
-def _asked_questions(run: _Run, clause: str) -> list[str]:
     assert run.writer is not None
-    prompt = ask("sub_questions", problem=clause)
-    reply = run.writer.generate(prompt, Decoding(max_new_tokens=200), None, run.watch).text
-    return [line.partition("|")[0].strip() for line in lines(reply) if "?" in line]
-
-
-def _yes_no_questions(run: _Run) -> list[tuple[str, int]]:
-    """A yes/no question for each fact."""
-    run.notes.append("Yes/no questions are made of the facts by rule.")
-    return [
-        (yes_no_question(fact.text), number) for number, clause in enumerate(run.found.clauses) for fact in clause.facts
-    ]
+    edit = asked_edit(text, evidence, run.writer, run.watch, demonstrations=run.demonstrations)[0]
+    return edit.after if edit else text
 
 
 def _result(
@@ -182,30 +191,37 @@ def _result(
     queries: Sequence[str],
     found: Sequence[Evidence | None],
     revised_answer: str,
-    clauses: Sequence[int | None],
+    aggregated: Measures | None = None,
 ) -> Baseline:
-    """Measures of the revised answer: unpaired, and aggregated by clause where questions belong to clauses."""
-    texts = [plain(clause.text) for clause in decompose(revised_answer).clauses]
+    """The run with the unpaired measures of the revised answer and of the answer as it was."""
     unique = {one.text: one for one in found if one is not None}
     known: dict[tuple[str, str], float] = {}
+    after = [plain(clause.text) for clause in decompose(revised_answer).clauses]
     before = [plain(clause.text) for clause in run.found.clauses]
-    aggregated = None
-    if len(texts) == len(run.found.clauses) and None not in clauses:
-        joined = [_joined(found, clauses, number) for number in range(len(texts))]
-        paired = entailment_matrix(joined, texts, run.verifier, known, run.watch)
-        aggregated = _measures(
-            run, attribution_recall(paired), float((np.diag(paired) > ENTAILED).mean()), revised_answer
-        )
     return Baseline(
         name=name,
         queries=tuple(queries),
         evidence=tuple(unique.values()),
         revised=revised_answer,
-        measures=_unpaired(run, list(unique), texts, known, revised_answer),
-        aggregated=aggregated if texts else None,
+        measures=_unpaired(run, list(unique), after, known, revised_answer),
+        aggregated=aggregated,
         before=_unpaired(run, list(unique), before, known, run.answer),
         notes=tuple(run.notes),
+        exchanges=tuple(run.exchanges),
     )
+
+
+def _aggregated(
+    run: _Run, revised_answer: str, found: Sequence[Evidence | None], clauses: Sequence[int]
+) -> Measures | None:
+    """Measures with the evidence of each clause's questions paired with that clause (Table 5)."""
+    texts = [plain(clause.text) for clause in decompose(revised_answer).clauses]
+    if not texts or len(texts) != len(run.found.clauses):
+        return None
+    joined = [_joined(found, clauses, number) for number in range(len(texts))]
+    paired = entailment_matrix(joined, texts, run.verifier, {}, run.watch)
+    precision = float((np.diag(paired) > ENTAILED).mean())
+    return _measures(run, attribution_recall(paired), precision, revised_answer)
 
 
 def _unpaired(
@@ -216,7 +232,7 @@ def _unpaired(
     return _measures(run, attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED), text)
 
 
-def _joined(found: Sequence[Evidence | None], clauses: Sequence[int | None], number: int) -> str:
+def _joined(found: Sequence[Evidence | None], clauses: Sequence[int], number: int) -> str:
     texts = [one.text for one, clause in zip(found, clauses, strict=True) if one is not None and clause == number]
     return "\n".join(dict.fromkeys(texts))
 

@@ -51,12 +51,13 @@ def decompose(
 ) -> Decomposition:
     """The clauses and facts of an answer; by `writer` where one is given, else by rules.
 
-    `atomic=False`: each clause is its own one fact; `molecular=False`: the answer is one clause (ARE's ablations).
+    ARE's ablations. `atomic=False`: each clause is its own one fact. `molecular=False`: each fact is a clause of the
+    joined facts, so that an edit no longer comes back to its place in the answer; without both the answer is one fact.
     `demonstrations`: so many worked examples are shown to the writer.
     """
     watch = watch or Watch()
     exchanges: list[Exchange] = []
-    spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular else _whole(text)
+    spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular or atomic else _whole(text)
     clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
     if not atomic:
         done = [replace(c, facts=(_copy(text, c),)) for c in clauses]
@@ -64,12 +65,28 @@ def decompose(
         done = facts_by_rules(clauses)
     else:
         done = _facts_by_model(text, clauses, writer, demonstrations, exchanges, watch)
+    joined, done = ("", done) if molecular or not atomic else joined_facts(done)
     return Decomposition(
         clauses=tuple(done),
+        text=joined,
         made_by=writer.name if writer else RULES,
         fallbacks=sum(not exchange.parsed for exchange in exchanges),
         exchanges=tuple(exchanges),
     )
+
+
+def joined_facts(clauses: Sequence[Clause]) -> tuple[str, list[Clause]]:
+    """The facts as one text, a full stop behind each, and each of them, once, as a clause of that text."""
+    unique = {fact.text.rstrip(".").lower(): fact for clause in clauses for fact in clause.facts}
+    text, units = "", []
+    for fact in unique.values():
+        start = len(text) + bool(text)
+        said = f"{fact.text.rstrip('.')}."
+        said = said[0].upper() + said[1:]
+        text += f" {said}" if text else said
+        pieces = (Piece(fact=0, answer=start, length=len(said)),)
+        units.append(Clause(start=start, end=len(text), text=said, facts=(replace(fact, text=said, pieces=pieces),)))
+    return text, units
 
 
 def _whole(text: str) -> tuple[tuple[int, int], ...]:

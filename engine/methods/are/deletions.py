@@ -1,4 +1,4 @@
-"""Sentences and asides that nothing found speaks of, offered for deletion.
+"""Sentences and asides that no passage bears out or surely contradicts, offered for deletion.
 
 ARE leaves such text as it is (4.3) and so does a run here: the verdict is "nothing found that settles it", in every
 denominator. What a run can do is to offer it to the reader; it goes only where somebody accepts that.
@@ -14,7 +14,7 @@ from engine.methods.are.clauses import blanked
 from engine.methods.are.facts import Decomposition
 from engine.methods.are.values import FactRecord, Placed
 
-WHY = "nothing found speaks of it: take {} out, or name its source"
+WHY = "no passage bears it out: take {} out, or name its source"
 _OPENS = re.compile(r",\s+(?:(?:and|who|whom|whose|which|where|when)\s+)?$")
 _CLOSES = re.compile(r"\s*(?:[.,;:]|$)")
 
@@ -25,7 +25,7 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
     result: list[Placed] = []
     for number, clause in enumerate(found.clauses):
         mine = [place for place, record in enumerate(records) if record.clause == number]
-        open_ones = [place for place in mine if records[place].outcome == "unsettled"]
+        open_ones = [place for place in mine if _open(records[place])]
         evidence = records[open_ones[0]].evidence if open_ones else None
         if evidence is None:
             continue
@@ -51,14 +51,20 @@ def offered(answer: str, found: Decomposition, records: Sequence[FactRecord], fi
     return result
 
 
+def _open(record: FactRecord) -> bool:
+    """Did nothing settle the fact, or only a contradiction that a guard lowered."""
+    lowered = record.outcome == "contradicted" and record.ruling is not None and record.ruling.lowered
+    return record.outcome == "unsettled" or lowered
+
+
 def _aside(answer: str, records: Sequence[FactRecord]) -> tuple[int, int] | None:
     """What only the unsettled facts of a clause say, where it stands between commas as one piece; with its commas.
 
     "Ann, who sold it in 2019, left": the part from the first comma up to the second, where that Ann left is settled.
     """
     said = [{p.answer + i for p in r.fact.pieces for i in range(p.length)} for r in records]
-    settled = set().union(*(c for c, r in zip(said, records, strict=True) if r.outcome != "unsettled"))
-    own = sorted(set().union(*(c for c, r in zip(said, records, strict=True) if r.outcome == "unsettled")) - settled)
+    settled = set().union(*(c for c, r in zip(said, records, strict=True) if not _open(r)))
+    own = sorted(set().union(*(c for c, r in zip(said, records, strict=True) if _open(r))) - settled)
     if not own or not settled:
         return None
     start, end = own[0], own[-1] + 1

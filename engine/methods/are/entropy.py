@@ -48,19 +48,14 @@ def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch | None = No
     )
 
 
-def entropies(facts: Sequence[str], model: Writer, watch: Watch | None = None) -> dict[str, Entropy]:
-    """Of the facts, and of the yes/no questions that CCVER would ask of them (5.5), as "facts" and "sub_questions".
+def entropies(
+    facts: Sequence[str], questions: Sequence[str], model: Writer, watch: Watch | None = None
+) -> dict[str, Entropy]:
+    """Of the facts, and of the yes/no questions that CCVER asks about the same answer (5.5): "facts", "sub_questions".
 
-    Raise `CannotDo` for a model that gives no probabilities.
+    Without questions the second is left out. Raise `CannotDo` for a model that gives no probabilities.
     """
     require(model, "score")
     assert isinstance(model, LanguageModel)
-    return {
-        "facts": entropy(facts, model, watch),
-        "sub_questions": entropy([yes_no_question(fact) for fact in facts], model, watch),
-    }
-
-
-def yes_no_question(fact: str) -> str:
-    """A fact as a yes/no question, by rule."""
-    return f"Is it true that {fact}?"
+    kinds = {"facts": facts, "sub_questions": questions}
+    return {kind: entropy(texts, model, watch) for kind, texts in kinds.items() if texts}

@@ -7,11 +7,12 @@ closer than the whole. Left out: web search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from engine.answer.citations import find_citations
 from engine.core.progress import Watch
@@ -69,37 +70,64 @@ def find_evidence(
     watch = watch or Watch()
     watch.step("search", 0, len(facts))
     named = cited if cited and settings.anchored else [frozenset[int]()] * len(facts)
-    from_case = _case_evidence(facts, sources, settings.passages, named)
+    from_case = _case_evidence(facts, queries, sources, settings.passages, named)
     if sources.collection is None:
         return from_case
     found = _searched(facts, queries, sources.collection, settings, watch)
-    held = {" ".join(passage.text.split()) for passage in sources.case}
+    held = {_words(passage.text) for passage in sources.case}
     return [
-        (*mine, *(e for e in theirs if " ".join(e.text.split()) not in held))
+        (*_marked(mine, theirs), *(e for e in theirs if _words(e.text) not in held))
         for mine, theirs in zip(from_case, found, strict=True)
     ]
 
 
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _marked(mine: Sequence[Evidence], theirs: Sequence[Evidence]) -> Iterator[Evidence]:
+    """The case's passages, marked where the corpus has them too."""
+    there = {_words(one.text) for one in theirs}
+    return (replace(one, in_corpus=_words(one.text) in there) for one in mine)
+
+
 def _case_evidence(
-    facts: Sequence[str], sources: Sources, most: int, cited: Sequence[frozenset[int]]
+    facts: Sequence[str],
+    queries: Sequence[Sequence[str]],
+    sources: Sources,
+    most: int,
+    cited: Sequence[frozenset[int]],
 ) -> list[tuple[Evidence, ...]]:
-    """The case's passages by their similarity to each fact, those that it cites always among them."""
+    """Of the case's passages what the queries of each fact found and what it cites, by similarity to the fact."""
     if not sources.case or not facts:
         return [() for _ in facts]
-    parts = [[p.text, *(p.text[a:b] for a, b in sentences(p.text))] for p in sources.case]
-    flat = [text for texts in parts for text in texts]
-    starts = np.cumsum([0, *(len(texts) for texts in parts[:-1])])
-    similar = sources.embedder.embed(list(facts)) @ sources.embedder.embed(flat).T
-    best = np.maximum.reduceat(similar, starts, axis=1)
+    asked = list(dict.fromkeys([*facts, *(query for some in queries for query in some)]))
+    best = dict(zip(asked, _similar(asked, sources), strict=True))
     result = []
-    for row, named in zip(best, cited, strict=True):
-        ranked = [int(i) for i in np.argsort(-row, kind="stable")]
-        order = [i for place, i in enumerate(ranked) if place < most or i + 1 in named]
-        result.append(tuple(_from_case(sources.case[i], i + 1, float(row[i])) for i in order))
+    for fact, some, named in zip(facts, queries, cited, strict=True):
+        found = [{int(i) for i in np.argsort(-best[query], kind="stable")[:most]} for query in some]
+        pooled = sorted(set().union(*found), key=lambda i: (-best[fact][i], i))[:most]
+        cites = (number - 1 for number in named if 0 < number <= len(sources.case))
+        order = sorted({*pooled, *cites}, key=lambda i: (-best[fact][i], i))
+        result.append(tuple(_from_case(sources.case[i], i + 1, float(best[fact][i]), _places(i, found)) for i in order))
     return result
 
 
-def _from_case(passage: Passage, number: int, score: float) -> Evidence:
+def _similar(queries: Sequence[str], sources: Sources) -> NDArray[np.float32]:
+    """Cosine of each query with each case passage or its closest sentence, shape (queries, passages)."""
+    parts = [[p.text, *(p.text[a:b] for a, b in sentences(p.text))] for p in sources.case]
+    flat = [text for texts in parts for text in texts]
+    starts = np.cumsum([0, *(len(texts) for texts in parts[:-1])])
+    similar = sources.embedder.embed(list(queries)) @ sources.embedder.embed(flat).T
+    return np.maximum.reduceat(similar, starts, axis=1)
+
+
+def _places(one: object, found: Sequence[Container[object]]) -> tuple[int, ...]:
+    """The places of the searches that found it."""
+    return tuple(place for place, some in enumerate(found) if one in some)
+
+
+def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int, ...]) -> Evidence:
     return Evidence(
         text=passage.text,
         source="case",
@@ -108,6 +136,7 @@ def _from_case(passage: Passage, number: int, score: float) -> Evidence:
         title=passage.title,
         number=number,
         score=round(score, 4),
+        found_by=found_by,
     )
 
 
@@ -117,23 +146,19 @@ def _searched(
     """What the searches of each fact found, once each, by similarity to the fact itself."""
     flat = [query for asked in queries for query in asked]
     hits = iter(search_many(collection, flat, Retrieval(k=settings.passages)))
-    pooled: list[list[Hit]] = []
-    for asked in queries:
-        seen: dict[str, Hit] = {}
-        for _ in asked:
-            seen.update((hit.passage.id, hit) for hit in next(hits))
-        pooled.append(list(seen.values()))
+    each = [[{hit.passage.id: hit for hit in next(hits)} for _ in asked] for asked in queries]
     watch.step("re-rank", 0, len(facts))
     return [
         _reranked(fact, found, asked, collection, settings.passages)
-        for fact, found, asked in zip(facts, pooled, queries, strict=True)
+        for fact, found, asked in zip(facts, each, queries, strict=True)
     ]
 
 
 def _reranked(
-    fact: str, hits: Sequence[Hit], asked: Sequence[str], collection: Collection, most: int
+    fact: str, found: Sequence[dict[str, Hit]], asked: Sequence[str], collection: Collection, most: int
 ) -> tuple[Evidence, ...]:
-    """The hits by their similarity to the fact; a search with the fact alone has computed it already."""
+    """The hits of each query by their similarity to the fact; a search with the fact alone has computed it already."""
+    hits = list({name: hit for some in found for name, hit in some.items()}.values())
     if not hits:
         return ()
     if tuple(asked) == (fact,) and all("dense" in hit.parts for hit in hits):
@@ -143,5 +168,6 @@ def _reranked(
         vectors = embed_passages(embedder, [hit.passage.text for hit in hits])
         scores = [float(v) for v in vectors @ embedder.embed([fact])[0]]
     order = sorted(range(len(hits)), key=lambda i: -scores[i])[:most]
-    found = [replace(_from_case(hits[i].passage, 0, scores[i]), source="corpus", number=None) for i in order]
-    return tuple(found)
+    places = [_places(hit.passage.id, found) for hit in hits]
+    result = [_from_case(hits[i].passage, 0, scores[i], places[i]) for i in order]
+    return tuple(replace(one, source="corpus", number=None) for one in result)

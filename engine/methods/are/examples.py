@@ -1,4 +1,6 @@
-"""Worked examples for ARE's decomposer, verifier and editor, three each; the text is ours, not the paper's.
+"""Worked examples for ARE's decomposer, verifier and editor and for the questions of RARR and CCVER, three each.
+
+The text is ours, not the papers'.
 
 They come after the system message as turns of user and assistant. The verdicts are one of each kind.
 """

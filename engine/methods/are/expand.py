@@ -1,7 +1,8 @@
 """Fact expansion (ARE, section 4.3, appendices A.3 and B): two search phrases for a fact that nothing settled.
 
-They are queries only: the fact itself is verified against what they find, and no expansion enters the answer. By a
-language model, or by rules: the fact's names and numbers, and its content words beside the question's.
+They are queries only: the fact itself is verified against what they find, and no expansion enters the answer. What
+each phrase found is kept on the evidence. By a language model, or by rules: the fact's names and numbers, and its
+content words beside the question's.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|!~$])")
 
 def accepted_text(record: AreRecord, decisions: Mapping[str, Decision]) -> str:
     """The answer with the accepted edits alone; `decisions` by the id of an edit."""
-    return revised(record.answer, record.edits, {key for key, value in decisions.items() if value == "accepted"})
+    return revised(record.checked, record.edits, {key for key, value in decisions.items() if value == "accepted"})
 
 
 def proposed(edit: Placed) -> str:

@@ -52,9 +52,14 @@ class Exchange(Value, frozen=True):
 
 
 class Decomposition(Value, frozen=True):
-    """An answer as clauses in order; `fallbacks` counts the replies that the rules stood in for."""
+    """An answer as clauses in order; `fallbacks` counts the replies that the rules stood in for.
+
+    `text`, where not empty, stands for the answer: its facts joined, each its own clause (ARE without molecular
+    clauses); every offset is then into it.
+    """
 
     clauses: tuple[Clause, ...]
     made_by: str
     fallbacks: int = 0
     exchanges: tuple[Exchange, ...] = ()
+    text: str = ""

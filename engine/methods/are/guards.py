@@ -5,8 +5,9 @@ overlooks a number or name that a passage lacks. With another of its kind in the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
-anchored: a passage none of whose sentences holds enough of the fact's words speaks of something else: it asks for no
-edit. Each can be switched off; `python -m bench.guards` measures what each is worth.
+anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
+contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
+Each can be switched off; `python -m bench.guards` measures what each is worth.
 """
 
 from __future__ import annotations
@@ -42,11 +43,17 @@ def guarded(
             word = fact[order.start : order.end]
             why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
-    if settings.anchored and ruling.verdict == "editing_required" and anchor.share < SPEAKS:
-        turned = settings.event_order and against(fact, sentence)  # the same two events: it speaks of the fact
-        if not turned:
-            ruling = _turned(ruling, "irrelevant", "no sentence of the passage speaks of it")
+    if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
+        note = f"{ruling.note}; unsure, no sentence of the passage holds enough of the fact"
+        return replace(ruling, unsure=True, lowered=True, note=note)
     return ruling
+
+
+def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> bool:
+    """Does the anchor's sentence speak of the fact: enough of its words, or its two events in the other order."""
+    if not settings.anchored or anchor.share >= SPEAKS:
+        return True
+    return settings.event_order and against(fact, sentence) is not None
 
 
 def _lacking(ruling: Ruling, fact: str, evidence: str, sentence: str, anchor: Anchor) -> Ruling:

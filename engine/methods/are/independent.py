@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from engine.methods.are.phrases import Tokens, phrase_start, trimmed
-from engine.methods.are.token import finite
+from engine.methods.are.phrases import Tokens, phrase_start, trimmed, was
+from engine.methods.are.token import finite, put_in
 
 
 def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
-    """The sentence without what stands in brackets, and a fact for each: the phrase before it with its content."""
+    """The sentence without what stands in brackets, and a fact for each: its content said of the phrase before it."""
     main: Tokens = []
     aside: list[Tokens] = []
     inside: Tokens | None = None
@@ -20,7 +20,7 @@ def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
         elif token.text in ")]" and inside is not None:
             head = main[phrase_start(main, len(main)) :]
             if head and inside and main is not inside:
-                aside.append([*head, *inside])
+                aside.append([*head, was(head) if inside[0].tag == "part" else put_in("is", "aux"), *inside])
             inside = None
         elif inside is not None:
             inside.append(token)

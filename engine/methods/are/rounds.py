@@ -7,7 +7,7 @@ that one of them bears out is not edited by another.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from engine.methods.are.event_dates import dated_parts
 from engine.methods.are.evidence import cited_numbers, find_evidence
 from engine.methods.are.expand import expand
 from engine.methods.are.facts import Decomposition, Exchange
-from engine.methods.are.guards import guarded
+from engine.methods.are.guards import guarded, speaks
 from engine.methods.are.task import Task
 from engine.methods.are.together import held_together
 from engine.methods.are.values import (
@@ -166,8 +166,9 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
     """The check that decides: a supportive one before one that asks for an edit before the rest.
 
     Of several supportive ones the surest decides, of several that ask for an edit the one whose passage is most like
-    the fact: a passage about something else contradicts it surely, too. A supportive passage whose sentences say far
-    less of the fact (`near`) than one that asks for an edit and lacks a number or name of it does not come first.
+    the fact: a passage about something else contradicts it surely, too; one that a guard lowered comes last. A
+    supportive passage whose sentences say far less of the fact (`near`) than one that asks for an edit and lacks a
+    number or name of it does not come first.
     """
     rank = {"supportive": 3, "editing_required": 2, "irrelevant": 1, "unparsed": 0}
     worths = {anchor.evidence: anchor.worth for anchor in near}
@@ -181,7 +182,7 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
         sure = ruling.scores.get(ruling.verdict, 0.0) if ruling.verdict != "irrelevant" else 0.0
         alike = considered[check.evidence].score if considered and ruling.verdict == "editing_required" else sure
         far = ruling.verdict == "supportive" and worths.get(check.evidence, closest) < closest - FAR
-        return rank[ruling.verdict] - 2 * far, alike
+        return rank[ruling.verdict] - 2 * far - 0.5 * ruling.lowered, alike
 
     return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
 
@@ -202,7 +203,8 @@ def _settled(
         outcome = record.outcome  # nothing new was found: what stood before stands
     if outcome == "unsettled" and record.outcome == "contradicted":
         outcome = "contradicted"
-    by_case, by_corpus = (_supported(iteration, source) for source in ("case", "corpus"))
+    by_case = _supported(iteration, lambda one: one.source == "case")
+    by_corpus = _supported(iteration, lambda one: one.source == "corpus" or one.in_corpus)
     return replace(
         record,
         iterations=(*record.iterations, iteration),
@@ -212,12 +214,10 @@ def _settled(
     )
 
 
-def _supported(iteration: Iteration, source: str) -> bool | None:
-    """Did a passage of the source bear the fact out; None where none was checked."""
-    marks = [
-        c.ruling.verdict == "supportive" for c in iteration.checks if iteration.considered[c.evidence].source == source
-    ]
-    return any(marks) if marks else None
+def _supported(iteration: Iteration, wanted: Callable[[Evidence], bool]) -> bool | None:
+    """Did a wanted passage bear the fact out; None where none was checked."""
+    checks = [check for check in iteration.checks if wanted(iteration.considered[check.evidence])]
+    return any(check.ruling.verdict == "supportive" for check in checks) if checks else None
 
 
 def _either(first: bool | None, second: bool | None) -> bool | None:
@@ -227,12 +227,14 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
 def _edited(
     task: Task, fact: str, clause: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch
 ) -> Iteration:
-    """The round with an edit by a passage that asks for one; that passage then decides.
+    """The round with an edit by a passage that asks for one and speaks of the fact; that passage then decides.
 
     The best anchor comes first, but after one whose edit the verifier calls supportive itself.
     """
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
-    for anchor in [anchor for anchor in near if anchor.evidence in asking][:EDITED_FROM]:
+    read = {a: iteration.considered[a.evidence].text[a.start : a.end] for a in near if a.evidence in asking}
+    asked = [anchor for anchor, text in read.items() if speaks(fact, text, anchor, task.settings)]
+    for anchor in asked[:EDITED_FROM]:
         evidence = iteration.considered[anchor.evidence]
         beside = dataclasses.replace(
             others(anchor, near),

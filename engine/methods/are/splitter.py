@@ -2,13 +2,14 @@
 
 Patterns, outermost first: text in brackets, relative clauses, apposition, participial phrases, coordinated predicates
 that share their subject, lists ("A, B and C", "thin and short routes") whose items are put into the rest one by one.
-Prepositional phrases stay with what they stand behind. Left out: anything that needs a parse or the meaning of words;
-a sentence in which no verb is found stays whole.
+Prepositional phrases stay with what they stand behind. A fact that no verb governs falls back to its clause. Left out:
+anything that needs a parse or the meaning of words; an instruction and a sentence in which no verb is found stay whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.methods.are.embedded import (
     origins,
@@ -42,6 +43,9 @@ from engine.models.alignment import NUMBER_WORDS
 Copied = tuple[int, int, int]
 
 
+_QUOTES = ('"', "“", "”", "«", "»")
+_BEFORE_CLAUSES = ("after", "before", "since", "until")
+_THINGS = ("it", "them")
 _MOST = 24  # facts of one clause; a longer list stays whole from there on
 
 
@@ -57,25 +61,43 @@ def split(text: str) -> list[str]:
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
     """The facts, each with what of it is copied: (place in the fact, place in `text`, length) a token."""
     found: dict[str, list[Copied]] = {}
-    verbless = set()
-    for fact in facts(tokens(text)):
+    clause = tokens(text)
+    apart = [_ended(clause)] if _instructs(clause) else facts(clause)
+    governed = [fact for fact in apart if any(map(finite, fact))]
+    said = {token.start for fact in governed for token in fact}
+    unsaid = any(token.start not in said for fact in apart for token in fact if token.text.isalnum())
+    for fact in [*governed, *([_ended(clause)] if unsaid else [])]:
         words, pieces = _written(fact)
-        if not any(finite(token) for token in fact):
-            verbless.add(words)
         if any(character.isalnum() for character in words):
             found.setdefault(words, pieces)
-    if len(found) > 1:
-        found = {words: pieces for words, pieces in found.items() if " " in words} or found
-    bare = [words for words in verbless if any(other.startswith(f"{words} ") for other in found)]  # only a subject
-    found = {words: pieces for words, pieces in found.items() if words not in bare}
     return list(found.items())[:_MOST]
+
+
+def _ended(clause: Tokens) -> Tokens:
+    """The clause without quotes and the mark that ends it: what stands for a fact that no verb governs."""
+    body = [token for token in clause if token.text not in _QUOTES]
+    while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
+        body.pop()
+    return body
+
+
+def _instructs(clause: Tokens) -> bool:
+    """Does a verb without a subject open the clause, or follow a phrase that opens it: "Heat the tube", "Weigh 2 g"."""
+    start = 0
+    if clause and (clause[0].tag in ("to", "prep", "sub") or clause[0].low in _BEFORE_CLAUSES):
+        start = next((i + 1 for i, token in enumerate(clause) if token.tag == ","), 0)
+    if len(clause) < start + 3 or clause[start].tag != "noun" or not clause[start].text.isalpha():
+        return False
+    _, second, third = clause[start : start + 3]
+    named = third.named or finite(third)  # "Alexander the Great", "Route 66 runs"
+    return second.low in _THINGS or (
+        not named and (second.tag == "det" or (second.tag == "num" and third.tag == "noun"))
+    )
 
 
 def facts(sentence: Tokens) -> list[Tokens]:
     """The facts of a sentence's tokens; each a list of tokens, some of them put in."""
-    body = [t for t in sentence if t.text not in ('"', "“", "”", "«", "»")]
-    while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
-        body.pop()
+    body = _ended(sentence)
     if len(body) > 2 and body[0].low in ("no", "yes") and body[1].text in ",.:;–—":
         body = body[2:]
     body, aside = brackets(without_speaker(body))
@@ -129,8 +151,12 @@ def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
         lead = []
     for number, fact in enumerate(predicates(main, subject)):
         result.extend([*([] if number or later else lead), *one] for later, one in enumerate(taken_apart(fact)))
-    for head, rest in extra:
+    governed = any(map(finite, main))
+    for number, (head, rest) in enumerate(extra):
         base = head or subject
+        if base and rest[0].tag == "part":  # without another verb the last participle is a past: "The shop burnt"
+            aside = governed or number + 1 < len(extra)
+            rest = [was(base), *rest] if aside else [replace(rest[0], tag="verb"), *rest[1:]]
         for fact in predicates([*base, *rest], base):
             result.extend(taken_apart(fact))
     return result, _plain(subject) or inherited
@@ -159,7 +185,8 @@ def _opening(segments: list[Tokens]) -> tuple[Tokens, list[Tokens]]:
     """A phrase that opens the clause before its subject ("In 2009,", "Born in Cork,", "However,"), and the rest."""
     first = segments[0]
     phrase = not any(finite(t) for t in first) and first[0].tag in ("prep", "adv", "ing", "part", "to")
-    subordinate = first[0].tag == "sub" and len(segments) > 1 and segments[1][0].tag != "and"
+    clausal = first[0].tag == "sub" or (first[0].low in _BEFORE_CLAUSES and any(finite(t) for t in first))
+    subordinate = clausal and len(segments) > 1 and segments[1][0].tag != "and"
     if len(segments) > 1 and (phrase or subordinate):
         return first, segments[1:]
     return [], segments

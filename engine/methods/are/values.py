@@ -18,7 +18,11 @@ EvidenceFrom = Literal["case", "corpus", "both"]
 
 
 class Evidence(Value, frozen=True):
-    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine."""
+    """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
+
+    `in_corpus`: a passage of the case that the search found in the corpus as well.
+    `found_by` are the places of the round's queries that found it.
+    """
 
     text: str
     source: Literal["case", "corpus"]
@@ -27,6 +31,8 @@ class Evidence(Value, frozen=True):
     title: str = ""
     number: int | None = None
     score: float = 0.0
+    in_corpus: bool = False
+    found_by: tuple[int, ...] = ()
 
 
 class Ruling(Value, frozen=True):
@@ -34,7 +40,8 @@ class Ruling(Value, frozen=True):
 
     `scores` are its class probabilities (an entailment model), `reasoning` its words (a language model); `window` is
     the span of the evidence that decided. `unsure` is True where the highest probability is under 0.6. `lacking` are
-    numbers and names of the fact that the evidence does not hold, where they turned the verdict.
+    numbers and names of the fact that the evidence does not hold, where they turned the verdict. `lowered` is True
+    where a guard, not the probability, made it unsure.
     """
 
     verdict: VerdictName
@@ -45,6 +52,7 @@ class Ruling(Value, frozen=True):
     window: tuple[int, int] = (0, 0)
     unsure: bool = False
     lacking: tuple[str, ...] = ()
+    lowered: bool = False
 
     @classmethod
     def of(cls, judged: Judged, verifier: Entailment) -> Ruling:
@@ -106,6 +114,10 @@ class Iteration(Value, frozen=True):
     decided: int | None = None
     edit: Edit | None = None
     exchanges: tuple[Exchange, ...] = ()
+
+    def found_with(self, query: int) -> tuple[Evidence, ...]:
+        """What the query at that place found, in the order of similarity to the fact."""
+        return tuple(one for one in self.considered if query in one.found_by)
 
     @property
     def check(self) -> Check | None:
@@ -242,3 +254,8 @@ class AreRecord(Value, frozen=True):
     seconds: float = 0.0
     measured: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def checked(self) -> str:
+        """The text that clauses and edits have their offsets in: the answer, or its facts joined (no clauses)."""
+        return self.decomposition.text or self.answer

@@ -56,7 +56,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Tables 1, 3 and 5, the comparison with ARE, the outcomes of its facts, and the two contours."""
-    by = {name: of_method(rows, name) for name in LABELS if of_method(rows, name)}
+    by = {name: own for name in LABELS if _offered(own := of_method(rows, name))}
     tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
     if ARE in by and len(by) > 1:
         tables += [_against(rows, list(by), name, title) for name, title in AGAINST.items()]
@@ -65,6 +65,11 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     edited = {name: own for name, own in by.items() if name != DRQA}
     figures = [contour(by, edited, "attr_r", "F1_RP", "left"), contour(by, edited, "attr_p", "F1_PP", "right")]
     return Results(tables=tuple(tables), figures=tuple(figures))
+
+
+def _offered(rows: Sequence[Row]) -> bool:
+    """Is there a row that ran, or failed: without a language model the methods that ask by one are left out."""
+    return any("attr_r" not in row.missing for row in rows)
 
 
 AGAINST = {"attr_r": "Attr_r, minus ARE's", "pres": "Pres, minus ARE's"}

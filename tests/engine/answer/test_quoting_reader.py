@@ -52,11 +52,12 @@ def test_quotes_are_word_for_word_and_every_offset_fits(reader: QuotingReader) -
     for (start, end), citation, (index, number, first, last) in zip(
         answer.sentences, answer.citations, answer.quotes, strict=True
     ):
-        quoted = passages[number - 1].text[first:last]
+        quoted = " ".join(passages[number - 1].text[first:last].split())  # a line break of the page is a space
         assert answer.text[start:end] == f"{quoted} [cite_{number}]"
         assert answer.text[citation.start : citation.end] == f"[cite_{number}]"
         assert citation.number == number
         assert answer.sentences[index] == (start, end)
+    assert "\n" not in answer.text
 
 
 def quoted(reader: QuotingReader, question: str, passages: list[Passage]) -> list[str]:

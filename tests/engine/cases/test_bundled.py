@@ -6,8 +6,10 @@ import gzip
 
 import pytest
 
+from bench.audited_example import PLANTED
 from bench.refinement_kinds import KINDS
 from bench.worked_example import CONDITIONS, CORPUS, QUESTION, WRITER
+from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.kind import plain
@@ -15,9 +17,10 @@ from engine.analyses.refinement import reports_of
 from engine.analyses.registry import find
 from engine.analyses.steps import solutions_of
 from engine.analyses.token_map import TokenMap
-from engine.cases.bundled import EXAMPLE, bundled, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, bundled, take_in
 from engine.cases.case_file import read_case_file
 from engine.cases.places import leaves
+from engine.cases.review import review_of
 from engine.cases.store import CaseStore
 from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
@@ -67,7 +70,7 @@ def test_it_is_taken_in_once_and_stays_deleted(store, case):
     assert EXAMPLE not in {row.id for row in store.rows()}
 
 
-SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE})
+SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE, AUDITED})
 
 
 @pytest.mark.parametrize("name", SECOND_PASSES)
@@ -90,3 +93,15 @@ def test_every_result_of_a_former_version_is_read_as_the_value_of_its_kind(path)
     for analysis in case.analyses:
         held = leaves(plain(find(analysis.kind).read(analysis)))
         assert set(leaves(plain(analysis.result))) <= set(held), analysis.id
+
+
+def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewers_own_and_a_signature(store):
+    take_in(store)
+    case, history = store.load_whole(AUDITED)
+    review = review_of(history)
+    verdict = case_verdict(case, review)
+    assert review.status == "signed off"
+    assert {"borne out", "contradicted", "not found"} <= set(verdict.counts)
+    assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
+    accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
+    assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)

@@ -108,6 +108,11 @@ def test_pdf_pages() -> None:
     assert [document.text[start:][:5] for start in document.pages] == ["First", "\n\nThi", "Third"]
 
 
+def test_ligatures_of_a_pdf_are_read_as_letters() -> None:
+    (document,) = load_bytes(pdf_bytes("A scienti\\256c note."), "p.pdf")
+    assert document.text == "A scientific note."
+
+
 def test_encrypted_pdf() -> None:
     import io
 

@@ -118,6 +118,11 @@ def test_csv_rows_are_documents() -> None:
     ]
 
 
+def test_csv_rows_without_a_title_column_are_named_by_their_first_short_cell_else_by_their_place() -> None:
+    rows = load_bytes(b"id,name,note\n1,Ada Quill,Chemist.\n2,,\n", "people.csv")
+    assert [row.title for row in rows] == ["Ada Quill", "people.csv, row 2"]
+
+
 def test_csv_with_named_columns_and_tsv() -> None:
     data = b"key\thead\tbody\nk1\tH\tIron rusts.\n"
     (row,) = load_bytes(data, "t.tsv", fields=Fields(id="key", title="head", text="body"))

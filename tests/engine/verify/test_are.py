@@ -14,6 +14,7 @@ from engine.core.values import (
     Passage,
     Stamp,
 )
+from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
@@ -71,6 +72,23 @@ def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_d
     assert all(edit.new for edit in half.edits)
 
 
+class AlwaysContradicting(WordVerifier):
+    """Calls every claim contradicted."""
+
+    def _verdict(self, claim, evidence):
+        return "editing_required"
+
+
+def test_a_contradiction_by_a_passage_with_few_of_the_words_is_shown_unsure_and_edits_nothing():
+    record = run(
+        "Alcohol is paid up to 20 pounds a day.", ("Alcohol is not paid.",), tools=Tools(AlwaysContradicting())
+    )
+    (fact,) = record.facts
+    assert (fact.outcome, fact.ruling.unsure, fact.edit) == ("contradicted", True, None)
+    (deletion,) = record.edits
+    assert (deletion.status, deletion.new) == ("suggestion", "")
+
+
 @pytest.mark.parametrize(
     ("answer", "left"),
     [
@@ -112,6 +130,20 @@ def test_an_expansion_only_searches_the_fact_itself_is_judged():
     assert judged_claims == {"Whales sing loudly", "Whales sing loudly."}
 
 
+def test_both_phrases_of_an_expansion_and_what_each_found_are_kept():
+    texts = ("Iron rusts in rain.", "The choir sang songs of praise.", "Loud noise harms the ear.")
+    writer = ScriptedWriter(["choir songs\nloud noise"] * 2)
+    settings = Verification(keep=1, passages=1, anchored=False)
+    first, again, *_ = (
+        run("Iron rusts quickly abroad.", texts, settings, Tools(WordVerifier(), expander=writer)).facts[0].iterations
+    )
+    assert [one.number for one in first.found_with(0)] == [1]
+    assert again.queries == ("choir songs", "loud noise")
+    found = {n for query in (0, 1) for n in (one.number for one in again.found_with(query))}
+    assert found and found <= {2, 3}
+    assert again.considered[0].number in {2, 3}
+
+
 @pytest.mark.parametrize(("switch", "rounds", "text"), [
     ({"edit": False}, 3, ANSWER),
     ({"re_retrieval": False}, 1, ANSWER.replace("1932", "1934")),
@@ -123,9 +155,22 @@ def test_ablations_are_switches(switch, rounds, text):
     assert max(len(r.iterations) for r in record.facts) == rounds
 
 
-def test_without_atomic_or_molecular_facts_are_clauses_or_the_answer():
+def test_without_molecular_clauses_the_edited_facts_joined_are_the_revised_answer():
+    record = run("The bridge opened in 1932 and it cost 5 million.", settings=Verification(molecular=False))
+    assert [clause.text for clause in record.decomposition.clauses] == [f"{fact.fact.text}" for fact in record.facts]
+    assert record.checked == "The bridge opened in 1932. It cost 5 million."
+    assert record.revised == "The bridge opened in 1934. It cost 5 million."
+    assert all(record.checked[c.start : c.end] == c.text for c in record.decomposition.clauses)
+    assert record.report.after.pres == pytest.approx(
+        1 - Levenshtein.distance(record.answer, record.revised) / len(record.answer)
+    )
+    assert record.report.after.pres < run("The bridge opened in 1932 and it cost 5 million.").report.after.pres
+    assert revised(record.checked, record.edits) == record.revised
+    assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_without_atomic_facts_each_clause_is_one():
     assert [r.fact.text for r in run(settings=Verification(atomic=False)).facts][1] == "Whales sing loudly."
-    assert len(run(settings=Verification(molecular=False)).decomposition.clauses) == 1
 
 
 def test_nothing_to_check_against_is_said_and_counted():
@@ -201,3 +246,15 @@ def test_a_case_gets_an_analysis_that_reads_back():
     assert record.revised.startswith("The bridge opened in 1934")
     assert analysis.kind == "facts"
     assert analysis.stamp.inputs
+
+
+def test_a_case_passage_that_the_corpus_holds_too_speaks_for_the_corpus(tmp_path):
+    (tmp_path / "bridge.txt").write_text("The bridge opened in 1934.")
+    corpus = Collection.create("bridges", ScriptedEmbedder(256))
+    corpus.ingest([tmp_path / "bridge.txt"])
+    given = corpus.snapshot().passages
+    both = Sources(embedder=ScriptedEmbedder(256), case=given, collection=corpus)
+    record = check_answer("When?", "The bridge opened in 1934.", both, Tools(WordVerifier()))
+    (fact,) = record.facts
+    assert [one.source for done in fact.iterations for one in done.considered] == ["case"]
+    assert (fact.supported_by_case, fact.supported_by_corpus) == (True, True)

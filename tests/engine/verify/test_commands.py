@@ -9,6 +9,7 @@ from engine.commands import main, verify
 from engine.methods.are import tools
 from engine.models.scripted import ScriptedWriter
 from tests.engine.verify.scripted import WordVerifier
+from tests.engine.verify.test_baselines import asked_of
 
 
 @pytest.fixture(autouse=True)
@@ -97,11 +98,19 @@ def answer_lines(monkeypatch, *options):
 
 @pytest.mark.parametrize("method", ["drqa", "rarr", "ccver", "efec-style"])
 def test_facts_runs_the_methods_that_are_is_compared_with(monkeypatch, method):
-    code, found = answer_lines(monkeypatch, "--method", method)
+    writer = asked_of("Did the gate open in 1932?", "The gate opened in 1932.")
+    monkeypatch.setattr(tools, "load_writer", lambda name: writer)
+    code, found = answer_lines(monkeypatch, "--method", method, "--judge", "some-model")
     assert code == 0
     assert (found[0]["method"], found[0]["name"]) == (method, method)
     assert found[0]["revised"] == ("The gate opened in 1932." if method == "drqa" else "The gate opened in 1934.")
     assert found[0]["attr_r"] == found[0]["measures"]["attr_r"]
+
+
+def test_a_method_that_asks_by_a_model_is_refused_without_one():
+    result = CliRunner().invoke(main, ["facts", "-", "--method", "rarr"], input="")
+    assert result.exit_code == 2
+    assert "language model" in result.output
 
 
 def test_an_ablation_is_a_setting(monkeypatch):

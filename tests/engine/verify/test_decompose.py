@@ -79,13 +79,16 @@ def test_the_papers_example_pronouns_become_names():
         ("Ann, Bea and Cleo join the cast.", {"Ann join the cast", "Bea join the cast", "Cleo join the cast"}),
         ("Oslo, which lies in Norway, is old.", {"Oslo is old", "Oslo lies in Norway"}),
         ("It was founded in 1985 by Hayao Lee.", {"It was founded in 1985", "It was founded by Hayao Lee"}),
-        ("Spotlight (2015) won.", {"Spotlight won", "Spotlight 2015"}),
+        ("Spotlight (2015) won.", {"Spotlight won", "Spotlight is 2015"}),
         ("Nothing to see", {"Nothing to see"}),
         ("The sale to Kestrel (Ireland) closed.", {"The sale to Kestrel (Ireland) closed"}),
         ("Ann has neither booked nor paid a deposit.", {"Ann has neither booked nor paid a deposit"}),
         ("Ann, whose last pitch dates from 2020, left.", {"Ann left", "Ann's last pitch dates from 2020"}),
         ("The money came, it says, from Riga.", {"The money came from Riga"}),
-        ("It banked EUR 5, but its reports account for them.", {"It banked EUR 5", "its reports account for them"}),
+        (
+            "It banked EUR 5, but its reports account for them.",
+            {"It banked EUR 5", "It banked EUR 5, but its reports account for them"},
+        ),
         ("Counted by hand, the sums come to ten.", {"the sums were Counted by hand", "the sums come to ten"}),
         (
             "It took eleven sums, of which Cork took five for EUR 40 and Mallow three for EUR 20.",
@@ -103,13 +106,13 @@ def test_the_papers_example_pronouns_become_names():
         ("It was sold to a clerk who failed.", {"It was sold to a clerk", "a clerk failed"}),
         ("It was not sold to Bo, who left.", {"It was not sold to Bo", "Bo left"}),
         ("It hired men, two of whom he paid.", {"It hired men two of whom he paid"}),
-        ("The shop, bought a year earlier, burnt.", {"The shop burnt", "The shop bought a year earlier"}),
+        ("The shop, bought a year earlier, burnt.", {"The shop burnt", "The shop was bought a year earlier"}),
         ("The Times, a newspaper, wrote it.", {"The Times wrote it", "The Times is a newspaper"}),
         ("The bank paid EUR 5, most of which went to Ann.", {"The bank paid EUR 5", "most of EUR 5 went to Ann"}),
         ("It was sold by Ann, six of whose shops burnt.", {"It was sold by Ann", "six of Ann's shops burnt"}),
         (
             "The rules, agreed in May, make him heir, and his son is next.",
-            {"The rules make him heir", "The rules agreed in May", "his son is next"},
+            {"The rules make him heir", "The rules were agreed in May", "his son is next"},
         ),
         (
             "The extract, which came late, showed a firm.",
@@ -128,7 +131,7 @@ def test_a_pronoun_without_a_known_subject_stays():
 
 
 def test_the_ablations_leave_a_stage_out():
-    assert len(decompose(TEXT, molecular=False).clauses) == 1
+    assert len(decompose(TEXT, molecular=False, atomic=False).clauses) == 1
     assert [len(c.facts) for c in decompose(TEXT, atomic=False).clauses] == [1, 1]
 
 
@@ -267,6 +270,48 @@ def test_two_phrases_are_read_out_of_what_models_write():
 )
 def test_coordinated_facts_are_sentences(sentence, facts):
     assert set(split(sentence)) == facts
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Dissolve the crude product in water using 20 mL for each boil gently, then take the flask off.",
+        "Weigh 2.0 g of acid into a dry flask, add 5 mL of anhydride and 5 drops of acid, and swirl until it melts.",
+        "Heat the mixture to 60 degrees, then cool it and filter off the product.",
+    ],
+)
+def test_an_instruction_stays_whole(instruction):
+    assert split(instruction) == [instruction.removesuffix(".")]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently.",
+            {
+                "The crude product was dissolved in ethanol",
+                "The crude product boiled gently",
+                "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently",
+            },
+        ),
+        (
+            "After the ether had evaporated, the residue, which weighed 1.2 g, was washed.",
+            {"After the ether had evaporated the residue was washed", "the residue weighed 1.2 g"},
+        ),
+        (
+            "The crystals were collected by suction, washed with cold water.",
+            {"The crystals were collected by suction", "The crystals were washed with cold water"},
+        ),
+    ],
+)
+def test_what_no_verb_governs_falls_back_to_its_clause(sentence, facts):
+    assert set(split(sentence)) == facts
+
+
+def test_a_name_and_its_number_open_no_instruction():
+    assert split("Alexander the Great won and left.") == ["Alexander the Great won", "Alexander the Great left"]
+    assert split("Route 66 closed in May and opened in June.")[0] == "Route 66 closed in May"
 
 
 def test_a_year_behind_a_comma_is_no_second_subject():

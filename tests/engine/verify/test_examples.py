@@ -7,6 +7,7 @@ import pytest
 from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
 from engine.methods.are.edit import asked_edit, edit_prompt, parse_edit
 from engine.methods.are.examples import examples, with_examples
+from engine.methods.are.questions import parse_questions
 from engine.methods.are.verdict import ask_verdict, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.prompts import ask
@@ -15,8 +16,11 @@ from engine.prompts import ask
 def test_every_example_is_read_by_its_own_parser():
     shipped = examples()
     assert {name: len(rows) for name, rows in shipped.items()} == dict.fromkeys(
-        ("clauses", "facts", "verdict", "edit"), 3
+        ("clauses", "facts", "verdict", "edit", "check_questions", "yes_no_questions"), 3
     )
+    for kind in ("check_questions", "yes_no_questions"):
+        for example in shipped[kind]:
+            assert parse_questions(example.reply, yes_no=kind == "yes_no_questions") == tuple(example.reply.split("\n"))
     for example in shipped["clauses"]:
         assert parse_clauses(example.reply, example.given["text"]) is not None
     for example in shipped["facts"]:

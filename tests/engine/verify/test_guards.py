@@ -111,11 +111,25 @@ def test_another_number_in_a_sentence_on_the_fact_contradicts_it_whatever_the_ve
     assert ruled(IRRELEVANT, fact, text, off) == IRRELEVANT
 
 
-def test_a_passage_that_does_not_speak_of_the_fact_asks_for_no_edit():
+def test_a_contradiction_by_a_passage_that_seems_to_speak_of_something_else_is_unsure():
     fact, text = "The tenants complained about the sale of the shop", "The harbour has 160 berths."
-    assert ruled(EDITING, fact, text).verdict == "irrelevant"
+    lowered = ruled(EDITING, fact, text)
+    assert (lowered.verdict, lowered.unsure) == ("editing_required", True)
     assert ruled(EDITING, fact, text, replace(ON, anchored=False)) == EDITING
     assert ruled(EDITING, fact, "The tenants praised the sale of the shop.") == EDITING
+
+
+def test_a_short_denial_stays_a_contradiction():
+    sure = replace(EDITING, scores={"supportive": 0.1, "editing_required": 0.76, "irrelevant": 0.14})
+    found = ruled(sure, "Alcohol is paid up to 20 pounds a day", "Alcohol is not paid.")
+    assert (found.verdict, found.scores) == ("editing_required", sure.scores)
+    assert "unsure" in found.note
+
+
+@given(st.text(max_size=60), st.text(max_size=80), st.booleans(), st.booleans(), st.booleans())
+def test_no_guard_hides_a_contradiction(fact, text, numbers, order, anchored):
+    settings = replace(ON, names_and_numbers=numbers, event_order=order, anchored=anchored)
+    assert ruled(EDITING, fact, text, settings).verdict == "editing_required"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Making the audited example that is kept with the project: an answer with planted errors, checked, edited, signed off.
+
+    GROUNDWORK_HOME=$(mktemp -d) python -m bench.audited_example
+
+checks the answer of assets/audits, accepts the edits that restore what a source says, gives verdicts of the reviewer's
+own, and signs off. The planted errors are listed here; what the check makes of them is what it made.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+
+from msgspec.structs import replace
+
+from engine.analyses.facts import record_of
+from engine.analyses.kind import FACTS
+from engine.cases.bundled import AUDITED, audit_example, file_of
+from engine.cases.case_file import write_case_file
+from engine.cases.places import numbered, verdict_of
+from engine.cases.review import MarkDraft
+from engine.core.values import Case
+from engine.methods.are.export import proposed
+from engine.workbench import Workbench
+
+REVIEWER = "Example reviewer"
+PLANTED = {"89,000": "98,000", "2022": "2023"}  # what the answer says wrongly, what the sources have
+SUPPORTED = {  # what the sources say: the reviewer decides where the verifier is wrong or unsure
+    "eleven lodgements": "source 1 gives this count and this sum",
+    "made in Cork": "source 1: five of the eleven were made in Cork",
+    "EUR 47,200": "source 1 gives this sum for Cork",
+    "received EUR 1,240,000": "source 2 names the sum, the payer and the day",
+    "paid EUR 640,000": "source 2 names the sum, the payee and the day",
+}
+UNSUPPORTED = "closed the account"  # what no source speaks of
+
+
+def make(bench: Workbench) -> Case:
+    """Audit, decide, sign off; the marks go into the history of the case."""
+    found = bench.audit(audit_example())
+    bench.cases.delete(found.id)
+    case = replace(found, id=AUDITED, tags=("worked example",))
+    bench.cases.save(case)
+    record = record_of(bench.analyse(AUDITED, FACTS))
+    assert record is not None
+    for edit in record.edits:
+        accepted = any(wrong in edit.old and right in edit.new for wrong, right in PLANTED.items())
+        accepted = accepted or (UNSUPPORTED in edit.old and not edit.new)
+        reason = "as the source has it" if accepted else "the words agree with the source"
+        _mark(bench, f"edit:{edit.id}", "accepted" if accepted else "rejected", reason, proposed(edit))
+    for name, fact in numbered(record).items():
+        reason = next((why for words, why in SUPPORTED.items() if words in fact.fact.text), "")
+        if reason and (fact.outcome != "supported" or (fact.ruling and fact.ruling.unsure)):
+            _mark(bench, f"fact:{name}", "borne out", reason, verdict_of(fact))
+    bench.cases.add_mark(AUDITED, MarkDraft(kind="status", author=REVIEWER, value="signed off"))
+    return bench.cases.load(AUDITED)
+
+
+def _mark(bench: Workbench, target: str, value: str, reason: str, machine: str) -> None:
+    bench.cases.add_mark(
+        AUDITED,
+        MarkDraft(kind="override", author=REVIEWER, value=value, target=target, reason=reason, machine=machine),
+    )
+
+
+def main() -> None:
+    """Write the file."""
+    bench = Workbench()
+    case = make(bench)
+    path = file_of(AUDITED)
+    path.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(AUDITED)), mtime=0))
+    print(f"{path}: {path.stat().st_size:,} bytes, {len(bench.cases.history(AUDITED))} marks", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""A reviewer's own verdict on a fact, next to the verifier's."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.cache import workbench
+from components.html import plain, visible
+from engine.analyses.case_verdict import OWN_VERDICTS
+from engine.cases.places import numbered, verdict_of
+from engine.cases.review import MarkDraft, Review
+from engine.core.errors import GroundworkError
+from engine.core.values import Case
+from engine.methods.are.values import AreRecord
+
+CHOICES = tuple(OWN_VERDICTS.values())
+
+
+def override_form(case: Case, record: AreRecord, review: Review, author: str) -> None:
+    """Fact, verdict, reason; a signed-off case takes none."""
+    if review.status == "signed off":
+        return
+    facts = numbered(record)
+    with st.expander("Your verdict on a fact"), st.form("override", clear_on_submit=True, border=False):
+        left, right = st.columns([3, 2], vertical_alignment="bottom")
+        name = left.selectbox(
+            "Fact", list(facts), format_func=lambda n: visible(f"{n} {facts[n].fact.text}"), key="override_fact"
+        )
+        value = right.segmented_control("Verdict", CHOICES, key="override_verdict")
+        reason = st.text_input("Reason", key="override_reason", placeholder="what the source says")
+        asked = st.form_submit_button(
+            "Save the verdict",
+            disabled=not author,
+            help=None if author else "Give your name first: the verdict goes into the history of the case.",
+        )
+    if not asked or name is None:
+        return
+    machine = verdict_of(facts[name])
+    draft = MarkDraft(
+        kind="override", author=author, value=value or "", target=f"fact:{name}", reason=reason, machine=machine
+    )
+    try:
+        workbench().cases.add_mark(case.id, draft)
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+    else:
+        st.rerun()

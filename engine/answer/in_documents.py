@@ -1,0 +1,46 @@
+"""Is it in the documents: the probability that some passages answer a question, before anything is written.
+
+The closest sentence decides: its cosine to the question plus half its share of the question's content words
+(`closeness` of sentence_scores.py), turned into a probability by a logistic curve. The curve was fitted on half of
+160 XQuAD questions, every other one without its paragraph, and half of 260 CLAP NQ questions whose page answers or
+does not. Held-out halves: AUROC 0.97 (n = 80) and 0.84 (n = 130), expected calibration error 0.12 and 0.09
+(bench/RESULTS.md). It says whether something close is there, not whether an answer is right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from engine.answer.sentence_scores import Candidate, score_sentences
+from engine.core.settings import Retrieval
+from engine.core.values import Case, Passage
+from engine.models.protocols import Embedder
+
+SLOPE = 10.6  # per unit of closeness
+MIDDLE = 0.807  # closeness at which it is as likely as not
+
+
+def answered_probability(question: str, passages: Sequence[Passage], embedder: Embedder) -> float:
+    """In [0, 1]; 0 without a sentence."""
+    return probability(score_sentences(question, passages, embedder))
+
+
+def probability(candidates: Sequence[Candidate]) -> float:
+    """The same from sentences that are scored already; headings say what a section is on and answer nothing.
+
+    >>> probability([])
+    0.0
+    """
+    closest = max((c.closeness for c in candidates if not c.heading), default=None)
+    return 0.0 if closest is None else 1 / (1 + math.exp(SLOPE * (MIDDLE - closest)))
+
+
+def doubted(case: Case, settings: Retrieval) -> str:
+    """The warning that the documents do not seem to answer the case's question; empty where they may."""
+    if case.answerable is None or case.answerable >= settings.doubt_under:
+        return ""
+    return (
+        f"The documents do not seem to answer this question (probability {case.answerable:.2f}). The answer below is"
+        " what the writer makes of the closest passages."
+    )

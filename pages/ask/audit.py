@@ -1,0 +1,45 @@
+"""Audit: a question, its sources and an answer from anywhere; every sentence tinted by its verdict, evidence quoted."""
+
+import streamlit as st
+
+from components import state
+from components.cache import workbench
+from components.case_head import case_head
+from components.case_import import import_cases
+from components.checking import check_name, start_check
+from components.doors import doors
+from components.frame import open_case
+from components.heading import heading
+from components.provenance import provenance
+from components.sentences import sentences_view
+from engine.analyses.facts import record_of
+from engine.core.values import Case
+
+
+def result(case: Case) -> None:
+    """The audit of the open case: does it stand, the tinted answer, the evidence."""
+    verdict = case_head(case)
+    if verdict is not None:
+        sentences_view(case, verdict, key=f"sentences_{case.id}")
+        provenance(case)
+
+
+doors("audit")
+heading(
+    "Audit an answer",
+    "Is every sentence borne out by the sources? Paste an answer from any system. Nothing leaves this machine.",
+    "verifier",
+    "facts",
+)
+case = open_case(say=False)
+audited = case is not None and (case.origin == "imported" or state.run_of(check_name(case.id)) is not None)
+with st.expander("Audit another answer" if audited else "Question, sources and answer", expanded=not audited):
+    made = import_cases()
+if made:
+    state.open_case(made[0])
+    new = workbench().cases.load(made[0])
+    if record_of(new) is None:  # a case file may bring its check along
+        start_check(new)
+    st.rerun()
+if audited and case is not None:
+    result(case)

@@ -1,0 +1,87 @@
+"""The two doors in the browser: audit an answer and read its evidence; ask, and check what was answered."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from pypdf import PdfReader
+
+from engine.cases.bundled import AUDITED, EXAMPLE, file_of
+from engine.cases.case_file import read_case_file
+from engine.report import html_report
+
+SLOW = 300_000
+PAGES = 10  # of A4 that a report may take
+
+
+def settled(page):
+    expect(page.locator('.stApp[data-test-script-state="notRunning"]')).to_be_visible()
+    expect(page.locator("[data-stale=true]")).to_have_count(0)
+
+
+def serious(page):
+    found = Axe().run(page, context={"exclude": [["[data-testid=stSidebarNav]"]]}).response["violations"]
+    return [(v["id"], n["html"][:120]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"][:3]]
+
+
+def test_audit_an_answer_by_the_second_door(app, page, look):
+    page.goto(app.url)
+    settled(page)
+    page.get_by_role("link", name="Audit an answer").click()
+    page.get_by_role("button", name="Fill in an example").click()
+    expect(page.get_by_label("Answer", exact=True)).to_have_value(re.compile("^The reopening note"))
+    page.get_by_role("button", name="Audit", exact=True).click()
+    sentences = page.locator(".answer .s[role=button]")
+    expect(sentences).to_have_count(8, timeout=SLOW)
+    wrong = sentences.filter(has_text="9 November 2022")
+    expect(wrong).to_have_class("s bad")
+    wrong.click()
+    card = page.locator(".card[aria-current=true]")
+    expect(card.locator("mark")).to_contain_text("9 November 2023")
+    expect(page).to_have_url(re.compile("sentence=6"))
+
+    # The arrow keys go on from there, and a reload keeps the sentence.
+    page.keyboard.press("ArrowDown")
+    expect(card).to_contain_text("Sentence 7")
+    settled(page)
+    page.reload()
+    expect(card).to_contain_text("Sentence 7")
+    settled(page)
+    assert serious(page) == []
+    look(page, "audit_light")
+
+    # The same line is on the other pages of the case.
+    line = page.locator(".gw-stand b").inner_text()
+    page.get_by_test_id("stMain").get_by_role("link", name="Facts").click()
+    expect(page.get_by_role("heading", name="Tracked changes")).to_be_visible()
+    expect(page.locator(".gw-stand b")).to_have_text(line)
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "dark", "viewport": {"width": 1920, "height": 1000}}], indirect=True)
+def test_check_what_was_answered_by_the_first_door(app, page, look):
+    page.goto(app.url)
+    settled(page)
+    expect(page.get_by_text("Not checked yet.")).to_be_visible()
+    page.get_by_role("button", name="Check the answer").click()
+    expect(page.locator(".gw-stand b")).to_contain_text("borne out", timeout=SLOW)
+    settled(page)
+    assert serious(page) == []
+    look(page, "ask_checked_dark")
+
+
+@pytest.mark.parametrize("name", [EXAMPLE, AUDITED])
+def test_a_report_prints_on_few_pages_with_the_summary_on_the_first(chromium, tmp_path, name):
+    found = read_case_file(gzip.decompress(file_of(name).read_bytes()))
+    (tmp_path / "report.html").write_text(html_report(found.case, found.history), encoding="utf-8")
+    page = chromium.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.pdf(path=tmp_path / "report.pdf", format="A4")
+    page.close()
+    pages = PdfReader(tmp_path / "report.pdf").pages
+    assert len(pages) <= PAGES
+    first = pages[0].extract_text()
+    assert "borne out" in first and "Content hash" in first

@@ -1,0 +1,47 @@
+"""Whether the passages found answer a question: the curve, its order, and the warning."""
+
+import math
+
+import pytest
+
+from engine.answer.in_documents import MIDDLE, SLOPE, answered_probability, doubted, probability
+from engine.answer.sentence_scores import Candidate, score_sentences
+from engine.core.settings import Retrieval
+from engine.core.values import Answer, Case, Passage, Stamp
+from engine.models.embedder import load_embedder
+
+BRIDGE = "Hanna Lind built the stone bridge over the Alm in 1874."
+CRYSTALS = "Crystals form when the hot solution cools slowly."
+
+
+def passage(text: str) -> Passage:
+    return Passage(id=text[:5], document=text[:5], title="", ordinal=0, start=0, end=len(text), text=text)
+
+
+def candidate(closeness: float, *, heading: bool = False) -> Candidate:
+    return Candidate(number=1, start=0, end=1, score=0.0, closeness=closeness, heading=heading)
+
+
+def test_the_closest_sentence_decides_and_headings_do_not():
+    assert probability([candidate(MIDDLE)]) == pytest.approx(0.5)
+    assert probability([candidate(MIDDLE + 0.1), candidate(0.1)]) == pytest.approx(1 / (1 + math.exp(-SLOPE * 0.1)))
+    assert probability([candidate(0.1), candidate(2.0, heading=True)]) == probability([candidate(0.1)])
+    assert probability([candidate(9.0, heading=True)]) == 0.0
+
+
+def test_a_question_that_a_passage_answers_is_likelier_than_one_that_none_does():
+    embedder = load_embedder()
+    question, both = "Who built the stone bridge?", (passage(BRIDGE), passage(CRYSTALS))
+    there = answered_probability(question, both, embedder)
+    assert there == probability(score_sentences(question, both, embedder))
+    assert answered_probability(question, both[1:], embedder) < 0.2 < 0.8 < there
+    assert answered_probability(question, both[::-1], embedder) == pytest.approx(there, abs=1e-4)
+
+
+@pytest.mark.parametrize(("answerable", "warned"), [(None, False), (0.05, True), (0.2, False), (0.9, False)])
+def test_only_a_doubt_under_the_setting_is_said(answerable, warned):
+    case = Case(
+        id="c", question="Who?", passages=(), answer=Answer(text="x"), stamp=Stamp(model="m"), answerable=answerable
+    )
+    assert bool(doubted(case, Retrieval())) == warned
+    assert doubted(case, Retrieval(doubt_under=0.0)) == ""

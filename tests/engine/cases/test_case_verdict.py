@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from engine.analyses.case_verdict import case_verdict, own_stand
+from engine.analyses.facts import analysis_of
+from engine.answer.citations import annotate
+from engine.cases.review import MarkDraft, append, review_of
+from engine.core.settings import Settings
+from engine.core.values import Answer, Case, Stamp
+from tests.engine.verify.test_are import ANSWER, GIVEN, passage, run
+
+
+def checked(answer: str = ANSWER, record=None) -> Case:
+    passages = tuple(passage(i, text) for i, text in enumerate(GIVEN))
+    case = Case(
+        id="case",
+        question="What of the bridge?",
+        passages=passages,
+        answer=annotate(Answer(text=answer), len(passages), "alce"),
+        stamp=Stamp(model="someone"),
+    )
+    record = record or run(answer)
+    return replace(case, analyses=(analysis_of(case, record, Settings()),))
+
+
+def marked(case: Case, *drafts: MarkDraft):
+    history = []
+    for draft in drafts:
+        history.append(append(case, history, draft, "2026-01-01T00:00:00+00:00"))
+    return review_of(history)
+
+
+def stands(case: Case, *drafts: MarkDraft) -> list[str]:
+    return [sentence.stand for sentence in case_verdict(case, marked(case, *drafts)).sentences]
+
+
+def test_a_sentence_is_as_good_as_its_worst_fact_and_quotes_the_evidence():
+    verdict = case_verdict(checked(), review_of(()))
+    first, second = verdict.sentences
+    assert (first.stand, second.stand) == ("contradicted", "not found")
+    assert [(f.text, f.stand) for f in first.facts] == [
+        ("The bridge opened in 1932", "contradicted"),
+        ("it cost 5 million", "borne out"),
+    ]
+    assert [f.quote.words for f in first.facts] == [GIVEN[0], GIVEN[1]]
+    assert first.facts[0].proposed == "The bridge opened in 1934"
+    assert verdict.headline == "0 of 2 sentences are borne out, 1 contradicted, 1 not found."
+
+
+def test_every_sentence_has_one_verdict_and_the_counts_add_up():
+    case = checked("The bridge opened in 1934. In all the bridge cost 5 million. Whales sing loudly.")
+    verdict = case_verdict(case, review_of(()))
+    assert [(s.start, s.end) for s in verdict.sentences] == list(case.answer.sentences)
+    assert sum(verdict.counts.values()) == 3
+    assert verdict.headline == "2 of 3 sentences are borne out, 1 not found."
+
+
+def doubted_record(answer):
+    """The check of a one-fact answer with a verifier that is unsure of it."""
+    record = run(answer)
+    (fact,) = record.facts
+    (done,) = fact.iterations
+    unsure = tuple(replace(check, ruling=replace(check.ruling, unsure=True)) for check in done.checks)
+    return replace(record, facts=(replace(fact, iterations=(replace(done, checks=unsure),)),))
+
+
+def test_a_verdict_that_the_verifier_is_unsure_of_is_neither_borne_out_nor_contradicted():
+    answer = "In 1934 the bridge opened."
+    assert stands(checked(answer, doubted_record(answer))) == ["unsure"]
+
+
+def test_a_sentence_that_a_passage_has_word_for_word_is_not_left_unsure():
+    answer = "The bridge opened in 1934. [1]"
+    (sentence,) = case_verdict(checked(answer, doubted_record(answer)), review_of(())).sentences
+    assert (sentence.stand, sentence.facts[0].quote.words) == ("borne out", GIVEN[0])
+
+
+def test_a_reviewers_own_verdict_replaces_the_verifiers():
+    case = checked()
+    mark = MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge")
+    verdict = case_verdict(case, marked(case, mark))
+    assert [s.stand for s in verdict.sentences] == ["borne out", "not found"]
+    assert {f.number: f.by for f in verdict.sentences[0].facts}["1.1"] == "Ada"
+    assert verdict.overridden == 1
+
+
+@pytest.mark.parametrize("value", ["supportive", "Borne out"])
+def test_reviewers_words_of_both_vocabularies_are_understood(value):
+    assert own_stand(value) == "borne out"
+
+
+def test_accepted_edits_are_in_the_text_and_counted():
+    case = checked()
+    (edit, _deletion) = run().edits
+    accept = MarkDraft(
+        kind="override",
+        author="Ada",
+        target=f"edit:{edit.id}",
+        value="accepted",
+        reason="read",
+        machine=f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}",
+    )
+    verdict = case_verdict(case, marked(case, accept))
+    assert (verdict.accepted, verdict.rejected, verdict.undecided) == (1, 0, 1)
+    assert "1934" in verdict.text
+
+
+def test_an_edit_that_a_reviewer_accepted_says_that_its_fact_was_wrong():
+    record = run()
+    fact = record.facts[0]
+    (done,) = fact.iterations
+    doubted = tuple(replace(check, ruling=replace(check.ruling, unsure=True)) for check in done.checks)
+    unsure = replace(fact, iterations=(replace(done, checks=doubted),))
+    case = checked(record=replace(record, facts=(unsure, *record.facts[1:])))
+    (edit, _deletion) = record.edits
+    machine = f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+    accept = MarkDraft(
+        kind="override", author="Ada", target=f"edit:{edit.id}", value="accepted", reason="x", machine=machine
+    )
+    assert stands(case)[0] == "unsure"
+    assert stands(case, accept)[0] == "contradicted"
+
+
+def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sentence():
+    case = checked("The bridge opened in 1934 [1]. In all the bridge cost 5 million [3].")
+    verdict = case_verdict(case, review_of(()))
+    assert (verdict.citations_supported, verdict.citations) == (1, 2)
+
+
+def test_an_answer_that_nobody_checked_has_no_verdict():
+    case = checked()
+    assert case_verdict(replace(case, analyses=()), review_of(())) is None
