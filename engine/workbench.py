@@ -62,6 +62,7 @@ from engine.corpus.samples import (
 )
 from engine.methods.attr_rag import Score, scored_by
 from engine.methods.regeneration import Answering
+from engine.methods.support import SentenceSupport, answer_support
 from engine.models.defaults import (
     AUTO,
     READER,
@@ -71,6 +72,7 @@ from engine.models.embedder import full_name, load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Reranker, require
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
+from engine.models.verifier import load_entailment
 from engine.retrieve import bm25
 
 METHODS = ("reranked", "vanilla", "attr-rag")
@@ -299,3 +301,7 @@ class Workbench:
         case = imported_case(record)
         self.cases.save(case)
         return case
+
+    def support(self, case: Case, watch: Watch | None = None) -> tuple[SentenceSupport, ...]:
+        """How far the case's passages bear out each sentence of its answer, by the embedded verifier."""
+        return answer_support(case.answer, case.passages, load_entailment(), self.embedder, watch)

@@ -53,7 +53,8 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _label(record: dict[str, Any]) -> int:
+def label_of(record: dict[str, Any]) -> int:
+    """The label of a record that names its class."""
     return CLASSES.index(record["label"])
 
 
@@ -64,7 +65,7 @@ def held_out_page(page: str) -> bool:
 
 def vitaminc(folder: Path, part: str) -> list[Pair]:
     """VitaminC pairs of train or dev."""
-    return [(clean(r["claim"]), clean(r["evidence"]), _label(r)) for r in read(folder, f"vitaminc/{part}.jsonl")]
+    return [(clean(r["claim"]), clean(r["evidence"]), label_of(r)) for r in read(folder, f"vitaminc/{part}.jsonl")]
 
 
 def fever_symmetric(folder: Path, *, held_out: bool) -> list[Pair]:
@@ -73,7 +74,7 @@ def fever_symmetric(folder: Path, *, held_out: bool) -> list[Pair]:
     dev = [r for r in rows if r["split"] == "dev"]
     known = {r["claim"] for r in dev} | {r["evidence"] for r in dev}
     test = [r for r in rows if r["split"] != "dev" and r["claim"] not in known and r["evidence"] not in known]
-    return [(clean(r["claim"]), clean(r["evidence"]), _label(r)) for r in (test if held_out else dev)]
+    return [(clean(r["claim"]), clean(r["evidence"]), label_of(r)) for r in (test if held_out else dev)]
 
 
 def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
@@ -82,7 +83,7 @@ def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
     rows = [r for r in read(folder, "fool_me_twice/verify.jsonl") if held_out_page(r["page"]) == held_out]
     for number, row in enumerate(rows):
         claim = clean(row["claim"])
-        pairs.append((claim, clean(" ".join(row["evidence"])), _label(row)))
+        pairs.append((claim, clean(" ".join(row["evidence"])), label_of(row)))
         others = [clean(s) for s in row["retrieved"] if s not in row["evidence"] and 6 <= len(s.split()) <= 40]
         others = [s for s in others if overlap(claim, s) < 0.5]
         if number % 2 == 0 and others:

@@ -57,13 +57,21 @@ def domain_shift(folder: Path) -> list[Pair]:
     return pairs
 
 
+MADE = "CLAP NQ, made"
+VITAMINC = "VitaminC dev"
+
+
 @dataclass(frozen=True)
 class HeldOut:
-    """A held-out set: pairs, and which of them belong to the half that calibration is fitted on."""
+    """A held-out set: pairs, and which of them belong to the half that calibration is fitted on.
+
+    `two`: the set knows no irrelevant evidence, and the verifier is asked which of the other two classes it is.
+    """
 
     name: str
     pairs: list[Pair]
     fitted: list[bool]
+    two: bool = False
 
     def half(self, *, fitted: bool) -> list[int]:
         """Indices of one half."""
@@ -74,10 +82,10 @@ def held_out_sets(folder: Path) -> list[HeldOut]:
     """The four held-out sets, each in two halves that share no page (VitaminC) or no claim (the others)."""
     pages = [r["page"] for r in read(folder, "vitaminc/dev.jsonl")]
     sets = [
-        ("VitaminC dev", vitaminc(folder, "dev"), pages),
+        (VITAMINC, vitaminc(folder, "dev"), pages),
         ("FeverSymmetric test", fever_symmetric(folder, held_out=True), None),
         ("FoolMeTwice held-out pages", fool_me_twice(folder, held_out=True), None),
-        ("CLAP NQ, made", domain_shift(folder), None),
+        (MADE, domain_shift(folder), None),
     ]
     return [
         HeldOut(name, pairs, [zlib.crc32(key.encode()) % 2 == 0 for key in (keys or [claim for claim, _, _ in pairs])])

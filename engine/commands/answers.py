@@ -72,15 +72,23 @@ def _readable(case: Case, doubt: str) -> str:
 
 @click.command()
 @file_argument
-def audit(file: TextIO) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
+def audit(file: TextIO, as_json: bool) -> None:
     """Take answers from elsewhere into the library: question, passages, answer.
 
-    Example: python -m engine audit answers.jsonl
+    With --json each line has `support`: how far the passages bear out each sentence of the answer, 0 to 1.
+
+    Example: python -m engine audit answers.jsonl --json
     """
     bench = workbench()
+    watch = progress()
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
-        return [{"id": record.id, "case": bench.audit(record).id}]
+        case = bench.audit(record)
+        line: dict[str, Any] = {"id": record.id, "case": case.id}
+        if as_json:
+            line["support"] = [sentence.to_dict() for sentence in bench.support(case, watch)]
+        return [line]
 
     run_records(file, AuditRecord, work)
 

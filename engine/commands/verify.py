@@ -24,8 +24,10 @@ from engine.methods.are.edit import asked_edit, smallest_edit
 from engine.methods.are.tools import RULES, language_model
 from engine.methods.are.values import Edit, Ruling
 from engine.methods.are.verdict import ask_verdict, judge
+from engine.models.embedder import load_embedder
 from engine.models.registry import load_writer
 from engine.models.verifier import entails_by, load_entailment
+from engine.retrieve.relevance import evidence_relevance
 
 verifier_option = click.option(
     "--verifier", default=EMBEDDED, show_default=True, help="embedded, an NLI model's id or folder, or lm:MODEL."
@@ -91,14 +93,17 @@ def edits_by(verifier: str, watch: Watch) -> Callable[[str, str], Edit | None]:
 def check(file: TextIO, verifier: str) -> None:
     """Does the evidence bear out the claim: supportive, editing_required, irrelevant, or unparsed.
 
+    `relevance` is the probability that the evidence bears on the claim, for or against it, whatever the verdict.
+
     Example: python -m engine check claims.jsonl
     """
     ruled = rules_by(verifier, progress())
 
     def work(record: ClaimRecord) -> list[Record]:
         ruling, extra = ruled(record.checked().claim, record.evidence)
-        line = {"id": record.id, "verdict": ruling.verdict, "scores": ruling.scores, "verifier": ruling.by}
-        return [{**line, "note": ruling.note, **extra}]
+        bears = evidence_relevance(record.claim, record.evidence, load_embedder(), ruling.scores)
+        line = {"id": record.id, "verdict": ruling.verdict, "scores": ruling.scores, "relevance": bears}
+        return [{**line, "verifier": ruling.by, "note": ruling.note, **extra}]
 
     run_records(file, ClaimRecord, work)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -154,10 +154,15 @@ def attribution_precision_unpaired(entailed: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class CitedSentence:
-    """A sentence without its citation markers, and the numbers it cites (None for an invalid citation)."""
+    """A sentence without its citation markers, and the numbers it cites (None for an invalid citation).
+
+    It stands at [start, end) of the answer, markers included.
+    """
 
     text: str
     numbers: tuple[int | None, ...]
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
 
 
 def statements(answer: Answer) -> list[CitedSentence]:
@@ -171,7 +176,7 @@ def statements(answer: Answer) -> list[CitedSentence]:
         text = re.sub(r"\s+([.,;:?!])", r"\1", " ".join((text + answer.text[at:end]).split()))
         if terms(text):
             numbers = tuple(dict.fromkeys(c.number if c.valid else None for c in inside))
-            found.append(CitedSentence(text, numbers))
+            found.append(CitedSentence(text, numbers, start, end))
     return found
 
 

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from bench.verifier import Measured, plain, reliability_table, row, sentence_pairs, sets_that_are_there
+from bench.verifier import (
+    Measured,
+    floors,
+    interval,
+    plain,
+    reliability_table,
+    row,
+    sentence_pairs,
+    sets_that_are_there,
+)
+from training.verifier_held_out import HeldOut
 
 PASSAGES = ["Lind paid 40 euros on 3 May.", "Moor owns the mill."]
 AMOUNT = {"kind": "amount", "wrong": "90 euros", "right": "40 euros", "evidence": [{"quote": PASSAGES[0]}]}
@@ -31,13 +42,35 @@ def test_markers_are_taken_out():
 
 
 def test_an_absent_folder_is_said(tmp_path, capsys):
-    names = [name for name, _ in sets_that_are_there(tmp_path)]
+    names = [data.name for data in sets_that_are_there(tmp_path)]
     assert names == ["bank investigation, drafts"]
     assert "Public sets skipped" in capsys.readouterr().out
 
 
 def test_the_row_by_hand():
     scores = np.array([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.7, 0.2, 0.1]], np.float32)
-    one = Measured("own", np.array([0, 1, 1]), np.array([0, 1, 0]), scores, 0.5)
-    assert row(one) == "| own | 3 | 0.667 | 0.67 / 0.67 / - | 0.50 / 1.00 / - | 0.333 | 6 |"
+    one = Measured("own", np.array([0, 1, 1]), np.array([0, 1, 0]), scores, 0.5, (0.25, 0.4))
+    assert row(one).startswith("| own | 3 | 0.667 (")
+    assert row(one).endswith(" | 0.25 / 0.40 | 0.67 / 0.67 / - | 0.50 / 1.00 / - | 0.333 | 6 |")
     assert reliability_table([one])[-1] == "| 0.9 to 1.0 | 1 | 0.90 | 1.00 |"
+
+
+def test_the_interval_holds_the_score_and_is_a_point_where_all_are_right():
+    labels = np.array([0, 1, 2] * 30)
+    scores = np.eye(3, dtype=np.float32)[labels]
+    assert interval(Measured("right", labels, labels, scores, 1.0)) == (1.0, 1.0)
+    called = np.where(np.arange(90) % 5 == 0, (labels + 1) % 3, labels)
+    low, high = interval(Measured("mostly", labels, called, scores, 1.0))
+    assert low < 0.8 < high
+
+
+def test_overlap_is_cut_where_the_fitted_part_says():
+    shared, apart = ("heavy rain fell", "heavy rain fell", 0), ("heavy rain fell", "nobody came home", 2)
+    data = HeldOut("made", [shared, apart] * 4, [True] * 4 + [False] * 4)
+    overlapping, majority = floors(data)
+    assert overlapping == 1.0
+    assert majority == pytest.approx(1 / 3)
+
+
+def test_a_set_that_nothing_is_fitted_on_has_no_floor():
+    assert np.isnan(floors(HeldOut("drafts", [("a", "b", 0)], [False]))).all()

@@ -14,9 +14,10 @@ from engine.models.verdicts import (
 from engine.models.verifier import Calibration
 from training.verifier_calibration import (
     Seen,
-    balanced,
     called,
     class_f1,
+    deciding,
+    even,
     expected_calibration_error,
     fit_scale,
     fit_thresholds,
@@ -81,15 +82,17 @@ def test_called_agrees_with_decide():
 def test_thresholds_split_what_can_be_split():
     maxima = np.array([[0.7, 0.1], [0.72, 0.2], [0.1, 0.5], [0.2, 0.52], [0.6, 0.4], [0.62, 0.3]], np.float32)
     labels = np.array([0, 0, 1, 1, 2, 2])
-    (limit,) = fit_thresholds({1: (maxima, labels, np.ones(6, np.float32))})
+    (limit,) = fit_thresholds({1: [(maxima, labels)]})
     assert called(maxima, limit.supportive, limit.editing_required).tolist() == labels.tolist()
     assert limit.windows == 1_000_000
 
 
-def test_weights_balance_sets_and_classes():
-    groups = [np.array([0, 0, 0, 1]), np.array([2, 2, 0])]
-    weights, labels = balanced(groups), np.concatenate(groups)
-    totals = [weights[labels == index].sum() for index in range(3)]
-    assert totals == pytest.approx([sum(totals) / 3] * 3)
-    assert weights[:3].sum() == pytest.approx(weights[6])
+def test_every_set_has_the_same_say():
+    weights = even([np.array([0, 0, 0, 1]), np.array([2, 2])])
+    assert weights[:4].sum() == pytest.approx(weights[4:].sum())
     assert weights.mean() == pytest.approx(1.0)
+
+
+def test_the_window_that_speaks_most_decides():
+    windows = np.array([[0.0, 1.0, 5.0], [2.0, -1.0, 0.0], [1.0, 1.5, 0.0]], np.float32)
+    assert deciding(windows).tolist() == [2.0, -1.0, 0.0]

@@ -1,8 +1,9 @@
-"""Evidence for a fact (ARE, section 4.2): search, re-rank by similarity to the fact, keep the best; the rest is shown.
+"""Evidence for a fact (ARE, section 4.2): search, re-rank by relevance to the fact, keep the best; the rest is shown.
 
 Sources are the case's own passages ("faithful to what it was given") and a collection ("supported elsewhere"), kept
 apart. Similarity is the cosine of the embedder's vectors; of a case passage the closest sentence counts where it is
-closer than the whole. Left out: web search.
+closer than the whole. The most similar passages are put in the order of their relevance, of which similarity is one
+part (`engine.retrieve.relevance`); ARE ranks by similarity alone. Left out: web search.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from engine.corpus.collection import Collection
 from engine.methods.are.facts import Clause
 from engine.methods.are.values import Evidence
 from engine.models.embedder import embed_passages
-from engine.models.protocols import Embedder
+from engine.models.protocols import Embedder, Entailment
+from engine.retrieve.relevance import relevance_of, word_shares
 from engine.retrieve.search import search_many
 
 MOST_CITED = 9_999  # the highest number that a citation may have
@@ -61,24 +63,58 @@ def find_evidence(
     settings: Verification,
     watch: Watch | None = None,
     cited: Sequence[frozenset[int]] = (),
+    verifier: Entailment | None = None,
 ) -> list[tuple[Evidence, ...]]:
-    """For each fact what `queries[i]` found, the case's passages first, each source by falling similarity to the fact.
+    """For each fact what `queries[i]` found, the case's passages first, each source by falling relevance to the fact.
 
-    At most `settings.passages` a source, and with `settings.anchored` the case passages that `cited` names for the
-    fact; a passage of the case is not offered again as one of the corpus.
+    At most `settings.passages` a source, the most similar ones, and with `settings.anchored` the case passages that
+    `cited` names for the fact; a passage of the case is not offered again as one of the corpus. The `verifier` reads
+    the sentence of each passage that holds most of the fact.
     """
     watch = watch or Watch()
     watch.step("search", 0, len(facts))
     named = cited if cited and settings.anchored else [frozenset[int]()] * len(facts)
     from_case = _case_evidence(facts, queries, sources, settings.passages, named)
     if sources.collection is None:
-        return from_case
+        return by_relevance(facts, from_case, verifier, watch)
     found = _searched(facts, queries, sources.collection, settings, watch)
     held = {_words(passage.text) for passage in sources.case}
-    return [
+    both = [
         (*_marked(mine, theirs), *(e for e in theirs if _words(e.text) not in held))
         for mine, theirs in zip(from_case, found, strict=True)
     ]
+    return by_relevance(facts, both, verifier, watch)
+
+
+def by_relevance(
+    facts: Sequence[str],
+    found: Sequence[tuple[Evidence, ...]],
+    verifier: Entailment | None = None,
+    watch: Watch | None = None,
+) -> list[tuple[Evidence, ...]]:
+    """The evidence of each fact with its relevance, each source by falling relevance, the case's passages first.
+
+    A passage is as relevant as its sentence with most of the fact's words, with the passage's own similarity.
+    """
+    closest = [[_closest(fact, one.text) for one in seen] for fact, seen in zip(facts, found, strict=True)]
+    verdicts: Iterator[float] | None = None
+    if verifier is not None:
+        pairs = [(fact, text) for fact, texts in zip(facts, closest, strict=True) for text in texts]
+        verdicts = iter([1 - judged.scores["irrelevant"] for judged in verifier.judge(pairs, watch)])
+    result = []
+    for fact, seen, texts in zip(facts, found, closest, strict=True):
+        bearing = [next(verdicts) for _ in texts] if verdicts is not None else None
+        scores = relevance_of([one.score for one in seen], word_shares(fact, texts), bearing)
+        ranked = [replace(one, relevance=round(r.score, 4)) for one, r in zip(seen, scores, strict=True)]
+        result.append(tuple(sorted(ranked, key=lambda one: (one.source != "case", -one.relevance))))
+    return result
+
+
+def _closest(fact: str, text: str) -> str:
+    """The sentence of a text with most of the fact's content words."""
+    parts = [text[start:end] for start, end in sentences(text)] or [text]
+    shares = word_shares(fact, parts)
+    return parts[max(range(len(parts)), key=lambda i: shares[i])]
 
 
 def _words(text: str) -> str:

@@ -53,7 +53,9 @@ def one_round(
     facts = [records[i].fact.text for i in wanted]
     asked = [_queries(task, found, records[i], number, watch) for i in wanted]
     cited = [cited_numbers(task.answer, found.clauses[records[i].clause]) for i in wanted]
-    considered = find_evidence(facts, [queries for queries, _ in asked], task.sources, task.settings, watch, cited)
+    reader = task.tools.verifier if task.tools.measured else None
+    searched = [queries for queries, _ in asked]
+    considered = find_evidence(facts, searched, task.sources, task.settings, watch, cited, reader)
     clauses = [found.clauses[records[i].clause].text for i in wanted]
     sentences: list[Sequence[Anchor]] = [anchors(*each) for each in zip(facts, considered, cited, clauses, strict=True)]
     chosen = [
@@ -102,7 +104,7 @@ def _queries(
 def _not_tried(
     record: FactRecord, evidence: Sequence[Evidence], near: Sequence[Anchor], settings: Verification
 ) -> tuple[int, ...]:
-    """The `keep` most similar passages of each source that no earlier round checked, and that of the best anchor."""
+    """The `keep` most relevant passages of each source that no earlier round checked, and that of the best anchor."""
     tried = {done.considered[check.evidence].text for done in record.iterations for check in done.checks}
     places: dict[str, list[int]] = {"case": [], "corpus": []}
     for place, one in enumerate(evidence):

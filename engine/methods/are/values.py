@@ -20,6 +20,7 @@ EvidenceFrom = Literal["case", "corpus", "both"]
 class Evidence(Value, frozen=True):
     """A passage found for a fact: `number` is its place in the case (None: from the corpus), `score` its cosine.
 
+    `relevance` in [0, 1] is what it was ranked by: of its closest sentence or itself (`engine.retrieve.relevance`).
     `in_corpus`: a passage of the case that the search found in the corpus as well.
     `found_by` are the places of the round's queries that found it.
     """
@@ -31,6 +32,7 @@ class Evidence(Value, frozen=True):
     title: str = ""
     number: int | None = None
     score: float = 0.0
+    relevance: float = 0.0
     in_corpus: bool = False
     found_by: tuple[int, ...] = ()
 

@@ -43,6 +43,15 @@ def test_an_unknown_setting_is_a_wrong_call():
     assert "retrieval.k" in result.stderr
 
 
+def test_audit_with_json_says_how_far_each_sentence_is_borne_out():
+    record = {"id": "a", "question": "Does iron rust?", "passages": ["Iron rusts in the rain."]}
+    record["answer"] = "Iron rusts in the rain [1]. The bank opened in 1920."
+    result = run("audit", "-", "--json", stdin=json.dumps(record) + "\n")
+    copied, made_up = json.loads(result.stdout)["support"]
+    assert copied["support"] > 0.5 > made_up["support"]
+    assert record["answer"][made_up["start"] : made_up["end"]] == "The bank opened in 1920."
+
+
 def test_audit_saves_good_records_and_leaves_an_error_in_the_place_of_bad_ones():
     good = {"id": "g", "question": "Why?", "passages": ["Because."], "answer": "Because. [cite_1]"}
     empty = {"_id": "e", "question": "Why?", "passages": [" "], "answer": "x"}

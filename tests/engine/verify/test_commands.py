@@ -31,7 +31,15 @@ def test_check_gives_a_verdict_and_scores_a_line_and_goes_on_after_a_bad_record(
     assert code == 1
     assert (found[0]["id"], found[0]["verdict"]) == ("a", "supportive")
     assert sum(found[0]["scores"].values()) == pytest.approx(1)
+    assert 0.5 < found[0]["relevance"] <= 1
     assert [line["error"]["type"] for line in found[1:]] == ["RecordError", "RecordError"]
+
+
+def test_check_says_that_evidence_against_a_claim_bears_on_it_and_other_evidence_does_not():
+    against = {"id": "a", "claim": "Ice never melts.", "evidence": "Ice melts at 0 degrees."}
+    beside = {"id": "b", "claim": "Ice never melts.", "evidence": "The bank opened in 1920."}
+    _, (first, second) = lines("check", [against, beside])
+    assert first["relevance"] > 0.5 > second["relevance"]
 
 
 def test_decompose_gives_verbatim_clauses_with_facts():

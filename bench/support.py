@@ -1,0 +1,111 @@
+"""Sentences that nothing bears out: python -m bench.support --data DIR [--articles N] [--write].
+
+QAGS: summaries of news that models wrote, with three votes a sentence whether the article supports it, in two parts
+(XSum, one made-up-prone sentence; CNN, mostly copied). AUROC of telling supported sentences from the rest, for the
+parts of `engine.methods.support` and for the score that it makes of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from bench.results import conditions, write_section
+from engine.answer.citations import annotate
+from engine.core.values import Answer, AuditRecord
+from engine.methods.support import answer_support
+from engine.models.alignment import clean
+from engine.models.embedder import load_embedder
+from engine.models.protocols import Embedder, Entailment
+from engine.models.verifier import load_entailment
+from training.verifier_data import read
+
+PARTS = {"XSum": ("xsum", 239), "CNN": ("cnn", 110)}  # how ids begin, articles
+TOLD = (
+    "QAGS: sentences of summaries that models wrote, against the whole article; a sentence is supported where most of "
+    "three people say so. AUROC, with the middle 95% of 1,000 draws of the sentences. Support is the mean of the other "
+    "four rows; verdict is the verifier on the best windows."
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A summary's sentence, whether most voters say that its article supports it, and the parts of its support."""
+
+    supported: bool
+    support: float
+    parts: dict[str, float]
+
+
+def measured(folder: Path, part: str, articles: int, verifier: Entailment, embedder: Embedder) -> list[Sentence]:
+    """The support of every summary sentence of at most `articles` articles of a part."""
+    rows = [row for row in read(folder, "qags/localise.jsonl") if row["id"].startswith(PARTS[part][0])]
+    found = []
+    for row in Random(1).sample(rows, min(articles, PARTS[part][1])):
+        (passage,) = AuditRecord(question="summary", passages=(clean(row["source"]),)).as_passages()
+        for sentence in row["sentences"]:
+            answer = annotate(Answer(text=clean(sentence["text"])), 1, "alce")
+            scored = answer_support(answer, [passage], verifier, embedder)
+            supported = 2 * sentence["supported"] > sentence["votes"]
+            found += [Sentence(supported, one.support, one.parts) for one in scored[:1]]
+    return found
+
+
+def auroc(labels: Sequence[bool], scores: Sequence[float]) -> float:
+    """The chance that a supported sentence scores higher than another; ties count half.
+
+    >>> auroc([True, False, True], [0.9, 0.5, 0.5])
+    0.75
+    """
+    truth, values = np.asarray(labels, dtype=bool), np.asarray(scores)
+    differences = values[truth][:, None] - values[~truth][None, :]
+    return float((differences > 0).mean() + (differences == 0).mean() / 2)
+
+
+def interval(labels: Sequence[bool], scores: Sequence[float], resamples: int = 1000) -> tuple[float, float]:
+    """The middle 95% of AUROC with the sentences drawn anew; draws of one class alone are left out."""
+    rng, truth, values = np.random.default_rng(1337), np.asarray(labels), np.asarray(scores)
+    draws = [rng.integers(0, len(truth), len(truth)) for _ in range(resamples)]
+    found = [auroc(truth[rows], values[rows]) for rows in draws if 0 < truth[rows].sum() < len(rows)]
+    low, high = np.quantile(found, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def main() -> None:
+    """Print the table, and with --write keep it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--articles", type=int, default=239, help="of each part, at most")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
+    asked = parser.parse_args()
+    verifier, embedder = load_entailment(), load_embedder()
+    found = {part: measured(asked.data, part, asked.articles, verifier, embedder) for part in PARTS}
+    rows = {
+        name: [cell(part, [one.parts[name] for one in part]) for part in found.values()]
+        for name in found["XSum"][0].parts
+    }
+    rows["support"] = [cell(part, [s.support for s in part]) for part in found.values()]
+    heads = [
+        f"{name}, n = {len(part)}, supported {np.mean([s.supported for s in part]):.2f}" for name, part in found.items()
+    ]
+    lines = ["| score | " + " | ".join(heads) + " |", "|---|---|---|"]
+    lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
+    print(*lines, sep="\n")
+    if asked.write:
+        write_section("support", "\n".join([f"## Support of answer sentences\n\n{TOLD}\n\n{conditions()}\n", *lines]))
+
+
+def cell(part: Sequence[Sentence], scores: Sequence[float]) -> str:
+    """AUROC with its interval."""
+    labels = [one.supported for one in part]
+    low, high = interval(labels, scores)
+    return f"{auroc(labels, scores):.3f} ({low:.3f} to {high:.3f})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Is each sentence of an answer borne out by its passages: one score per sentence, the mean of named parts.
+
+No paper's method. A verifier alone misses what is worded otherwise, words alone miss what is made up from the passages'
+own words. Parts, each in [0, 1]: `verdict`, the verifier's largest probability of supportive over the windows that hold
+most of the sentence's words; `closest`, the same for the passage sentence nearest in meaning alone; `similarity`, the
+cosine to that sentence; `words`, the share of the sentence's content words that the passages have (rare ones weigh
+more). Weights fitted on one kind of text did worse on another than the plain mean (bench/support.py has the figures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.core.metrics import statements
+from engine.core.progress import Watch
+from engine.core.text import covered, sentences, stems, titled, word_weights
+from engine.core.values import Answer, Passage, Value
+from engine.models.protocols import Embedder, Entailment
+from engine.models.verdicts import windows
+
+READ = 3  # windows that the verifier reads for a sentence
+
+
+class SentenceSupport(Value, frozen=True):
+    """Characters [start, end) of the answer, and in `support` how far the passages bear them out, 0 to 1.
+
+    `passage` (a number from 1) and `window` ([start, end) of its text) say where most speaks for the sentence.
+    """
+
+    start: int
+    end: int
+    support: float
+    parts: dict[str, float]
+    passage: int
+    window: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Characters [start, end) of passage `number`, with the stems of its words and of its passage's title."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+    stems: frozenset[str]
+
+
+def answer_support(
+    answer: Answer,
+    passages: Sequence[Passage],
+    verifier: Entailment,
+    embedder: Embedder,
+    watch: Watch | None = None,
+) -> tuple[SentenceSupport, ...]:
+    """The support of each sentence of the answer that says something, without its markers; empty without passages."""
+    found = passage_windows(passages)
+    said = statements(answer)
+    if not found or not said:
+        return ()
+    texts = [sentence.text for sentence in said]
+    close = closest_sentences(texts, passages, embedder)
+    chosen = [best_windows(text, found) for text in texts]
+    pairs = [
+        (text, evidence)
+        for text, places, (near, _) in zip(texts, chosen, close, strict=True)
+        for evidence in (*(found[i].text for i in places), near)
+    ]
+    speaking = iter(verifier.entailment(pairs, watch).tolist())
+    result = []
+    for sentence, (_, similarity), places in zip(said, close, chosen, strict=True):
+        read = [next(speaking) for _ in places]
+        best = max(range(len(places)), key=lambda i: read[i])
+        parts = {
+            "verdict": read[best],
+            "closest": next(speaking),
+            "similarity": max(0.0, similarity),
+            "words": words_held(sentence.text, found),
+        }
+        window = found[places[best]]
+        result.append(
+            SentenceSupport(
+                start=sentence.start,
+                end=sentence.end,
+                support=round(sum(parts.values()) / len(parts), 4),
+                parts={name: round(value, 4) for name, value in parts.items()},
+                passage=window.number,
+                window=(window.start, window.end),
+            )
+        )
+    return tuple(result)
+
+
+def passage_windows(passages: Sequence[Passage]) -> list[Window]:
+    """The windows of all passages, as the verifier reads them."""
+    return [
+        Window(number, start, end, p.text[start:end], frozenset(stems(titled(p.title, p.text[start:end]))))
+        for number, p in enumerate(passages, start=1)
+        for start, end in windows(p.text)
+    ]
+
+
+def best_windows(text: str, found: Sequence[Window], most: int = READ) -> list[int]:
+    """Places of the windows that hold most of the text's content words, best first."""
+    weights = word_weights(text, [window.stems for window in found])
+    return sorted(range(len(found)), key=lambda i: -covered(weights, found[i].stems))[:most]
+
+
+def words_held(text: str, found: Sequence[Window]) -> float:
+    """The share in [0, 1] of the text's content words, rare ones weighing more, that any window has."""
+    weights = word_weights(text, [window.stems for window in found])
+    return covered(weights, frozenset[str]().union(*(window.stems for window in found)))
+
+
+def closest_sentences(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> list[tuple[str, float]]:
+    """For each text the sentence of the passages with the largest cosine to it, and that cosine."""
+    parts = [p.text[a:b] for p in passages for a, b in sentences(p.text) or ((0, len(p.text)),)]
+    vectors = embedder.embed([*texts, *parts])
+    cosines = vectors[: len(texts)] @ vectors[len(texts) :].T
+    return [(parts[int(row.argmax())], float(row.max())) for row in cosines]
