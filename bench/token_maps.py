@@ -143,9 +143,9 @@ VALUES = {
 }
 SUMS = {
     "signed sum": lambda r: r.sum(),
-    "sum of |R|": lambda r: np.abs(r).sum(),
-    "mean of |R|": lambda r: np.abs(r).mean(),
-    "largest |R|": lambda r: np.abs(r).max(),
+    "sum of sizes": lambda r: np.abs(r).sum(),
+    "mean of sizes": lambda r: np.abs(r).mean(),
+    "largest size": lambda r: np.abs(r).max(),
     "root of the sum of squares": lambda r: np.linalg.norm(r),
 }
 TARGETS: tuple[Target, ...] = ("logit", "log_probability")

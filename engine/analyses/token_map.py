@@ -395,8 +395,11 @@ def _run(case: Case, options: Rows, context: RunContext) -> Iterator[Analysis]:
 
 
 def _cost(case: Case, options: Rows, settings: Settings) -> str:
-    """The passes of the rows that are asked for, or of the whole answer's."""
-    passes = max(1, len(options.sentences) + len(options.tokens))
+    """The passes of the rows that are asked for and not there yet, the whole answer's among them."""
+    known = map_of(case, options.method, options.model)
+    tokens = set(options.tokens) - set(known.tokens if known else ())
+    sentences = {i for i in options.sentences if not known or case.answer.sentences[i] not in known.sentences}
+    passes = (known is None) + len(tokens) + len(sentences)
     return f"1 forward and {number_of(passes, 'backward pass', 'backward passes')} over {words_of(case):,} words"
 
 

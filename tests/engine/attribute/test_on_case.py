@@ -10,6 +10,7 @@ from engine.analyses.attribution import method_of, placebos_for, subject
 from engine.analyses.faithfulness import faithfulness_of, rows_needed
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
 from engine.analyses.token_map import (
+    KIND,
     Rows,
     TokenMap,
     concentration_of,
@@ -127,6 +128,15 @@ def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_fo
     for row, same in zip(grown.rows, at_once.rows, strict=True):
         assert np.concatenate(row) == pytest.approx(np.concatenate(same), rel=1e-4, abs=1e-6)
     assert (grown.forwards, grown.backwards) == (3, 7)
+
+
+def test_the_cost_said_before_a_token_map_is_what_it_takes(model):
+    case, asked = make_case(), Rows(model=model.name, sentences=(1,), tokens=(2, 3))
+    said = KIND.cost(case, asked, Settings())
+    took = map_analysis(model, asked).result["backwards"]
+    assert said.startswith(f"1 forward and {took} backward passes") and took == 4
+    held = replace(case, analyses=(map_analysis(model, Rows(model=model.name, sentences=(1,))),))
+    assert KIND.cost(held, asked, Settings()).startswith("1 forward and 2 backward passes")
 
 
 def test_rows_that_are_there_cost_nothing(model):
