@@ -44,6 +44,10 @@ def attr_rag_view(found: AttrRag) -> None:
         )
     for line in found.notes:
         note(line)
+    if found.selection.reasons:
+        st.subheader("Why each set was kept or dropped")
+        show(why_table(found))
+        st.caption("The paper's rule alone: no floor, no cap, and its wording of the expansion read literally.")
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
     whole, rest = (
@@ -96,6 +100,18 @@ def _table(found: AttrRag) -> str:
     floors = "".join(tag("td", f"{found.regeneration.floors.get(name, 0.0):.3f}") for name in metrics)
     foot = tag("tr", tag("th", "Regeneration floor", scope="row") + floors)
     return table(heads, [*rows, foot], words=("Kept",))
+
+
+def why_table(found: AttrRag) -> str:
+    """A row per set: kept or dropped and why, then the same under the two other rules."""
+    selection = found.selection
+    rows = []
+    for index, reason in enumerate(selection.reasons):
+        others = ("kept" if index in rule else "dropped" for rule in (selection.without_floor, selection.by_paper))
+        cells = "".join(tag("td", escape(cell), class_="gw-text") for cell in (reason, *others))
+        rows.append(tag("tr", tag("th", escape(_label(found, index)), scope="row") + cells))
+    heads = ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone")
+    return table(heads, rows, words=heads[1:])
 
 
 def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:

@@ -146,6 +146,7 @@ def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
         Facts(facts),
         *(Notice(note) for note in notes),
         _table(found),
+        *([_why(found)] if found.selection.reasons else []),
         Fold(
             "The answer from all sets, before the selection",
             (Text(answer_runs(found.regeneration.full, found.context), "answer"),),
@@ -184,6 +185,21 @@ def _table(found: AttrRag) -> Table:
         ("Chunk set", "Selection", "Votes", *alphas),
         tuple(rows),
         numeric=frozenset(range(2, len(alphas) + 3)),
+    )
+
+
+def _why(found: AttrRag) -> Table:
+    """Why each set was kept or dropped, and what two other rules would have kept."""
+    rules = (found.selection.without_floor, found.selection.by_paper)
+    rows = (
+        (Cell(f"{j + 1} {_name(found.sets[j])}"), Cell(why), *(Cell("kept" if j in r else "dropped") for r in rules))
+        for j, why in enumerate(found.selection.reasons)
+    )
+    return Table(
+        "Why each set was kept or dropped. The paper's rule alone has no floor and no cap, and reads the expansion"
+        " literally.",
+        ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone"),
+        tuple(rows),
     )
 
 
@@ -242,7 +258,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
         placebos=found,
         score=score,
-        settings=Selection.from_dict(stamp.settings.get("selection", {})),
+        # Until the floor could be chosen it was the largest placebo.
+        settings=Selection.from_dict({"floor": "largest", **stamp.settings.get("selection", {})}),
         seed=int(stamp.settings.get("seed", Occlusion().seed)),
     )
     values = _compared(result.to_dict())
@@ -332,7 +349,7 @@ def _cost(case: Case, options: ByModel, settings: Settings) -> str:
 
 KIND = Kind(
     name=ATTR_RAG,
-    title="RunContext selection (Attr-RAG)",
+    title="Context selection (Attr-RAG)",
     result=AttrRag,
     blocks=_blocks,
     run=_run,

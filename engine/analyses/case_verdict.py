@@ -240,7 +240,7 @@ def _quoted(one: Evidence, start: int, end: int) -> Quote:
 def _cited(case: Case, record: AreRecord) -> Mapping[tuple[int, int], bool]:
     """Of each (sentence, cited passage) of the answer that was checked, whether the passage bears out a fact of it."""
     spans = record.decomposition.clauses
-    result = {}
+    result: dict[tuple[int, int], bool] = {}
     for place, (start, end) in enumerate(case.answer.sentences):
         own = [f for f in record.facts if spans[f.clause].start < end and start < spans[f.clause].end]
         numbers = {c.number for c in case.answer.citations if c.valid and start <= c.start < end}

@@ -28,6 +28,7 @@ from engine.analyses.kind import (
     RunContext,
     less,
 )
+from engine.answer.quoting_reader import piece
 from engine.cases.blocks import (
     Block,
     Cell,
@@ -64,7 +65,14 @@ from engine.core.values import (
 from engine.methods import registry
 from engine.methods.are.values import AreRecord
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import Request, conditions_of, own_tokens, scored_prompt, stamp_for
+from engine.methods.refinement.request import (
+    Request,
+    conditions_of,
+    own_tokens,
+    read_by,
+    scored_prompt,
+    stamp_for,
+)
 from engine.methods.refinement.run import refine, refining
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import (
@@ -119,8 +127,15 @@ def request_for(
     use_answer: bool = False,
     scorer: LanguageModel | None = None,
     history: tuple[float, ...] = (),
+    read: tuple[tuple[int, Passage], ...] | None = None,
 ) -> Request:
-    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it."""
+    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
+
+    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
+    """
+    if read is None:
+        shown = use_answer and case.prompt is not None
+        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
     return Request(
         question=case.question,
         passages=case.passages,
@@ -133,6 +148,7 @@ def request_for(
         given_prompt=case.prompt if use_answer else None,
         scorer=scorer,
         history=history,
+        read=read,
         own_set=case.corpus,
     )
 
@@ -530,6 +546,7 @@ def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: Language
         scorer=scorer,
         # A library whose S3 are all that value has it as every percentile.
         history=(float(asked["threshold"] or 0.0),) * int(asked["cases"]),
+        read=tuple((n, piece(case.passages[n - 1], start, end)) for n, start, end in stamp.settings.get("read", ())),
     )
 
 

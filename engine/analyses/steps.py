@@ -98,13 +98,14 @@ def means_for(
     embedder = collection.manifest.embedder
     threshold = settings.reasoning.threshold
     if threshold is None and method.thresholded:
-        threshold = threshold_for(embedder).value
+        threshold = threshold_for(embedder, collection.name).value
     return Means(
         model=model,
         find=finder(collection, settings.reasoning.k),
         threshold=threshold,
         decoding=settings.decoding,
         max_steps=settings.reasoning.max_steps,
+        demonstrations=settings.reasoning.demonstrations,
         known=known or {},
         corpus=collection.name,
         embedder=embedder,
@@ -362,7 +363,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     if changed:
         return Outcome(why=changed)
     own = settings_of(stamp)
-    settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=Reasoning.from_dict(stamped))
+    reasoning = Reasoning.from_dict({"demonstrations": 0, **stamped})  # older runs were shown none
+    settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=reasoning)
     repeating = Repeating([Reply.from_dict(reply) for reply in asked["replies"]], name=stamp.model)
     method = method_of(asked["method"])
     solution, why = None, ""

@@ -314,6 +314,22 @@ def best_sentences(question: str, passages: Sequence[Passage], embedder: Embedde
     return tuple(piece(passages[number - 1], start, end) for number, start, end in pieces)
 
 
+def shortened(
+    question: str, passages: Sequence[Passage], embedder: Embedder, most: int
+) -> tuple[tuple[int, Passage], ...]:
+    """The passages that hold the `most` best sentences, in the order given, each from its first to its last of these.
+
+    Each comes with the number that it has among `passages`, so that citations and labels of the whole hold for it.
+    """
+    ranked = sorted(score_sentences(question, passages, embedder), key=lambda c: -c.score)
+    best = _each_once(ranked, passages)[:most]
+    ends = {n: [(c.start, c.end) for c in best if c.number == n] for n in sorted({c.number for c in best})}
+    return tuple(
+        (n, piece(passages[n - 1], min(start for start, _ in spans), max(end for _, end in spans)))
+        for n, spans in ends.items()
+    )
+
+
 def piece(passage: Passage, start: int, end: int) -> Passage:
     """Characters [start, end) of a passage's text as a passage; the passage itself where that is all of it."""
     if (start, end) == (0, len(passage.text)):

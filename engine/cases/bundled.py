@@ -1,9 +1,9 @@
-"""The cases that are kept with the project: the worked example, and what a second pass does to an answer.
+"""The cases that are kept with the project.
 
 The worked example is one case with every analysis already run (`bench.worked_example`), the audited example an answer
-with planted errors that was checked, edited and signed off (`bench.audited_example`); the others are the kinds of
-bench/refinement_kinds.py, each the outcome of a run with its seed (`bench.refinement`). Their numbers carry the
-stamps of the runs that made them; replay says where the revision that scored them is not installed.
+with planted errors that was checked, edited and signed off (`bench.audited_example`). `bench.refinement` can add runs
+of the kinds of bench/refinement_kinds.py, each with its seed. Numbers carry the stamps of the runs that made them;
+replay says where the revision that scored them is not installed.
 """
 
 from __future__ import annotations

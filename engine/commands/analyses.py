@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, TextIO
 
 import click
+import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.faithfulness import FaithfulnessReport, faithfulness
@@ -17,6 +19,7 @@ from engine.answer.prompt import build_prompt
 from engine.commands.shared import (
     emit,
     file_argument,
+    good_records,
     model_option,
     progress,
     run_records,
@@ -26,9 +29,9 @@ from engine.commands.shared import (
 from engine.commands.shared import workbench as open_workbench
 from engine.core.errors import InputError, RecordError
 from engine.core.progress import Watch
-from engine.core.settings import Settings
+from engine.core.settings import Occlusion, Settings
 from engine.core.statistics import interval_or_none
-from engine.core.values import Answer, Attribution, AuditRecord, Details, Prompt
+from engine.core.values import Answer, Attribution, AuditRecord, Details, Passage, Prompt
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.input_x_gradient import input_x_gradient
@@ -49,14 +52,17 @@ METHODS = ("occlusion", "keep-one", "occlusion-regenerate", *NAMES)
 
 
 class Scored:
-    """A record under a model: prompt, answer with the model's ids, spans."""
+    """A record under a model: prompt, answer with the model's ids, spans; `placebos` are unrelated passages."""
 
-    def __init__(self, record: AuditRecord, model: LanguageModel, settings: Settings) -> None:
+    def __init__(
+        self, record: AuditRecord, model: LanguageModel, settings: Settings, pool: Sequence[Passage] = ()
+    ) -> None:
         passages = record.as_passages()
         if not passages:
             raise RecordError("The record has no passages, so there is nothing to attribute its answer to.")
         self.record = record
         self.passages = passages
+        self.placebos = unrelated(passages, pool, settings.occlusion)
         self.prompt: Prompt = build_prompt(record.question, passages, settings.prompting)
         style = settings.prompting.citations
         self.answer: Answer = annotate(model.encode_answer(record.answer), len(passages), style)
@@ -66,6 +72,14 @@ class Scored:
         for start, end in self.spans:
             if not 0 <= start < end <= len(record.answer):
                 raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
+
+
+def unrelated(held: Sequence[Passage], pool: Sequence[Passage], how: Occlusion) -> tuple[Passage, ...]:
+    """As many of `pool` as the settings ask for, drawn by their seed, none with a text that is held."""
+    known = {passage.text for passage in held}
+    others = list({p.text: p for p in pool if p.text not in known}.values())
+    drawn = np.random.default_rng(how.seed).permutation(len(others))[: how.placebos]
+    return tuple(others[i] for i in drawn)
 
 
 def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, name: str, watch: Watch) -> Attribution:
@@ -83,7 +97,8 @@ def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, nam
         return method.attribute(model, prompt, answer, spans, watch)
     settings = bench.settings.occlusion
     if name == "occlusion":
-        return occlusion(model, prompt, answer, spans=spans, settings=settings, watch=watch)
+        texts = [passage.text for passage in scored.placebos]
+        return occlusion(model, prompt, answer, spans=spans, placebos=texts, settings=settings, watch=watch)
     alone = occlusion(model, prompt, answer, spans=spans, alone=True, floors=False, settings=settings, watch=watch)
     # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
     return replace(alone, method="keep-one", scores=alone.details.alone, per_token=())
@@ -93,8 +108,16 @@ def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: 
     """Alpha of each passage by regeneration: mean over the six metrics, whole answer."""
     write = bench.writer(model.name, scored.passages)
     sources = [(passage,) for passage in scored.passages]
+    floor = bench.settings.selection.floor
     result = regenerate(
-        scored.record.question, sources, lambda q, p: write(q, p, None, watch).answer, bench.embedder, watch=watch
+        scored.record.question,
+        sources,
+        lambda q, p: write(q, p, None, watch).answer,
+        bench.embedder,
+        placebos=scored.placebos,
+        floor="largest" if floor == "largest" else "median",
+        seed=bench.settings.occlusion.seed,
+        watch=watch,
     )
     rows = list(zip(*result.alphas.values(), strict=True))
     return Attribution(
@@ -137,11 +160,16 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 @click.command()
 @file_argument
 @click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, with commas.")
+@click.option("--corpus", metavar="NAME", help="Where unrelated passages come from; default: the file's other records.")
 @model_option
 @seed_option
 @set_option
-def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Score what each passage did to the answer, a line a method.
+def attribute(
+    file: TextIO, methods: str, corpus: str | None, model: str, seed: int | None, assignments: tuple[str, ...]
+) -> None:
+    """Score what each passage did to the answer, one line per method.
+
+    The placebo floor stands on unrelated passages: of --corpus, or of the file's other records.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
@@ -149,12 +177,23 @@ def attribute(file: TextIO, methods: str, model: str, seed: int | None, assignme
     bench = open_workbench(assignments, seed)
     scorer = bench.scorer(model)
     watch = progress()
+    lines = list(file)
+    pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
 
     def work(record: AuditRecord) -> list[dict[str, Any]]:
-        scored = Scored(record, scorer, bench.settings)
+        scored = Scored(record, scorer, bench.settings, pool)
         return [_line(scored, name, attribute_record(bench, scorer, scored, name, watch)) for name in names]
 
-    run_records(file, AuditRecord, work)
+    run_records(lines, AuditRecord, work)
+
+
+def _passages_in(lines: Sequence[str]) -> list[Passage]:
+    """The passages of all records of a file that can be read."""
+    found: list[Passage] = []
+    for record in good_records(lines):
+        with contextlib.suppress(RecordError):  # told in the record's own place
+            found.extend(record.as_passages())
+    return found
 
 
 RANKED = ("occlusion", *NAMES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TextIO
 
 import click
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from engine.commands.shared import (
     emit,
     file_argument,
+    good_records,
     model_option,
     progress,
     run_records,
@@ -20,12 +20,12 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.settings import Settings
-from engine.core.values import Answer, AuditRecord, GivenPassage, Hit, Value, read_jsonl
+from engine.core.values import Answer, AuditRecord, GivenPassage, Hit, Value
 from engine.methods.judge import Winner, judge_pair, tally
 from engine.methods.refinement.advisor import Advice
 from engine.methods.refinement.advisor import advise as advise_case
 from engine.methods.refinement.conditions import VARIANTS, chosen
-from engine.methods.refinement.request import Request
+from engine.methods.refinement.request import Request, read_by
 from engine.methods.refinement.run import refine as run_refinement
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import overlap_words, s3
@@ -94,9 +94,10 @@ def request_of(
     history: tuple[float, ...] = (),
 ) -> Request:
     """A record as a request; an answer that came with it is A."""
+    passages = record.as_passages()
     return Request(
         question=record.question,
-        passages=record.as_passages(),
+        passages=passages,
         writer=writer,
         settings=settings,
         variants=names,
@@ -105,6 +106,7 @@ def request_of(
         given_by=record.model,
         scorer=scorer,
         history=history,
+        read=read_by(writer.name, record.question, passages, settings.retrieval),
     )
 
 
@@ -144,16 +146,6 @@ def baselines(
             continue  # said in this record's place when its turn comes
     found = (value.signals.s3 for value in drafts.values())
     return tuple(value for value in found if value is not None), drafts
-
-
-def good_records(lines: list[str]) -> Iterator[AuditRecord]:
-    """The records that can be read; the others are reported where they stand."""
-    for data in read_jsonl(lines):
-        if isinstance(data, dict):
-            try:
-                yield AuditRecord.from_dict(data)
-            except GroundworkError:
-                continue
 
 
 class PairRecord(Value, frozen=True, forbid_unknown_fields=False):

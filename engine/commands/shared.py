@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import click
@@ -14,7 +14,7 @@ import msgspec
 from engine.core.errors import GroundworkError
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
-from engine.core.values import Value, read_jsonl
+from engine.core.values import AuditRecord, Value, read_jsonl
 from engine.models.defaults import AUTO, default_notes
 from engine.workbench import Workbench
 
@@ -111,6 +111,16 @@ def speaker() -> Callable[[str], None]:
 def error_record(identity: str, error: GroundworkError) -> Record:
     """What stands in the place of a record that failed."""
     return {"id": identity, "error": {"type": type(error).__name__, "message": str(error)}}
+
+
+def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
+    """The records that can be read; the others are reported where they stand."""
+    for data in read_jsonl(lines):
+        if isinstance(data, dict):
+            try:
+                yield AuditRecord.from_dict(data)
+            except GroundworkError:
+                continue
 
 
 def run_records(

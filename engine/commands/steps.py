@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 import click
 
-from engine.analyses.steps import means_for
+from engine.analyses.steps import finder, means_for
 from engine.commands.refine import writer_of
 from engine.commands.shared import (
     corpus_option,
@@ -27,6 +27,7 @@ from engine.methods.raise_.threshold import (
     calibrate,
     keep,
     labelled_pairs,
+    logical_query,
 )
 from engine.methods.raise_.values import (
     METHODS,
@@ -145,16 +146,32 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
 @file_argument
 @corpus_option
 @click.option("--dry-run", is_flag=True, help="Print T and do not keep it.")
-def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool) -> None:
-    """Take T from labelled questions of a corpus, and use it for the corpus's embedder from now on.
+@model_option
+@seed_option
+@set_option
+def calibrate_threshold(
+    file: TextIO, corpus: str, dry_run: bool, model: str, seed: int | None, assignments: tuple[str, ...]
+) -> None:
+    """Take T from labelled questions of a corpus, and use it for that corpus from now on.
 
-    A record is {"question", "gold": [words that stand in the corpus, ...]}; labelled "steps" are used in its place.
+    A record is {"question", "gold": [words that stand in the corpus, ...]}; labelled "steps" are used in its place. The
+    model writes the logical query of each; T keeps at least 95% of the gold passages that these find.
 
-    Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes
+    Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes --model embedded
     """
-    collection = open_workbench().collection(corpus)
+    bench = open_workbench(assignments, seed)
+    collection, watch = bench.collection(corpus), progress()
     pairs = labelled_pairs(_labelled(file), collection)
-    found = calibrate(collection.embedder, pairs, corpus, progress())
+    writer = writer_of(model)
+    found = calibrate(
+        pairs,
+        logical_query(writer, bench.settings.decoding, watch),
+        finder(collection, bench.settings.reasoning.k),
+        embedder=collection.manifest.embedder,
+        corpus=corpus,
+        writer=writer.name,
+        watch=watch,
+    )
     if not dry_run:
         keep(found)
     emit({**found.to_dict(), "pairs": len(found.similarities), "kept": not dry_run})

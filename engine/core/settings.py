@@ -24,7 +24,8 @@ def about(label: str, unit: str = "", *, ge: float | None = None, le: float | No
 
 
 BEST_SENTENCE = "best-sentence"  # the name of best-sentence similarity among the re-rankers
-SMALL_WRITER = 2  # sentences; measured best on 60 questions, intervals overlap (bench/RESULTS.md)
+SMALL_WRITER = 1  # sentence; measured best (bench/RESULTS.md): among two it picks the wrong one too often
+GROWTH = 2.0  # times A's tokens
 
 
 class Chunking(Value, frozen=True):
@@ -106,6 +107,10 @@ class Selection(Value, frozen=True):
     neighbour_threshold: Annotated[float, about("Largest step to a neighbour", "of alpha, 0 to 1")] = 0.05
     min_metrics: Annotated[int, about("Metrics that must choose a set", "of 6", ge=1)] = 3
     max_share: Annotated[float, about("Sets kept, at most", "share of all sets", ge=0.0, le=1.0)] = 0.5
+    # Alpha at or under which no metric chooses a set: how much unrelated passages change the answer.
+    floor: Annotated[
+        Literal["median", "largest", "none"], about("Floor of regeneration", "of the unrelated passages")
+    ] = "median"
     max_gap: Annotated[int, about("Gap that is filled", "passages", ge=0)] = 2
 
 
@@ -137,7 +142,12 @@ class SecondPass(Value, frozen=True):
         int, about("Length limit of every condition", "tokens; 0: 512 (ALCE) or 1,024 (GaRAGe)", ge=0)
     ] = 0
     temperature: Annotated[float, about("Temperature of every condition", "0: greedy", ge=0.0)] = 0.7
-    seeds: Annotated[tuple[int, ...], about("Seeds, with commas")] = (1337, 2024, 42)
+    # No other condition draws from one of them.
+    seeds: Annotated[tuple[int, ...], about("Seeds of A's runs, with commas")] = (1337, 2024, 42)
+    # None: GROWTH for the embedded model, which runs on to the limit otherwise; no bound for any other.
+    growth: Annotated[
+        Annotated[float, msgspec.Meta(ge=0.0)] | None, about("Length of later conditions", "times A's; 0: no bound")
+    ] = None
     overlap_threshold: Annotated[float, about("D fires under this overlap, for a lone question", "S3, 0 to 1")] = 0.75
     overlap_percentile: Annotated[float, about("D fires under this percentile of S3", "0 to 100")] = 40.0
     overlap_cases: Annotated[int, about("Cases from which the percentile is taken", "cases", ge=1)] = 20
@@ -149,14 +159,22 @@ class SecondPass(Value, frozen=True):
     ] = "auto"
     seconds: Annotated[float, about("Time limit per condition", "seconds")] = 600.0
 
+    def growth_for(self, model: str) -> float:
+        """How many times A's length a later condition by that writer may have; 0: no such bound."""
+        if self.growth is not None:
+            return self.growth
+        return GROWTH if model == EMBEDDED else 0.0
+
 
 class Reasoning(Value, frozen=True):
     """Step by step: RAISE and its baselines; RAISE, section 3 and appendix B."""
 
     k: Annotated[int, about("Passages per search", "passages", ge=1)] = 10
-    # None: the embedder's own, see methods/raise_/threshold.py.
-    threshold: Annotated[float | None, about("Threshold T", "cosine; empty: the embedder's own")] = None
+    # None: that of the corpus or of its embedder, see methods/raise_/threshold.py.
+    threshold: Annotated[float | None, about("Threshold T", "cosine; empty: the corpus's own")] = None
     max_steps: Annotated[int, about("Sub-questions worked on, at most", "steps", ge=1)] = 30
+    # Before the decomposition and Step-Back's principle, as in the papers of Least-to-Most and Step-Back.
+    demonstrations: Annotated[int, about("Worked examples of the first steps", "examples, at most 2", ge=0)] = 2
 
 
 class Verification(Value, frozen=True):
@@ -205,6 +223,7 @@ PAPERS: Mapping[str, Paper] = {
             "selection.expansion": Given("neighbour", "IV-B-d"),
             "selection.min_metrics": Given(3, "IV-B-d"),
             "selection.max_share": Given(1.0, "IV-B-d: no cap"),
+            "selection.floor": Given("none", "IV-B-d: no floor"),
             "selection.max_gap": Given(2, "IV-B-d"),
         },
     ),
@@ -216,6 +235,7 @@ PAPERS: Mapping[str, Paper] = {
             "refinement.max_new_tokens": Given(0, "3.6: 512 on ALCE, 1,024 on GaRAGe"),
             "refinement.temperature": Given(0.7, "3.6"),
             "refinement.seeds": Given((1337, 2024, 42), "3.6"),
+            "refinement.growth": Given(0.0, "3.6: one limit"),
             "refinement.overlap_percentile": Given(40.0, "3.4"),
             "gradient.target": Given("logit", "4.3.1"),
             "gradient.first_tokens": Given(10, "4.3.2"),
@@ -236,6 +256,7 @@ PAPERS: Mapping[str, Paper] = {
                 "towers:facebook/dpr-question_encoder-single-nq-base,facebook/dpr-ctx_encoder-single-nq-base", "B.3"
             ),
             "reasoning.k": Given(10, "B.3"),
+            "reasoning.demonstrations": Given(0, "figures 9 and 12"),
             "reasoning.threshold": Given(0.84, "B.3; 0.80 on MMLU-STEM"),
         },
     ),

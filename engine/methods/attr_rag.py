@@ -92,9 +92,11 @@ def _from(passage: Passage, start: int) -> Passage:
     return replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:])
 
 
-# Selection: votes, expansion, cap. Sets are in re-rank order, which breaks every tie.
+# Selection: votes, expansion, cap. Sets are in re-rank order, which breaks every tie. Floor, cap and the reading
+# `chain` of the expansion are ours; `as_published` has none of them.
 
 _ROUNDING = 1e-9  # 0.90 - 0.85 is 0.05000000000000004
+NOTHING_CHANGED = "No set changed the answer"
 
 
 class Selected(Value, frozen=True):
@@ -102,6 +104,8 @@ class Selected(Value, frozen=True):
 
     `votes[j]` = metrics that score set j highest, `chosen_by[j]` = metrics whose expansion takes set j,
     `primary` = S* (None if no set is above the floor), `chosen` ascending, `limit` = most sets that may be kept.
+    `reasons[j]` says why set j was kept or dropped; `without_floor` and `by_paper` (`as_published`) are what the same
+    alphas would have kept under other rules.
     """
 
     primary: int | None
@@ -110,6 +114,9 @@ class Selected(Value, frozen=True):
     chosen_by: tuple[tuple[str, ...], ...]
     limit: int
     capped: bool
+    reasons: tuple[str, ...] = ()
+    without_floor: tuple[int, ...] = ()
+    by_paper: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -162,36 +169,75 @@ def select(
 ) -> Selected:
     """Choose chunk sets from alpha_M (each metric one value a set, in [0, 1]) and the floors of regeneration."""
     settings = settings or Selection()
-    count = len(next(iter(alphas.values())))
-    limit = max(1, int(settings.max_share * count + _ROUNDING))
+    found = _choose(alphas, floors, settings)
+    return replace(
+        found,
+        reasons=tuple(_reason(found, j, alphas, _used(floors, settings), settings) for j in range(len(found.votes))),
+        without_floor=_choose(alphas, floors, replace(settings, floor="none")).chosen,
+        by_paper=_choose(alphas, floors, as_published(settings)).chosen,
+    )
+
+
+def as_published(settings: Selection) -> Selection:
+    """The paper's rule alone: no floor, no cap, and its wording of the expansion read literally."""
+    return replace(settings, floor="none", max_share=1.0, expansion="neighbour")
+
+
+def _used(floors: Mapping[str, float], settings: Selection) -> Mapping[str, float]:
+    return {} if settings.floor == "none" else floors
+
+
+def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection) -> Selected:
+    floors = _used(floors, settings)
     tally = votes(alphas, floors)
+    count = len(tally)
+    limit = max(1, int(settings.max_share * count + _ROUNDING))
     chosen_by = _chosen_by(alphas, floors, settings)
-    if not any(tally):
-        note = f"No set changed the answer; the first {limit} of {count} in re-rank order are kept."
-        return Selected(
-            primary=None,
-            chosen=tuple(range(limit)),
-            votes=tally,
-            chosen_by=chosen_by,
-            limit=limit,
-            capped=False,
-            notes=(note,),
-        )
     means = np.mean([list(values) for values in alphas.values()], axis=0)
-    primary = min(range(count), key=lambda j: (-tally[j], -means[j], j))
+    primary = min(range(count), key=lambda j: (-tally[j], -means[j], j)) if any(tally) else None
     others = [j for j in range(count) if j != primary and len(chosen_by[j]) >= settings.min_metrics]
-    wanted = [primary, *sorted(others, key=lambda j: (-len(chosen_by[j]), -means[j], j))]
-    capped = len(wanted) > limit
-    notes = (f"The cap of {limit} of {count} sets binds: {len(wanted) - limit} more would join.",) if capped else ()
+    wanted = sorted(others, key=lambda j: (-len(chosen_by[j]), -means[j], j))
+    wanted = list(range(limit)) if primary is None else [primary, *wanted]
+    notes: tuple[str, ...] = ()
+    if primary is None:
+        why = "An unrelated passage changes the answer as much as any set does" if means.any() else NOTHING_CHANGED
+        notes = (f"{why}; the first {limit} of {count} in re-rank order are kept.",)
+    elif len(wanted) > limit:
+        notes = (f"The cap of {limit} of {count} sets binds: {len(wanted) - limit} more would join.",)
     return Selected(
         primary=primary,
         chosen=tuple(sorted(wanted[:limit])),
         votes=tally,
         chosen_by=chosen_by,
         limit=limit,
-        capped=capped,
+        capped=len(wanted) > limit,
         notes=notes,
     )
+
+
+def _reason(
+    found: Selected,
+    j: int,
+    alphas: Mapping[str, Sequence[float]],
+    floors: Mapping[str, float],
+    settings: Selection,
+) -> str:
+    """Why set j was kept or dropped, in a sentence."""
+    metrics, reach, own = len(alphas), len(found.chosen_by[j]), [values[j] for values in alphas.values()]
+    needed = f"{reach} of {metrics} metrics reach it, {settings.min_metrics} are needed"
+    if j == found.primary:
+        return f"Kept: it has the most votes, {found.votes[j]} of {metrics} metrics."
+    if found.primary is None and j in found.chosen:
+        return f"Kept: no metric chose a set, and it is among the first {found.limit} in re-rank order."
+    if j in found.chosen:
+        return f"Kept: {needed}."
+    if found.primary is not None and reach >= settings.min_metrics:
+        return f"Dropped by the cap of {found.limit} sets: {needed}."
+    if not any(own):
+        return "Dropped: without it the answer is the same."
+    if all(values[j] <= floors.get(metric, 0.0) for metric, values in alphas.items()):
+        return "Dropped: an unrelated passage changes the answer as much."
+    return f"Dropped: {needed}."
 
 
 def _chosen_by(
@@ -261,7 +307,16 @@ def attr_rag(
     steps = Steps(watch, on_step)
     regeneration = steps.run(
         "occlusion by regeneration",
-        lambda: regenerate(question, sources, without, embedder, placebos=placebos, seed=seed, watch=watch),
+        lambda: regenerate(
+            question,
+            sources,
+            without,
+            embedder,
+            placebos=placebos,
+            floor="largest" if settings.floor == "largest" else "median",
+            seed=seed,
+            watch=watch,
+        ),
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))

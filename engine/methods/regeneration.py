@@ -3,13 +3,14 @@
 A_full is the answer from all sources, A_-j the one from all but j; for six metrics alpha_M(j) = 1 - sim_M(A_full,
 A_-j). Written greedily, so that a difference comes from the source and not from sampling. Ours: citation markers are
 left out of the texts compared, equal texts have alpha 0 in every metric (two equal one-word answers share no bigram),
-and a floor says how much alpha moves when nothing of substance changed: A_full written a second time, and with each of
-three unrelated passages inserted. Left out: nothing.
+and a floor says how much alpha moves when nothing of substance changed: A_full written a second time, and with
+unrelated passages inserted, the median of three. Left out: nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -31,8 +32,8 @@ PLACEBOS = 3  # unrelated passages inserted for the floor
 class Regeneration(Value, frozen=True):
     """Every answer that was written, and alpha_M of each source in [0, 1] (cosine: up to 2).
 
-    `alphas[M][j]` and `ablated[j]` belong to source j; after a cancelled run they stop early. `floors[M]` is the
-    largest alpha_M of `repeats` (A_full again, then with placebos), 0 without; an alpha at or under it shows nothing.
+    `alphas[M][j]` and `ablated[j]` belong to source j; after a cancelled run they stop early. `repeats` are A_full
+    again, then with each placebo; `floors[M]` see `floor_of`, 0 without: an alpha at or under it shows nothing.
     """
 
     full: Answer
@@ -62,6 +63,24 @@ def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder | None) -
     return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in names}
 
 
+Floor = Literal["median", "largest"]
+
+
+def floor_of(repeats: Sequence[float], how: Floor = "median") -> float:
+    """The floor of one metric from alpha of A_full written again and alphas with placebos; 0 without any.
+
+    The median of the placebos, so that one placebo which turns the answer around does not close the selection, or the
+    largest; never under what writing A_full again changes.
+
+    >>> floor_of([0.0, 0.1, 0.9, 0.2]), floor_of([0.0, 0.1, 0.9, 0.2], "largest"), floor_of([0.3, 0.1])
+    (0.2, 0.9, 0.3)
+    """
+    again, placebos = max(repeats[:1], default=0.0), repeats[1:]
+    if not placebos:
+        return again
+    return max(again, max(placebos) if how == "largest" else float(np.median(placebos)))
+
+
 def regenerate(
     question: str,
     sources: Sequence[Sequence[Passage]],
@@ -69,6 +88,7 @@ def regenerate(
     embedder: Embedder | None,
     *,
     placebos: Sequence[Passage] = (),
+    floor: Floor = "median",
     seed: int = 1337,
     watch: Watch | None = None,
 ) -> Regeneration:
@@ -87,7 +107,7 @@ def regenerate(
         watch.step("writing without each source", len(answers), len(contexts))
         answers.append(write(question, context))
     watch.report("writing without each source", len(answers), len(contexts))
-    return _collect(answers, len(sources), embedder)
+    return _collect(answers, len(sources), embedder, floor)
 
 
 def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: int) -> list[list[Passage]]:
@@ -96,7 +116,7 @@ def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: i
     return [insert_at(passages, placebo, int(rng.integers(0, len(passages) + 1))) for placebo in placebos]
 
 
-def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None) -> Regeneration:
+def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None, floor: Floor) -> Regeneration:
     full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
     floor_alphas = alphas(full, repeats, embedder)
     notes: list[str] = []
@@ -108,7 +128,7 @@ def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None)
         ablated=tuple(ablated),
         repeats=tuple(repeats),
         alphas=alphas(full, ablated, embedder),
-        floors={name: max(values, default=0.0) for name, values in floor_alphas.items()},
+        floors={name: floor_of(values, floor) for name, values in floor_alphas.items()},
         written=len(answers),
         notes=tuple(notes),
     )

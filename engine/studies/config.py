@@ -94,6 +94,8 @@ class Config(Value, frozen=True):
             data[stage].update(fields)
         for stage in ("decoding", "occlusion", "faithfulness"):
             data[stage]["seed"] = seed
+        if "seeds" not in self.settings.get("refinement", {}):
+            data["refinement"]["seeds"] = self.seeds  # of A's runs: no other condition draws from one of them
         try:
             return converted(data, Settings)
         except msgspec.ValidationError as error:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
 
 from engine.core.errors import InputError
+from engine.core.settings import SecondPass as Rules
 from engine.core.statistics import holm
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
-from engine.methods.refinement.values import WITH_ANSWER
+from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
 from engine.studies.summary import (
     CORRECTION,
@@ -34,6 +35,7 @@ from engine.studies.values import (
     Row,
     Series,
     StudyTable,
+    Unit,
 )
 
 
@@ -71,7 +73,9 @@ def of_condition(rows: Sequence[Row], name: str) -> list[Row]:
     return found
 
 
-def score_tables(rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[StudyTable]:
+def score_tables(
+    rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]], how: Rules
+) -> list[StudyTable]:
     """Means of every score by condition, what came of the calls, and the paired differences."""
     defined = [s for s in SCORES if any(_values(rows, name, s) for name in names)]
     columns = [Column(name=s.name, unit=s.unit, better=s.better) for s in defined]
@@ -86,7 +90,7 @@ def score_tables(rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tupl
             rows, "A question's seeds are averaged. A score that an answer does not have is left out of its n."
         ),
     )
-    return [scores, _outcomes(rows, names), _comparisons(rows, pairs, defined), _gated(rows, names, defined)]
+    return [scores, _outcomes(rows, names), _comparisons(rows, pairs, defined), _gated(rows, names, defined, how)]
 
 
 def _values(rows: Sequence[Row], name: str, score: Score) -> list[Any]:
@@ -139,40 +143,52 @@ def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: 
     )
 
 
-def fired_by_overlap(rows: Sequence[Row]) -> tuple[dict[Any, bool], str]:
-    """Whether D fires for each unit: S3 under the run's own threshold; and the rule in words."""
-    known = {row.unit: row.values["s3"] for row in rows if row.values.get("s3") is not None}
-    threshold = overlap_threshold(tuple(known.values()))
-    return {unit: s3 < threshold.value for unit, s3 in known.items()}, f"{threshold.value:.2f}: {threshold.rule}"
+Fires = Mapping[str, Mapping[Unit, bool]]
+"""By the name that a rule has in a table (D; v2c, labels): whether it fires, by unit; a unit it cannot be asked of is
+left out."""
+RULES = {"labels": "flags from labels", "concentration": "concentration"}
 
 
-def fired(rows: Sequence[Row], name: str) -> dict[Any, bool]:
-    """Whether a condition's own rule fires, by unit; units in which the rule cannot be asked are left out."""
-    if name == "D":
-        return fired_by_overlap(rows)[0]
-    if not name.startswith("v2"):
-        return {row.unit: True for row in rows if row.state == "done"}
-    rules = ((row.unit, row.values.get("fired", {})) for row in rows)
-    own = {unit: r.get("labels") if r.get("labels") is not None else r.get("concentration") for unit, r in rules}
-    return {unit: value for unit, value in own.items() if value is not None}
+def triggers(how: Rules) -> tuple[str, ...]:
+    """The triggers of v2a to v2c that a config asks for; `auto` takes either, so each has its row."""
+    return tuple(RULES) if how.trigger == "auto" else (how.trigger,)
 
 
-def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score]) -> StudyTable:
+def run_threshold(rows: Sequence[Row], how: Rules) -> OverlapThreshold:
+    """S3 under which D fires: over the run's own S3, by the config's percentile and threshold."""
+    return overlap_threshold([row.values["s3"] for row in rows if row.values.get("s3") is not None], how)
+
+
+def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
+    """Every rule of the gated conditions among `names`, v2 once for each trigger, by the config's settings."""
+    found: dict[str, dict[Unit, bool]] = {}
+    if "D" in names:
+        limit = run_threshold(rows, how).value
+        found["D"] = {row.unit: row.values["s3"] < limit for row in rows if row.values.get("s3") is not None}
+    asked = [(row.unit, row.values.get("fired", {})) for row in rows]
+    for name in (name for name in names if name.startswith("v2")):
+        for trigger in triggers(how):
+            marks = {unit: own[trigger] for unit, own in asked if own.get(trigger) is not None}
+            found[f"{name}, {trigger}"] = marks
+    return found
+
+
+def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], how: Rules) -> StudyTable:
     """Each second pass under its own rule: where it does not fire, its answer is A's."""
     lines: list[tuple[Cell, ...]] = []
     baseline = of_condition(rows, "A")
-    for name in (n for n in names if n == "D" or n.startswith("v2")):
-        marks = fired(rows, name)
-        both = zip(of_condition(rows, name), baseline, rows, strict=True)
+    for rule, marks in fires(rows, names, how).items():
+        both = zip(of_condition(rows, rule.partition(",")[0]), baseline, rows, strict=True)
         kept = [own if marks.get(row.unit) else first for own, first, row in both]
         line = [pair(s.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))).difference for s in scores]
-        lines.append((name, sum(marks.values()), *line))
+        lines.append((rule, sum(marks.values()), len(rows) - len(marks), *line))
     return StudyTable(
         name="gated",
         title="Each second pass under its own rule, minus A; where the rule does not fire the answer is A's",
         columns=(
             Column(name="condition"),
             Column(name="fired", unit="runs"),
+            Column(name="not asked", unit="runs"),
             *(Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores),
         ),
         rows=tuple(lines),
@@ -182,16 +198,18 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score]) -
     )
 
 
-def flag_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """How often each rule starts a second pass."""
-    _, rule = fired_by_overlap(rows)
-    rules: list[tuple[str, str, list[bool | None]]] = [
-        ("E", "every time", [True if row.state == "done" else None for row in rows]),
-        ("D", f"S3 under {rule}", [fired(rows, "D").get(row.unit) for row in rows]),
-        ("v2a to v2c", "flags from labels", [row.values.get("fired", {}).get("labels") for row in rows]),
-        ("v2a to v2c", "concentration", [row.values.get("fired", {}).get("concentration") for row in rows]),
-    ]
-    shown = [r for r in rules if r[0] in names or (r[0] == "v2a to v2c" and any(n.startswith("v2") for n in names))]
+def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTable:
+    """How often each rule starts a second pass: one row per trigger that the config asks for."""
+    limit, marks = run_threshold(rows, how), fires(rows, names, how)
+    rules: list[tuple[str, str, list[bool | None]]] = []
+    if "E" in names:
+        rules.append(("E", "every time", [True if row.state == "done" else None for row in rows]))
+    if "D" in names:
+        rules.append(("D", f"S3 under {limit.value:.2f}: {limit.rule}", [marks["D"].get(row.unit) for row in rows]))
+    flagged = [name for name in names if name.startswith("v2")]
+    for trigger in triggers(how) if flagged else ():
+        own = marks[f"{flagged[0]}, {trigger}"]
+        rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows]))
     return StudyTable(
         name="flag_rates",
         title="How often each rule starts a second pass",
@@ -203,7 +221,7 @@ def flag_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
             Column(name="rate", unit="share"),
             Column(name="not asked", unit="runs"),
         ),
-        rows=tuple((name, rule, *_rate(rows, marks)) for name, rule, marks in shown),
+        rows=tuple((name, rule, *_rate(rows, asked)) for name, rule, asked in rules),
         n=len(rows),
         unit="runs (question x seed)",
         shows="grounded refinement, Table 13",

@@ -23,7 +23,7 @@ from engine.analyses.steps import (
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.values import Analysis, Case
-from engine.methods.raise_.threshold import calibrations, primer_gold, primer_question, read, threshold_for
+from engine.methods.raise_.threshold import gold_similarities, primer_gold, primer_question, read, threshold_for
 from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
 
 LABELS = {method.name: method.label for method in METHODS}
@@ -68,7 +68,7 @@ def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
     chosen = run.threshold if abs(chosen - run.threshold) < 0.005 else chosen
     moved, changed = at_threshold(run, chosen), changed_steps(run, chosen)
     try:
-        source = threshold_for(run.embedder).source
+        source = threshold_for(run.embedder, run.corpus).source
     except GroundworkError as error:
         source = str(error)
     st.caption(f"Written under T = {run.threshold:.2f}. T of {plain(run.embedder)}: {plain(source)}.")
@@ -124,8 +124,7 @@ def results(case: Case, model: str) -> None:
         beside = right.selectbox("Beside it", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
     run = runs[chosen if chosen is not None else first]
     shown = threshold_slider(case, run, model)
-    labelled = calibrations().get(run.embedder)
-    similarity_plot(shown, labelled.similarities if labelled else ())
+    similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
     columns = st.columns(2) if beside is not None else [st.container()]
     with columns[0]:
         tree(case, run, shown, gold)

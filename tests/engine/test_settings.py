@@ -117,6 +117,7 @@ SELECTION = {
     "selection.min_metrics": 2,
     "selection.max_share": 0.9,
     "selection.max_gap": 1,
+    "selection.floor": "largest",
     "occlusion.seed": 9,
 }
 ATTRIBUTION = {
@@ -133,6 +134,7 @@ REFINEMENT = {
     "refinement.max_new_tokens": 6,
     "refinement.temperature": 0.3,
     "refinement.seeds": (5, 6),
+    "refinement.growth": 3.0,
     "refinement.overlap_percentile": 30.0,
     "refinement.overlap_cases": 1,
     "refinement.ranked_by": "gradient norm",
@@ -143,7 +145,7 @@ REFINEMENT = {
     "gradient.share": 0.2,
 }
 ALONE = {"refinement.overlap_threshold": 0.6, "refinement.trigger": "concentration", "gradient.ratio": 1.2}
-STEPS = {"reasoning.k": 2, "reasoning.threshold": 0.1, "reasoning.max_steps": 4}
+STEPS = {"reasoning.k": 2, "reasoning.threshold": 0.1, "reasoning.max_steps": 4, "reasoning.demonstrations": 1}
 FACTS = {
     "verification.evidence_from": "corpus",
     "verification.passages": 4,

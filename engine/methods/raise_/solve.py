@@ -73,6 +73,7 @@ class Means:
     threshold: float | None = None
     decoding: Decoding = field(default_factory=Decoding)
     max_steps: int = 30
+    demonstrations: int = 0
     known: Mapping[str, Call] = field(default_factory=dict)
     corpus: str = ""
     embedder: str = ""
@@ -157,7 +158,7 @@ def _step(
         step = _searched(step, search_for(method.searches, sub, means, watch), solution.threshold)
         yield step
     if method.principled:
-        step = replace(step, principle=ask(means, "principle", principle_prompt(sub), watch))
+        step = replace(step, principle=ask(means, "principle", principle_prompt(sub, means.demonstrations), watch))
         yield step
     asked = ask(means, "sub-answer", sub_answer_prompt(solution.problem, earlier, step), watch)
     empty = () if asked.reply.strip() else (EMPTY_ANSWER,)
@@ -166,7 +167,7 @@ def _step(
 
 def decompose(problem: Problem, means: Means, watch: Watch) -> ProblemDecomposition:
     """Ask for the sub-questions and read the reply; an unreadable one has no sub-questions."""
-    asked = ask(means, "sub-questions", decompose_prompt(problem), watch)
+    asked = ask(means, "sub-questions", decompose_prompt(problem, means.demonstrations), watch)
     subquestions, notes = parse(asked.reply, means.max_steps)
     return ProblemDecomposition(subquestions=subquestions, asked=asked, notes=notes)
 
@@ -176,7 +177,8 @@ def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> 
     asked, text, note = None, sub.question, ""
     if kind in _WRITTEN_BY:
         purpose, prompt = _WRITTEN_BY[kind]
-        asked = ask(means, purpose, prompt(sub), watch)
+        written = principle_prompt(sub, means.demonstrations) if kind == "principle" else prompt(sub)
+        asked = ask(means, purpose, written, watch)
         text = asked.reply.strip()
     if not text:
         text, note = sub.query, f"The model wrote no {kind}, so the search query was searched."

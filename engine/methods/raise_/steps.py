@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from engine.answer.prompt import passage_segments
-from engine.core.values import Passage, Prompt, Segment
+from engine.core.values import Passage, Prompt, Segment, decoded
 from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
 from engine.models.replies import content
 from engine.prompts import ask, fill, system
@@ -36,6 +38,33 @@ _MOST_LINES = 1000  # of a reply that are read
 _NUMBER_HEADS = {"#", "no", "no.", "number", "step"}
 
 
+# Few-shot examples of Least-to-Most's decomposition and of Step-Back's principle, two each; the text is ours.
+#
+# The papers of both methods show some; RAISE's own prompts for them (figures 9 and 12) show none.
+
+EXAMPLES = Path(__file__).with_name("demonstrations.json")
+
+
+@cache
+def examples() -> dict[str, list[tuple[dict[str, str], str]]]:
+    """By template: what fills its holes, and the reply."""
+    return decoded(EXAMPLES.read_bytes(), dict[str, list[tuple[dict[str, str], str]]])
+
+
+def with_examples(name: str, shots: int, **values: str) -> Prompt:
+    """The template filled, with the first `shots` examples as turns between its system message and what is asked."""
+    asked = ask(name, **values).segments
+    turns = [
+        segment
+        for filled, reply in examples()[name][:shots]
+        for segment in (
+            Segment(kind="demonstration", text=ask(name, **filled).segments[-1].text),
+            Segment(kind="demonstration", role="assistant", text=reply),
+        )
+    ]
+    return Prompt(segments=(*asked[:-1], *turns, asked[-1]))
+
+
 @dataclass
 class _Draft:
     """A sub-question while its lines are read; `number` is the one that the reply gave it."""
@@ -45,9 +74,9 @@ class _Draft:
     query: str = ""
 
 
-def decompose_prompt(problem: Problem) -> Prompt:
-    """p_1 of Algorithm 1: the problem with its options."""
-    return ask("sub_questions", problem=problem.text)
+def decompose_prompt(problem: Problem, shots: int = 0) -> Prompt:
+    """p_1 of Algorithm 1: the problem with its options, after so many examples; all methods ask the same."""
+    return with_examples("sub_questions", shots, problem=problem.text)
 
 
 def parse(reply: str, most: int = 30) -> tuple[tuple[SubQuestion, ...], tuple[str, ...]]:
@@ -165,9 +194,9 @@ def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
 # Step-Back (RAISE, figure 9): the principle goes to the model that answers; Step-Back+RAG searches with it instead.
 
 
-def principle_prompt(sub: SubQuestion) -> Prompt:
-    """Ask for the principles of the sub-question alone."""
-    return ask("principle", question=sub.question)
+def principle_prompt(sub: SubQuestion, shots: int = 0) -> Prompt:
+    """Ask for the principles of the sub-question alone, after so many examples."""
+    return with_examples("principle", shots, question=sub.question)
 
 
 def principle_segment(principle: str) -> Segment:

@@ -1,15 +1,16 @@
 """T, the similarity under which RAISE drops a retrieved passage (RAISE, appendix B.3).
 
-T is an inner product of normalised vectors and belongs to an embedder. DPR: 0.84, 0.80 for easier sets, as published.
-Any other, ours: the 2nd percentile of cos(question, gold passage) over labelled pairs, so that 98 of 100 gold passages
-would stay if the question were searched; about 0.40 for all-MiniLM-L6-v2 on public pairs. Under DPR's T that embedder
-would lose 94% of its gold passages. A calibration on labelled pairs of a corpus is kept with all its similarities.
+T is an inner product of normalised vectors of a logical query and a passage, and belongs to an embedder. DPR: 0.84,
+0.80 for easier sets, as published. Any other, ours: the largest T that keeps at least 95% of the gold passages which
+the logical queries of labelled sub-questions find among their top k. Gold that the search does not find is no T's to
+keep: counted in, it takes T so low that nothing is dropped. thresholds.json holds the T of each sample corpus; a
+calibration on a user's labelled corpus is kept with all its similarities.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Ids
-from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,27 +20,37 @@ import numpy as np
 from engine.core.errors import RecordError
 from engine.core.files import home, replace_file
 from engine.core.progress import Watch
-from engine.core.values import Document, Passage, Value, decoded
-from engine.corpus.collection import Collection, embedding_text
+from engine.core.settings import Decoding
+from engine.core.values import Document, Hit, Passage, Value, decoded
+from engine.corpus.collection import Collection
 from engine.corpus.store import Snapshot, storage
 from engine.corpus.worlds import World, WorldQuestion, load_world
-from engine.methods.raise_.values import Solution
-from engine.models.embedder import embed_passages
-from engine.models.protocols import Embedder
+from engine.methods.raise_.steps import logical_query_prompt
+from engine.methods.raise_.values import Solution, SubQuestion, similarity
+from engine.models.protocols import Writer
 
-PERCENTILE = 2.0
-FEWEST = 20  # pairs; of fewer the 2nd percentile is hardly more than the smallest value
+PERCENTILE = 5.0  # of the gold passages found; those at T or over it are at least 95%
+FEWEST = 20  # gold passages found; of fewer the 5th percentile is the smallest value
 DPR, DPR_EASIER = 0.84, 0.80
-PUBLIC_PAIRS = "ours, about the 2nd percentile of cos(question, gold passage) on public labelled pairs"
+MINILM = 0.25  # about the lowest of the sample corpora's
+SHIPPED = Path(__file__).with_name("thresholds.json")
+OF_SAMPLES = "ours: about the lowest T of the sample corpora (0.26 to 0.40, logical queries by the embedded model)"
 
 
 class Threshold(Value, frozen=True):
-    """T of an embedder and where it comes from; `similarities` are the cosines of the labelled pairs, if it has any."""
+    """T of an embedder, on a corpus if one is named, and where it comes from.
+
+    `similarities` are the cosines of the gold passages that were found; `gold_kept` is the share of them that T keeps,
+    `dropped` the share of all retrieved passages that it drops.
+    """
 
     embedder: str
     value: float
     source: str
+    corpus: str = ""
     similarities: tuple[float, ...] = ()
+    gold_kept: float | None = None
+    dropped: float | None = None
 
 
 class LabelledQuote(Value, frozen=True, forbid_unknown_fields=False):
@@ -73,13 +84,17 @@ def published(embedder: str, easier: bool = False) -> Threshold | None:
     if "dpr-" in embedder.casefold():
         return Threshold(embedder=embedder, value=DPR_EASIER if easier else DPR, source="RAISE, appendix B.3")
     if embedder.casefold().endswith("all-minilm-l6-v2"):
-        return Threshold(embedder=embedder, value=0.40, source=PUBLIC_PAIRS)
+        return Threshold(embedder=embedder, value=MINILM, source=OF_SAMPLES)
     return None
 
 
-def threshold_for(embedder: str) -> Threshold:
-    """The T of an embedder: as calibrated by the user, else as published; raise `RecordError` with the way out."""
-    found = calibrations().get(embedder) or published(embedder)
+def threshold_for(embedder: str, corpus: str = "") -> Threshold:
+    """The T of an embedder on a corpus; raise `RecordError` with the way out.
+
+    As calibrated by the user on that corpus, as shipped for it, as calibrated on another one, as published.
+    """
+    own, last = _known(embedder, corpus), calibrations().get(embedder)
+    found = own or last or published(embedder)
     if found is None:
         raise RecordError(
             f"No T is known for the embedder {embedder}. Run calibrate-threshold on labelled questions of a corpus, or"
@@ -88,21 +103,71 @@ def threshold_for(embedder: str) -> Threshold:
     return found
 
 
-def calibrate(embedder: Embedder, pairs: Sequence[Pair], source: str, watch: Watch | None = None) -> Threshold:
-    """T from labelled pairs (question, gold passage); raise `RecordError` for fewer than `FEWEST`."""
-    if len(pairs) < FEWEST:
+def gold_similarities(embedder: str, corpus: str) -> tuple[float, ...]:
+    """The cosines that the T of a corpus was taken from; none where it was not calibrated."""
+    found = _known(embedder, corpus) or calibrations().get(embedder)
+    return found.similarities if found else ()
+
+
+def _known(embedder: str, corpus: str) -> Threshold | None:
+    """The T of that very corpus."""
+    of_corpus = (t for t in shipped() if corpus and (t.embedder, t.corpus) == (embedder, corpus))
+    return calibrations().get(_key(embedder, corpus)) or next(of_corpus, None)
+
+
+@cache
+def shipped() -> tuple[Threshold, ...]:
+    """The thresholds of the sample corpora."""
+    return decoded(SHIPPED.read_bytes(), tuple[Threshold, ...])
+
+
+def logical_query(model: Writer, decoding: Decoding, watch: Watch | None = None) -> Callable[[str], str]:
+    """Writes the logical query of a sub-question, which stands for its own search query too."""
+
+    def write(question: str) -> str:
+        prompt = logical_query_prompt(SubQuestion(question=question, query=question))
+        return model.generate(prompt, decoding, None, watch).text.strip() or question
+
+    return write
+
+
+def calibrate(
+    pairs: Sequence[Pair],
+    write: Callable[[str], str],
+    find: Callable[[str], Sequence[Hit]],
+    *,
+    embedder: str,
+    corpus: str,
+    writer: str,
+    watch: Watch | None = None,
+) -> Threshold:
+    """T from labelled pairs (sub-question, gold passage): what is written for the one is searched, the other kept.
+
+    `find` gives the top k of a text. Raises `RecordError` where fewer than `FEWEST` gold passages are found.
+    """
+    hits: dict[str, Sequence[Hit]] = {}
+    questions = list(dict.fromkeys(question for question, _ in pairs))
+    for done, question in enumerate(questions):
+        (watch or Watch()).step("logical queries", done, len(questions))
+        hits[question] = find(write(question))
+    found = [similarity(hit) for question, gold in pairs for hit in hits[question] if hit.passage.id == gold.id]
+    if len(found) < FEWEST:
         raise RecordError(
-            f"There are {len(pairs)} labelled pairs of question and gold passage; a 2nd percentile needs {FEWEST}."
-            " Label more, or set T by hand."
+            f"The search finds {len(found)} of the {len(pairs)} labelled gold passages; T needs {FEWEST}. Label more or"
+            " set T by hand."
         )
-    questions = embedder.embed([question for question, _ in pairs], watch)
-    gold = embed_passages(embedder, [embedding_text(passage) for _, passage in pairs], watch)
-    cosines = np.einsum("ij,ij->i", questions, gold)
+    value = float(np.percentile(found, PERCENTILE, method="lower"))
+    everything = [similarity(hit) for retrieved in hits.values() for hit in retrieved]
+    kept, dropped = (float(np.mean(part)) for part in (np.array(found) >= value, np.array(everything) < value))
     return Threshold(
-        embedder=embedder.name,
-        value=float(np.percentile(cosines, PERCENTILE)),
-        source=f"ours: 2nd percentile of cos(question, gold passage) on {len(pairs)} labelled pairs of {source}",
-        similarities=tuple(float(c) for c in cosines),
+        embedder=embedder,
+        corpus=corpus,
+        value=value,
+        source=f"ours: keeps {kept:.0%} of the {len(found)} gold passages that logical queries by {writer} find in"
+        f" {corpus} ({len(pairs)} labelled) and drops {dropped:.0%} of what is retrieved",
+        similarities=tuple(found),
+        gold_kept=kept,
+        dropped=dropped,
     )
 
 
@@ -135,7 +200,7 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
 
 
 def calibrations() -> dict[str, Threshold]:
-    """The calibrated thresholds by embedder."""
+    """The user's calibrations, by embedder (the last one) and by embedder and corpus."""
     try:
         return decoded(_file().read_bytes(), dict[str, Threshold])
     except FileNotFoundError:
@@ -145,10 +210,15 @@ def calibrations() -> dict[str, Threshold]:
 
 
 def keep(threshold: Threshold) -> None:
-    """Make it the embedder's T from now on; the file is replaced whole."""
-    known = {**calibrations(), threshold.embedder: threshold}
+    """Make it the T of its corpus, and of its embedder where a corpus has none; the file is replaced whole."""
+    own = {threshold.embedder: threshold, _key(threshold.embedder, threshold.corpus): threshold}
+    known = {**calibrations(), **own}
     with storage("the thresholds"):
         replace_file(_file(), msgspec.json.encode(known))
+
+
+def _key(embedder: str, corpus: str) -> str:
+    return f"{embedder} on {corpus}"
 
 
 def _file() -> Path:

@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from msgspec.structs import replace
-
 from engine.answer.citations import annotate
-from engine.answer.prompt import MARKERS, build_prompt, passage_segments
+from engine.answer.prompt import MARKERS, build_prompt
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
@@ -37,8 +35,8 @@ from engine.prompts import fill, system
 class Conditions:
     """The case and its writer. `draft` is A's answer and `prompt` the prompt it answers, once there is one.
 
-    `flagged` are the passages that the attribution trigger points at. `on_turn` gets each call as it ends, `on_text`
-    the text so far.
+    `read` is what the writer is given of the passages, each under its number; empty: all of them, whole. `flagged` are
+    the passages that the attribution trigger points at. `on_turn` gets each call as it ends, `on_text` the text so far.
     """
 
     question: str
@@ -46,7 +44,7 @@ class Conditions:
     writer: Writer
     prompting: Prompting
     decoding: Decoding
-    other_seed: int
+    read: tuple[tuple[int, Passage], ...] = ()
     demonstrations: tuple[Segment, ...] = ()
     prompt: Prompt | None = None
     draft: Answer | None = None
@@ -64,10 +62,10 @@ class Conditions:
         """What a citation of that passage looks like."""
         return MARKERS[self.prompting.citations].format(number)
 
-    def ask(self, purpose: Purpose, prompt: Prompt, decoding: Decoding | None = None) -> Turn:
+    def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
         """One call of the writer, its answer with sentences and citations."""
-        reply = self.writer.generate(prompt, decoding or self.decoding, self.on_text, self.watch)
-        annotated = annotate(reply, len(prompt.numbers), self.prompting.citations)
+        reply = self.writer.generate(prompt, self.decoding, self.on_text, self.watch)
+        annotated = annotate(reply, max(prompt.numbers, default=0), self.prompting.citations)
         turn = Turn(purpose=purpose, prompt=prompt, reply=annotated)
         if self.on_turn is not None:
             self.on_turn(turn)
@@ -75,7 +73,10 @@ class Conditions:
 
     def baseline_prompt(self) -> Prompt:
         """A's prompt: instruction, demonstrations, passages, question."""
-        return self.prompt or build_prompt(self.question, self.passages, self.prompting, self.demonstrations)
+        if self.prompt is not None:
+            return self.prompt
+        numbers, given = zip(*self.read, strict=True) if self.read else ((), self.passages)
+        return build_prompt(self.question, given, self.prompting, self.demonstrations, numbers)
 
     def drafted(self) -> str:
         """The text of A's answer; `InputError` without one."""
@@ -92,21 +93,15 @@ def baseline(conditions: Conditions) -> tuple[Turn, ...]:
     return (conditions.ask("answer", conditions.baseline_prompt()),)
 
 
-# C1: A's prompt, token for token, drawn with another seed. Greedy decoding draws nothing, so there C1 repeats A.
+# C1: `baseline` in a random stream of its own (`request.stream`). Greedy decoding draws nothing, so there C1 repeats A.
 
 
-def reseeded(conditions: Conditions) -> tuple[Turn, ...]:
-    """One answer, drawn with the other seed."""
-    decoding = replace(conditions.decoding, seed=conditions.other_seed)
-    return (conditions.ask("answer", conditions.baseline_prompt(), decoding),)
-
-
-# B: the same question from memory. The demonstrations go with the passages: they show how to cite what is not there.
+# B: A's prompt without the passages, instruction and demonstrations as they are: memory under the same instruction.
 
 
 def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
-    """One answer from memory."""
-    return (conditions.ask("answer", build_prompt(conditions.question, (), conditions.prompting)),)
+    """One answer to A's prompt with the passage segments dropped."""
+    return (conditions.ask("answer", conditions.baseline_prompt().keep(set())),)
 
 
 # The second pass.
@@ -130,11 +125,12 @@ def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
 def critique_prompt(conditions: Conditions) -> Prompt:
     """What asks for a critique: passages, question, draft; no demonstrations, as in the paper."""
     tail = fill("critique_draft", question=conditions.question, draft=conditions.drafted())
-    shown = passage_segments(conditions.passages)
+    shown = (segment for segment in conditions.baseline_prompt().segments if segment.kind == "passage")
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 
 
-# E: Self-Refine, one round: the writer revises after its own critique, whatever it says.
+# E: Self-Refine, one round: the writer is asked for faults, with no way out that says there are none, and revises after
+# its own critique, whatever it says.
 
 
 def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
@@ -155,23 +151,13 @@ def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
 # D: where S3 is low: the answer seems to come from memory, read again, ground every statement and cite.
 
 
-def _overlap_critique() -> str:
-    """D's critique."""
-    return fill("critique_grounding")
-
-
-def overlap_heuristic(conditions: Conditions) -> tuple[Turn, ...]:
+def grounding_revision(conditions: Conditions) -> tuple[Turn, ...]:
     """One revision after the grounding critique."""
-    return (revise(conditions, _overlap_critique()),)
+    return (revise(conditions, fill("critique_grounding")),)
 
 
-# v2c: D's critique without passage names: the paper's "binary trigger" (section 4.3.4) says when to refine, not what to
-# say.
-
-
-def grounding_critique(conditions: Conditions) -> tuple[Turn, ...]:
-    """One revision after D's critique."""
-    return (revise(conditions, _overlap_critique()),)
+# v2c: D's revision: the paper's "binary trigger" (section 4.3.4) says when to refine, not what to say. It differs from
+# D in its trigger, and it draws from a stream of its own.
 
 
 # v2a: the critique names the flagged passages. The paper found that this hurts.
@@ -218,15 +204,15 @@ class Condition:
 
 _METHODS = (
     Condition("A", "Baseline", baseline, "control", "The answer from the passages; no second pass."),
-    Condition("B", "Without passages", without_passages, "control", "The same question from memory."),
-    Condition("C1", "Another seed", reseeded, "control", "A's prompt drawn again: what sampling alone changes."),
+    Condition("B", "Without passages", without_passages, "control", "A's prompt less its passages: from memory."),
+    Condition("C1", "Another seed", baseline, "control", "A's prompt drawn again: what sampling alone changes."),
     Condition("C2", "Generic revision", generic_revision, "every time", "Look again and revise, said of any answer."),
-    Condition("D", "Passage-overlap heuristic", overlap_heuristic, "S3", "Ground and cite, where S3 is low."),
+    Condition("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
     Condition("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
     Condition("v2a", "Names flagged passages", flagged_passages, "flags", "The critique names the flagged passages."),
     Condition("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leave out what cannot be grounded."),
     Condition(
-        "v2c", "Attribution-triggered rewrite", grounding_critique, "flags", "D's critique on the flags' trigger."
+        "v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique on the flags' trigger."
     ),
 )
 VARIANTS: Mapping[str, Condition] = {method.name: method for method in _METHODS}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import msgspec
 from msgspec.structs import replace as changed
 
 from engine.answer.prompt import MARKERS, build_prompt, worked_examples
+from engine.answer.quoting_reader import shortened
 from engine.answer.write import stamp_of
 from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
-from engine.core.settings import Decoding, Settings
+from engine.core.settings import Decoding, Retrieval, Settings
 from engine.core.values import (
     Answer,
     Passage,
@@ -19,12 +22,14 @@ from engine.core.values import (
     Segment,
     Stamp,
     inputs_hash,
+    sha256,
 )
 from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
 from engine.methods.refinement.values import Cost, Gate, Refinement, Signals
 from engine.methods.subject import answer_for, banner, markers_stamped
+from engine.models.embedder import load_embedder
 from engine.models.protocols import LanguageModel, Writer, require
 
 # One token limit for all conditions: the truncation confound (grounded refinement, section 4.5.2).
@@ -64,7 +69,8 @@ class Request:
 
     `given` is A where the answer comes from elsewhere (`given_by` wrote it, from `given_prompt` if known). `scorer`
     computes S2 and the gradient rows, by default the writer where it can. `history` is S3 over the loaded question
-    set or the library's cases by this writer. `own_set` is the question's set or corpus, for the demonstrations;
+    set or the library's cases by this writer. `read` is what the writer is given of the passages, each under its number
+    (`read_by`); empty: all of them, whole. `own_set` is the question's set or corpus, for the demonstrations;
     `demonstrations` replaces the shipped ones.
     """
 
@@ -79,6 +85,7 @@ class Request:
     given_prompt: Prompt | None = None
     scorer: LanguageModel | None = None
     history: tuple[float, ...] = ()
+    read: tuple[tuple[int, Passage], ...] = ()
     own_set: str | None = None
     demonstrations: tuple[Segment, ...] | None = None
 
@@ -91,6 +98,14 @@ class Request:
     def labels(self) -> dict[int, bool | None]:
         """Relevance by passage number."""
         return {number: passage.relevant for number, passage in enumerate(self.passages, start=1)}
+
+
+def read_by(
+    writer: str, question: str, passages: tuple[Passage, ...], retrieval: Retrieval
+) -> tuple[tuple[int, Passage], ...]:
+    """What a writer is given of the passages, as `Request.read` wants it: a small one the best sentences."""
+    most = retrieval.sentences_for(writer)
+    return shortened(question, passages, load_embedder(), most) if most and passages else ()
 
 
 def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
@@ -110,7 +125,7 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
         writer=request.writer,
         prompting=request.settings.prompting,
         decoding=decoding,
-        other_seed=next_seed(decoding.seed, settings.seeds),
+        read=request.read,
         demonstrations=shots,
     )
     limit = shared_limit(conditions)
@@ -121,18 +136,48 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
             " is left beside draft and critique."
         )
     if decoding.temperature == 0:
-        notes.append("Greedy decoding draws nothing: C1 repeats A.")
+        notes.append("Greedy decoding draws nothing: C1 repeats A, and D and v2c write the same where both fire.")
+    if request.read:
+        notes.append(f"{request.writer.name} reads the best sentences of the passages, in every condition the same.")
+    if settings.growth_for(request.writer.name):
+        notes.append(
+            f"After A a condition may write {settings.growth_for(request.writer.name):g} times A's tokens and"
+            f" {MORE_TOKENS} more."
+        )
     return replace(conditions, decoding=changed(decoding, max_new_tokens=limit)), tuple(notes)
 
 
-def next_seed(seed: int, seeds: tuple[int, ...]) -> int:
-    """C1's seed: the one after A's in the list, around its end.
+# A random stream for each condition, and a limit that a small writer's second pass cannot run away under.
 
-    >>> next_seed(1337, (1337, 2024, 42)), next_seed(42, (1337, 2024, 42)), next_seed(7, (7,))
-    (2024, 1337, 8)
+MORE_TOKENS = 32  # beside the multiple of A's length: a citation or two for a draft of one short sentence
+
+
+def stream(seed: int, condition: str, taken: Sequence[int] = ()) -> int:
+    """The seed of a condition in a run: A's is the run's own, any other's a hash of both that is none of `taken`.
+
+    So C1 never repeats the A of another run, and D and v2c, which ask the same, draw apart.
+
+    >>> stream(1337, "A"), stream(1337, "D") == stream(1337, "v2c")
+    (1337, False)
     """
-    after = (*seeds[seeds.index(seed) + 1 :], *seeds) if seed in seeds else seeds
-    return next((other for other in after if other != seed), seed + 1)
+    if condition == "A":
+        return seed
+    hashes = (int(sha256(f"{seed} {condition} {n}")[:8], 16) >> 1 for n in count())
+    return next(drawn for drawn in hashes if drawn != seed and drawn not in taken)
+
+
+def decoding_for(condition: str, decoding: Decoding, draft: Answer | None, settings: Settings, writer: str) -> Decoding:
+    """A condition's decoding: its own stream, and for all but A a limit of some times A's length where one is set."""
+    how, limit = settings.refinement, decoding.max_new_tokens
+    growth = how.growth_for(writer)
+    if condition != "A" and draft is not None and growth:
+        limit = min(limit, int(growth * _length(draft)) + MORE_TOKENS)
+    return changed(decoding, seed=stream(decoding.seed, condition, how.seeds), max_new_tokens=limit)
+
+
+def _length(answer: Answer) -> int:
+    """Tokens of an answer; two a word where it came as text."""
+    return len(answer.tokens) or 2 * len(answer.text.split())
 
 
 def stamp_for(request: Request, decoding: Decoding) -> Stamp:
@@ -147,6 +192,9 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
         "refinement": request.settings.refinement.to_dict(),
         "gradient": request.settings.gradient.to_dict(),
         "given": request.given is not None,
+        "read": [
+            (n, p.start - request.passages[n - 1].start, p.end - request.passages[n - 1].start) for n, p in request.read
+        ],
         **markers_stamped(request.settings),
     }
     # As the library gives it back: JSON knows lists, no tuples.

@@ -33,6 +33,7 @@ from engine.methods.refinement.gates import gradient_rows
 from engine.methods.refinement.request import (
     Request,
     conditions_of,
+    decoding_for,
     own_tokens,
     same_run,
     scored_prompt,
@@ -64,7 +65,7 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
     if not end.reply.finished:
-        return "cut", f"Cut at {limit} tokens, the limit of every condition: judge it as cut, not as worse."
+        return "cut", f"Cut at {limit} tokens, its limit: judge it as cut, not as worse."
     return "answered", ""
 
 
@@ -198,8 +199,10 @@ class _Refining:
         """Call the writer and say what came of it."""
         watch, deadline = watch_until(self.watch, self.request.settings.refinement.seconds, self._clock)
         turns = list[Turn]()
+        own, settings, name = self.conditions.decoding, self.request.settings, self.request.writer.name
         conditions = replace(
             self.conditions,
+            decoding=decoding_for(method.name, own, self.value.baseline, settings, name),
             prompt=sent_for_a(self.value),
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
@@ -215,6 +218,7 @@ class _Refining:
             outcome=outcome,
             answer=turns[-1].reply if outcome in WITH_ANSWER else None,
             trigger=trigger,
+            seed=conditions.decoding.seed if conditions.decoding.temperature else None,
             turns=tuple(turns),
             cost=changed(meter.cost, written=sum(len(turn.reply.tokens) for turn in turns)),
             problem=said,

@@ -65,7 +65,7 @@ class Trigger(Value, frozen=True):
 
 
 class Variant(Value, frozen=True):
-    """One condition on the case. `trigger` is None for A, B and C1, which no rule starts.
+    """One condition on the case. `trigger` is None for A, B and C1, which no rule starts; `seed` is its own stream.
 
     `outcome` "not triggered": the answer is A's, byte for byte. `problem` says what happened to one without an
     answer, or what to know of one that has it (refused, cut at the token limit).
@@ -75,6 +75,7 @@ class Variant(Value, frozen=True):
     outcome: Outcome
     answer: Answer | None = None
     trigger: Trigger | None = None
+    seed: int | None = None
     turns: tuple[Turn, ...] = ()
     cost: Cost = Cost()
     problem: str = ""
@@ -153,6 +154,7 @@ def _row(variant: Variant, signals: dict[str, float | None]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "answer": variant.answer.text if variant.answer else None,
         "triggered": variant.triggered,
+        "seed": variant.seed,
         "outcome": variant.outcome,
         "signals": signals,
         "forwards": variant.cost.forwards,

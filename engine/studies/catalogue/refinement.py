@@ -2,7 +2,8 @@
 
 A unit is a question under a seed with all its conditions, since they stand on the same A. They run with the gate
 always: each condition's own rule is asked of what is stored, so that one run gives the ungated comparison, the gated
-one (an untriggered variant is A) and the flagged cases. D's threshold is the 40th percentile of S3 over the run.
+one (an untriggered variant is A) and the flagged cases. The judge's pairs are the gated ones. D's threshold is the
+config's percentile of S3 over the run; v2 has a row for each trigger that the config asks for.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from engine.analyses.refinement import (
 from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
+from engine.core.settings import SecondPass as Rules
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
@@ -37,7 +39,17 @@ from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.refinement_tables import VOTES, cost_table, fired, flag_table, quartiles_of, score_tables
+from engine.studies.refinement_tables import (
+    RULES,
+    VOTES,
+    Fires,
+    cost_table,
+    fires,
+    flag_table,
+    quartiles_of,
+    score_tables,
+    triggers,
+)
 from engine.studies.summary import line, measure, notes
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
@@ -59,48 +71,85 @@ from engine.studies.values import (
 Pairs = Sequence[tuple[str, str]]
 
 
-def judge_tables(rows: Sequence[Row], pairs: Pairs) -> list[StudyTable]:
-    """All runs (Table 2), then v2c on the runs that its own trigger flags (Tables 10 and 11)."""
-    marks = fired(rows, "v2c")
-    flagged = [row for row in rows if marks.get(row.unit)]
-    tables = [_table("judge", "Pairs of conditions by the judge", rows, pairs, "grounded refinement, Table 2")]
-    second = [names for names in pairs if names[0].startswith("v2")]
-    if second:
-        shows = "grounded refinement, Tables 10 and 11"
-        tables.append(_table("judge_flagged", "Pairs by the judge on flagged runs", flagged, second, shows))
+Winners = Sequence[Winner | None]
+
+
+def judge_tables(rows: Sequence[Row], pairs: Pairs, how: Rules) -> list[StudyTable]:
+    """All runs under the conditions' own rules (Table 2), the runs that a trigger flags (Tables 10 and 11), all on."""
+    marks = fires(rows, [name for names in pairs for name in names], how)
+    tables = [
+        _table(
+            "judge", "Pairs of conditions by the judge, each under its own rule", rows, gated(rows, pairs, marks, how)
+        )
+    ]
+    for trigger in triggers(how):
+        second = [(first, other) for first, other in pairs if first.startswith("v2")]
+        flagged = [row for row in rows if any(marks[f"{first}, {trigger}"].get(row.unit) for first, _ in second)]
+        lines = {name: found for name, found in gated(flagged, second, marks, how).items() if name.endswith(trigger)}
+        if second:
+            title = f"Pairs by the judge on the runs that {RULES[trigger]} starts"
+            tables.append(_table(f"judge_flagged_{trigger}", title, flagged, lines, FLAGGED_SHOWS[trigger]))
+    always = {f"{first} against {other}": [_winner(row, first, other) for row in rows] for first, other in pairs}
+    tables.append(_table("judge_always", "Pairs by the judge, every second pass on", rows, always, "not in the paper"))
     return tables
 
 
-def votes(rows: Sequence[Row], first: str, second: str) -> Measure:
-    """Mean of +1 (first wins), 0, -1 over the runs whose orders agree, by question."""
-    marked = [replace(row, values={"vote": VOTES.get(_winner(row, first, second) or "")}) for row in rows]
-    return measure(marked, "vote", None)
+FLAGGED_SHOWS = {
+    "labels": "grounded refinement, Table 10",
+    "concentration": "grounded refinement, Tables 11 and 12",
+}
 
 
-def _winner(row: Row, first: str, second: str) -> Winner | None:
-    found: Winner | None = row.values.get("judged", {}).get(f"{first}-{second}")
+def gated(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) -> dict[str, list[Winner | None]]:
+    """The winners of each pair under the conditions' own rules, for v2 under each trigger."""
+    found = {}
+    for first, second in pairs:
+        flagged = any(name.startswith("v2") for name in (first, second))
+        for trigger in triggers(how) if flagged else ("",):
+            title = f"{first} against {second}" + (f", {trigger}" if trigger else "")
+            found[title] = [_gated_winner(row, first, second, marks, trigger) for row in rows]
     return found
 
 
-def _table(name: str, title: str, rows: Sequence[Row], pairs: Pairs, shows: str) -> StudyTable:
-    lines: list[tuple[Cell, ...]] = []
-    for first, second in pairs:
-        winners = [_winner(row, first, second) for row in rows]
-        found = tally([winner for winner in winners if winner is not None])
-        lines.append(
-            (
-                f"{first} against {second}",
-                found.wins,
-                found.ties,
-                found.losses,
-                found.disagreed,
-                found.unparsed,
-                winners.count(None),
-                found.win_share,
-                votes(rows, first, second),
-                found.p,
-            )
-        )
+def _gated_winner(row: Row, first: str, second: str, marks: Fires, trigger: str) -> Winner | None:
+    """Who wins where an answer whose rule does not fire is A's: two of these are a tie, byte for byte."""
+    names = [_stands_for(row, name, marks, trigger) for name in (first, second)]
+    if None in names or not row.values.get("judged"):
+        return None
+    x, y = (str(name) for name in names)
+    return "tie" if x == y else _winner(row, x, y)
+
+
+def _stands_for(row: Row, name: str, marks: Fires, trigger: str) -> str | None:
+    """The condition whose answer `name` has under its own rule; None where the rule cannot be asked."""
+    own = marks.get(f"{name}, {trigger}" if name.startswith("v2") else name)
+    if own is None:
+        return name  # a control, or a condition that every answer gets
+    fired = own.get(row.unit)
+    return None if fired is None else name if fired else "A"
+
+
+def _winner(row: Row, first: str, second: str) -> Winner | None:
+    """The stored winner of a pair, in whichever order it was judged."""
+    judged: dict[str, Winner] = row.values.get("judged", {})
+    turned: dict[Winner, Winner] = {"x": "y", "y": "x"}
+    reverse = judged.get(f"{second}-{first}")
+    return judged.get(f"{first}-{second}") or (turned.get(reverse, reverse) if reverse else None)
+
+
+def votes(rows: Sequence[Row], winners: Winners) -> Measure:
+    """Mean of +1 (first wins), 0, -1 over the runs whose orders agree, by question."""
+    pairs = zip(rows, winners, strict=True)
+    return measure([replace(row, values={"vote": VOTES.get(winner or "")}) for row, winner in pairs], "vote", None)
+
+
+def _table(
+    name: str,
+    title: str,
+    rows: Sequence[Row],
+    found: Mapping[str, Winners],
+    shows: str = "grounded refinement, Table 2",
+) -> StudyTable:
     return StudyTable(
         name=name,
         title=title,
@@ -116,7 +165,7 @@ def _table(name: str, title: str, rows: Sequence[Row], pairs: Pairs, shows: str)
             Column(name="mean vote", unit="+1 first, -1 second"),
             Column(name="p, binomial"),
         ),
-        rows=tuple(lines),
+        rows=tuple(_line(title, rows, winners) for title, winners in found.items()),
         n=len(rows),
         unit="runs (question x seed)",
         shows=shows,
@@ -124,15 +173,22 @@ def _table(name: str, title: str, rows: Sequence[Row], pairs: Pairs, shows: str)
     )
 
 
-def judge_figure(rows: Sequence[Row], pairs: Pairs) -> Figure:
-    """Mean vote of every pair."""
+def _line(title: str, rows: Sequence[Row], winners: Winners) -> tuple[Cell, ...]:
+    found = tally([winner for winner in winners if winner is not None])
+    counts = (found.wins, found.ties, found.losses, found.disagreed, found.unparsed)
+    return (title, *counts, list(winners).count(None), found.win_share, votes(rows, winners), found.p)
+
+
+def judge_figure(rows: Sequence[Row], pairs: Pairs, how: Rules) -> Figure:
+    """Mean vote of every pair, each condition under its own rule."""
+    found = gated(rows, pairs, fires(rows, [name for names in pairs for name in names], how), how)
     return Figure(
         name="judge",
         title="Mean vote of the judge",
         kind="bars",
         x=Axis(name="comparison"),
         y=Axis(name="mean vote", unit="+1 first, -1 second"),
-        series=(line("all runs", {f"{a} against {b}": votes(rows, a, b) for a, b in pairs}),),
+        series=(line("all runs", {title: votes(rows, winners) for title, winners in found.items()}),),
         shows="grounded refinement, Table 2",
     )
 
@@ -154,6 +210,15 @@ def pairs(config: Config) -> tuple[tuple[str, str], ...]:
     if any(len(pair) != 2 or not set(pair) <= VARIANTS.keys() for pair in named):
         raise InputError(f"A pair of conditions is written like D-A; conditions are {', '.join(VARIANTS)}.")
     return tuple((first, second) for first, second in named if first in there and second in there)
+
+
+def judged_pairs(config: Config) -> tuple[tuple[str, str], ...]:
+    """The pairs that are asked about: those of the run, and the ones that stand for them where a rule does not fire."""
+    asked = list(pairs(config))
+    for names in pairs(config):
+        if any(VARIANTS[name].rule in ("S3", "flags") for name in names):
+            asked += [(name, "A") for name in names if name != "A" and ("A", name) not in asked]
+    return tuple(dict.fromkeys(asked))
 
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
@@ -208,7 +273,7 @@ def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch
     if tools.judge is None:
         return found, 0
     texts = [passage.text for passage in example.passages]
-    for first, second in pairs(tools.config):
+    for first, second in judged_pairs(tools.config):
         x, y = (value.variants[name].answer for name in (first, second))
         if x is not None and y is not None:
             winner = judge_pair(tools.judge, example.question, texts, x.text, y.text, watch).winner
@@ -230,7 +295,7 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     limit = asked_limit(settings)
     calls = sum(CALLS.get(name, 1) for name in names)
     flagged = any(VARIANTS[name].rule == "flags" for name in names)
-    judged = 2 * len(pairs(tools.config)) if tools.judge is not None else 0
+    judged = 2 * len(judged_pairs(tools.config)) if tools.judge is not None else 0
     return Estimate(
         calls=calls,
         forwards=2 + flagged,
@@ -242,13 +307,13 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Scores and comparisons, the judge's, flag rates, quartiles, costs."""
-    names, compared = conditions(config), pairs(config)
-    tables = [*score_tables(rows, names, compared), flag_table(rows, names)]
+    names, compared, how = conditions(config), pairs(config), config.stages(config.seeds[0]).refinement
+    tables = [*score_tables(rows, names, compared, how), flag_table(rows, names, how)]
     figures = []
     said = []
     if config.judge:
-        tables += judge_tables(rows, compared)
-        figures.append(judge_figure(rows, compared))
+        tables += judge_tables(rows, compared, how)
+        figures.append(judge_figure(rows, compared, how))
         said.append(judge_warning(config.judge, [config.model]))
     else:
         said.append("Pairwise judge (Tables 2, 10, 11): off, the config names no judge.")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from components.attr_rag import why_table
+from engine.analyses.attr_rag import KIND
 from engine.answer.citations import annotate
 from engine.answer.write import prompting
+from engine.cases.review import Review
 from engine.core.errors import AttributionError
 from engine.core.settings import Decoding, Prompting, Selection
 from engine.core.values import (
+    Analysis,
     Answer,
     ChunkSet,
     Hit,
@@ -26,6 +30,7 @@ from engine.methods.regeneration import alphas, regenerate
 from engine.methods.subject import answer_for, banner
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.retrieve.search import rerank
+from tests.engine.cases.samples import full_case
 
 
 class LetterEmbedder:
@@ -99,11 +104,37 @@ def test_equal_answers_have_alpha_zero_in_every_metric_whatever_their_length_and
 
 def test_the_floor_is_what_an_unrelated_passage_changes():
     def write(question, passages):
-        return Answer(text="alpha says alpha." + " ships too" * any("ships" in p.text for p in passages))
+        return Answer(text="alpha says alpha." + " and more" * any(p in PLACEBOS[:2] for p in passages))
 
     result = regenerate("q", SOURCES, write, None, placebos=PLACEBOS)
     assert all(floor > 0.1 for floor in result.floors.values())
     assert regenerate("q", SOURCES, write, None).notes == ("The floor stands on 0 unrelated passages instead of 3.",)
+
+
+def test_one_placebo_that_turns_the_answer_around_does_not_close_the_selection():
+    def write(question, passages):
+        known = [name for name in ("alpha", "gamma") if any(name in p.text for p in passages)]
+        return Answer(text="Nobody knows." if any("ships" in p.text for p in passages) else f"It is {known}.")
+
+    result = attr_rag("q", SETS, write, embedder=LetterEmbedder(), placebos=PLACEBOS)
+    assert set(result.regeneration.floors.values()) == {0.0}
+    assert result.selection.primary == 0 and set(result.selection.chosen) == {0, 2}
+    closed = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(floor="largest"))
+    assert closed.selection.primary is None
+
+
+def test_what_unrelated_passages_change_as_much_is_said_so_and_can_be_kept():
+    def write(question, passages):
+        """Every set is named, and any unrelated passage turns the answer around."""
+        lost = any(p in PLACEBOS for p in passages)
+        return Answer(text="Nobody can say." if lost else " ".join(p.document for p in passages))
+
+    found = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1))
+    assert found.selection.notes[0].startswith("An unrelated passage changes the answer as much as any set does")
+    assert "No set changed" not in " ".join(found.notes)
+    free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
+    assert free.selection.primary is not None
+    assert free.selection.chosen == found.selection.without_floor
 
 
 def test_attr_rag_keeps_what_changes_the_answer_and_writes_again():
@@ -229,3 +260,23 @@ def test_the_winner_is_what_most_metrics_favour():
     assert winners(table) == ("a",)
     assert winners({}) == ()
     assert winners({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 0.0, "y": 1.0}}) == ("a", "b")
+
+
+def test_page_and_report_say_for_every_set_why_and_what_other_rules_would_have_kept():
+    found = attr_rag("q", SETS, quote_wanted("beta"), embedder=LetterEmbedder(), placebos=PLACEBOS)
+    reasons = found.selection.reasons
+    assert [r.split(":")[0] for r in reasons] == ["Dropped", "Kept", "Dropped", "Dropped"]
+    case = replace(full_case(), chunk_sets=SETS)
+    analysis = Analysis(id="attr-rag", kind="attr-rag", stamp=case.stamp, result=found.to_dict())
+    (table,) = [
+        b
+        for b in KIND.blocks(case, KIND.read(analysis), Review())
+        if getattr(b, "columns", ())[1:2] == ("With the floor",)
+    ]
+    assert [row[1].text for row in table.rows] == list(reasons)
+    assert [[cell.text for cell in row[2:]] for row in table.rows] == [
+        ["kept" if j in rule else "dropped" for rule in (found.selection.without_floor, found.selection.by_paper)]
+        for j in range(4)
+    ]
+    drawn = why_table(found)
+    assert all(reason in drawn for reason in reasons) and drawn.count("<tr>") == 5

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.core.settings import Selection
 from engine.core.values import Passage
 from engine.methods.attr_rag import (
+    as_published,
     by_best_set,
     chain,
     fill_gaps,
@@ -66,10 +67,48 @@ def test_nothing_under_the_floor_is_chosen_or_votes():
 
 
 def test_no_set_changed_the_answer_keeps_the_re_ranked_top_and_says_so():
-    result = select(same_in_all((0.0, 0.1, 0.1, 0.0)), dict.fromkeys(METRICS, 0.1))
-    assert result.primary is None
-    assert result.chosen == (0, 1)
+    result = select(same_in_all((0.0, 0.0, 0.0, 0.0)), dict.fromkeys(METRICS, 0.1))
+    assert (result.primary, result.chosen) == (None, (0, 1))
     assert "No set changed the answer" in result.notes[0]
+
+
+def test_sets_that_change_no_more_than_an_unrelated_passage_are_not_said_to_change_nothing():
+    result = select(same_in_all((0.0, 0.1, 0.1, 0.0)), dict.fromkeys(METRICS, 0.1))
+    assert (result.primary, result.chosen) == (None, (0, 1))
+    assert result.notes == (
+        "An unrelated passage changes the answer as much as any set does; the first 2 of 4 in re-rank order are kept.",
+    )
+
+
+def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have_kept():
+    """By hand. Chain 0.50, 0.48, 0.46 under a cap of two; 0.20 is under the floor, 0 changed nothing."""
+    result = select(same_in_all((0.50, 0.48, 0.46, 0.20, 0.0)), dict.fromkeys(METRICS, 0.3))
+    assert (result.limit, result.chosen) == (2, (0, 1))
+    assert result.reasons == (
+        "Kept: it has the most votes, 6 of 6 metrics.",
+        "Kept: 6 of 6 metrics reach it, 3 are needed.",
+        "Dropped by the cap of 2 sets: 6 of 6 metrics reach it, 3 are needed.",
+        "Dropped: an unrelated passage changes the answer as much.",
+        "Dropped: without it the answer is the same.",
+    )
+    assert result.without_floor == (0, 1)
+    # Literally: 0.50 and 0.48 exceed the next lower by 0.02; 0.46 exceeds 0.20 by 0.26; nothing caps.
+    assert result.by_paper == (0, 1)
+    few = select({m: (0.5, 0.47, 0.1) if i < 2 else (0.5, 0.2, 0.1) for i, m in enumerate(METRICS)}, NO_FLOOR)
+    assert few.reasons[1] == "Dropped: 2 of 6 metrics reach it, 3 are needed."
+    closed = select(same_in_all((0.2, 0.4, 0.38)), dict.fromkeys(METRICS, 0.5))
+    assert closed.reasons[0] == "Kept: no metric chose a set, and it is among the first 1 in re-rank order."
+    assert (closed.without_floor, closed.by_paper) == ((1,), (1,))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0, 1))
+def test_without_floor_and_cap_are_the_rules_of_their_settings(values, floor):
+    floors = dict.fromkeys(METRICS, floor)
+    found = select(same_in_all(values), floors)
+    assert found.without_floor == select(same_in_all(values), NO_FLOOR).chosen
+    assert found.by_paper == select(same_in_all(values), floors, as_published(Selection())).chosen
+    assert len(found.reasons) == len(values)
+    assert all(r.startswith("Kept") == (j in found.chosen) for j, r in enumerate(found.reasons))
 
 
 def test_the_cap_binds_and_keeps_the_primary():

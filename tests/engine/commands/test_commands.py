@@ -86,6 +86,23 @@ def test_attribute_writes_a_line_a_method_with_a_number_a_passage_a_span(tiny):
     assert len(found[0]["per_token"]) == len(found[2]["per_token"]) == tokens
 
 
+def test_unrelated_passages_come_from_the_other_records(tiny):
+    texts = (["Ice melts.", "Tin bends."], ["Cats purr.", "Tin bends."], ["Rain falls."])
+    records = [
+        {"id": str(n), "question": "Why?", "passages": passages, "answer": passages[0]}
+        for n, passages in enumerate(texts)
+    ]
+    short = ("--set", "decoding.max_new_tokens=4", "--set", "occlusion.placebos=2")
+    asked = ("attribute", "-", "--model", tiny, "--method", "occlusion,occlusion-regenerate", *short)
+    found = lines(run(*asked, stdin="\n".join(map(json.dumps, records))))
+    assert [line["method"] for line in found] == ["occlusion", "occlusion-regenerate"] * 3
+    assert all(line["placebo_floor"] is not None for line in found[::2])
+    assert any("stands on 2 unrelated passages" in note for note in found[1]["notes"])
+    alone = lines(run(*asked, stdin=json.dumps(records[0])))
+    assert alone[0]["placebo_floor"] is None
+    assert any("stands on 0 unrelated passages" in note for note in alone[1]["notes"])
+
+
 def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
     record = {"id": "r", "question": "Why?", "passages": ["Ice."], "answer": "Ice.", "spans": [[0, 99]]}
     result = run("attribute", "-", "--model", tiny, stdin=json.dumps(record))

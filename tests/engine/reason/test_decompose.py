@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.methods.raise_.steps import decompose_prompt, parse
-from engine.methods.raise_.values import Problem, parse_choice, stated_answer
+from engine.methods.raise_.steps import decompose_prompt, examples, parse, principle_prompt
+from engine.methods.raise_.values import Problem, SubQuestion, parse_choice, stated_answer
 
 TWO = [("What is momentum?", "conservation of momentum"), ("How far does it slide?", "friction stopping distance")]
 FIRST = "What is momentum? | conservation of momentum"
@@ -148,3 +148,26 @@ def test_an_open_answer_is_what_it_states():
     assert stated_answer("Because. The final answer is: 18 g") == "18 g"
     assert stated_answer("18 g") == "18 g"
     assert stated_answer("Unsaid. The final answer is") == "Unsaid. The final answer is"
+
+
+def test_examples_stand_as_turns_between_the_instruction_and_the_problem():
+    problem = Problem(question="Why is the sky blue?")
+    none, two = decompose_prompt(problem), decompose_prompt(problem, 2)
+    assert (two.segments[0], two.segments[-1]) == (none.segments[0], none.segments[-1])
+    shown = two.segments[1:-1]
+    assert [(s.kind, s.role) for s in shown] == [("demonstration", "user"), ("demonstration", "assistant")] * 2
+    assert decompose_prompt(problem, 1).segments == (*two.segments[:3], two.segments[-1])
+    assert decompose_prompt(problem, 9) == two
+
+
+def test_every_example_of_a_decomposition_is_in_the_form_that_is_asked_for():
+    for _, reply in examples()["sub_questions"]:
+        found, notes = parse(reply)
+        assert len(found) >= 2 and not notes
+        assert all(sub.query != sub.question for sub in found)
+
+
+def test_step_back_is_shown_principles():
+    sub = SubQuestion(question="Why is the sky blue?", query="sky")
+    assert [s.kind for s in principle_prompt(sub, 2).segments].count("demonstration") == 4
+    assert principle_prompt(sub).segments[-1].text == principle_prompt(sub, 2).segments[-1].text

@@ -8,71 +8,113 @@ import numpy as np
 import pytest
 
 from engine.core.errors import RecordError
-from engine.core.settings import Chunking
-from engine.core.values import Passage
+from engine.core.settings import Chunking, Decoding
+from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
+from engine.corpus.samples import SAMPLES
+from engine.methods.raise_.steps import logical_query_prompt
 from engine.methods.raise_.threshold import (
+    FEWEST,
     LabelledQuestion,
     calibrate,
     calibrations,
     gold_passages,
     keep,
     labelled_pairs,
+    logical_query,
     published,
+    shipped,
     threshold_for,
 )
+from engine.methods.raise_.values import SubQuestion
 from engine.models.embedder import ScriptedEmbedder
+from engine.models.scripted import ScriptedWriter
 
 TEXT = "Ice floats because it expands on freezing. Water is densest at four degrees. Salt lowers the freezing point."
-
-
-class Angles:
-    """An embedder of two dimensions: a text that is a number is at that cosine from the text "axis"."""
-
-    name = "angles"
-    dimensions = 2
-
-    def embed(self, texts, watch=None):
-        cosines = np.array([1.0 if t == "axis" else float(t) for t in texts])
-        return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
 
 
 def passage(text: str) -> Passage:
     return Passage(id=text, document="d", title="", ordinal=0, start=0, end=len(text), text=text)
 
 
-def test_t_is_the_second_percentile_of_the_cosines():
-    # 51 cosines 0.00, 0.01, ..., 0.50: two hundredths of the way through 50 gaps is the second smallest.
-    pairs = [("axis", passage(f"{i / 100:.2f}")) for i in range(51)]
-    found = calibrate(Angles(), pairs, "notes")
-    assert found.value == pytest.approx(0.01, abs=1e-6)
-    assert found.similarities == pytest.approx([i / 100 for i in range(51)], abs=1e-6)
-    assert "51 labelled pairs of notes" in found.source
-    assert found.source.startswith("ours")
+def searched(cosines, others=(0.9, 0.0)):
+    """A labelled pair for each cosine; the search of its logical query brings the gold at that cosine, and others."""
+    pairs = [(f"q{i}", passage(f"gold {i}")) for i in range(len(cosines))]
+
+    def find(text):
+        number = int(text.removeprefix("logic of q"))
+        hits = [(f"gold {number}", cosines[number]), *((f"other {o}", o) for o in others)]
+        return tuple(Hit(passage=passage(t), score=c) for t, c in hits if c is not None)
+
+    return pairs, find
 
 
-def test_too_few_pairs_are_refused():
-    with pytest.raises(RecordError, match="19 labelled pairs"):
-        calibrate(Angles(), [("axis", passage("0.5"))] * 19, "notes")
+def calibrated(cosines, embedder="angles", corpus="notes", **more):
+    pairs, find = searched(cosines, **more)
+    return calibrate(pairs, "logic of {}".format, find, embedder=embedder, corpus=corpus, writer="w")
+
+
+def test_t_keeps_95_percent_of_the_gold_that_logical_queries_find_and_drops_something():
+    """By hand: 40 cosines 0.00 to 0.39; two may go, so T is the third smallest; each search brings 0.9 and 0.0 too."""
+    found = calibrated([i / 100 for i in range(40)])
+    assert found.value == pytest.approx(0.01)
+    assert found.gold_kept == pytest.approx(39 / 40) and found.gold_kept >= 0.95
+    assert found.dropped == pytest.approx((1 + 40) / 120)
+    assert "40 gold passages that logical queries by w find in notes" in found.source
+
+
+def test_gold_that_the_search_does_not_find_moves_no_t():
+    found = calibrated([0.5] * 30 + [None] * 30)
+    assert (found.value, len(found.similarities)) == (0.5, 30)
+
+
+def test_what_is_searched_is_what_the_model_writes_of_the_sub_question():
+    model = ScriptedWriter({"Why?": "Ice expands.", "Empty?": " "})
+    write = logical_query(model, Decoding())
+    assert (write("Why?"), write("Empty?")) == ("Ice expands.", "Empty?")
+    assert model.prompts[0] == logical_query_prompt(SubQuestion(question="Why?", query="Why?")).text
+
+
+def test_too_little_gold_is_refused():
+    with pytest.raises(RecordError, match="finds 19 of the 30 labelled gold passages"):
+        calibrated([0.5] * 19 + [None] * 11)
+
+
+def test_every_sample_corpus_has_a_t_that_keeps_its_gold_and_drops_something():
+    assert {t.corpus for t in shipped()} == {sample.name for sample in SAMPLES}
+    for found in shipped():
+        assert len(found.similarities) >= FEWEST
+        assert np.mean(np.array(found.similarities) >= found.value) >= 0.95
+        assert found.gold_kept >= 0.95 and found.dropped > 0
+        assert threshold_for(found.embedder, found.corpus) == found
 
 
 def test_each_embedder_has_its_own_t():
     name = "facebook/dpr-question_encoder-single-nq-base"
     assert (published(name).value, published(name, easier=True).value) == (0.84, 0.80)
-    assert published("all-MiniLM-L6-v2").value == published("sentence-transformers/all-MiniLM-L6-v2").value == 0.40
+    assert published("all-MiniLM-L6-v2").value == published("sentence-transformers/all-MiniLM-L6-v2").value
     assert published("all-MiniLM-L6-v2").source.startswith("ours")
     with pytest.raises(RecordError, match="calibrate-threshold"):
         threshold_for("somebody/else")
 
 
-def test_a_calibration_is_kept_for_its_embedder_alone():
+def test_a_calibration_is_kept_for_its_corpus_and_stands_in_for_others_of_its_embedder():
     assert calibrations() == {}
-    found = calibrate(Angles(), [("axis", passage("0.5"))] * 20, "notes")
+    found = calibrated([0.5] * 20)
     keep(found)
-    assert threshold_for("angles") == found
-    assert threshold_for("all-MiniLM-L6-v2").value == 0.40
-    keep(calibrate(Angles(), [("axis", passage("0.25"))] * 20, "notes"))
-    assert threshold_for("angles").value == pytest.approx(0.25)
+    assert threshold_for("angles", "notes") == threshold_for("angles", "letters") == found
+    keep(calibrated([0.25] * 20, corpus="letters"))
+    assert threshold_for("angles", "notes") == found
+    assert threshold_for("angles", "letters").value == threshold_for("angles").value == 0.25
+    assert threshold_for("all-MiniLM-L6-v2") == published("all-MiniLM-L6-v2")
+
+
+def test_a_sample_corpus_keeps_its_own_t_until_it_is_calibrated_again():
+    ours = shipped()[0]
+    keep(calibrated([0.9] * 20, embedder=ours.embedder, corpus="notes"))
+    assert threshold_for(ours.embedder, ours.corpus) == ours
+    keep(calibrated([0.9] * 20, embedder=ours.embedder, corpus=ours.corpus))
+    assert threshold_for(ours.embedder, ours.corpus).value == 0.9
 
 
 @pytest.fixture

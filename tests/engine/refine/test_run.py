@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from engine.answer.quoting_reader import shortened, whole_id
 from engine.core.errors import (
     InputError,
     ModelError,
@@ -16,14 +17,16 @@ from engine.core.errors import (
     ServerError,
 )
 from engine.core.progress import Watch
-from engine.core.settings import Prompting, Settings
+from engine.core.settings import Decoding, Prompting, Settings
 from engine.core.settings import SecondPass as RefinementSettings
 from engine.core.values import Answer
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
-from engine.methods.refinement.request import Request, conditions_of, next_seed
+from engine.methods.refinement.request import MORE_TOKENS, Request, conditions_of, stream
 from engine.methods.refinement.run import refine, refining
 from engine.methods.refinement.values import Refinement
 from engine.models.scripted import ScriptedWriter, word_tokens
+from engine.prompts import template
+from tests.engine.evaluate.stand_ins import Letters
 from tests.engine.refine.refine_cases import (
     DRAFT,
     MEMORY,
@@ -40,7 +43,9 @@ from tests.engine.refine.refine_cases import (
 from tests.stopping import before_the_stop
 from tests.tiny import tiny_model
 
+NAMES = tuple(VARIANTS)
 PLAIN = ("A", "B", "C1", "C2", "D", "E")
+LONG = tuple(replace(p, text=f"{p.text} It has no more to say. Nobody minds.") for p in passages())
 LABELS = (True, True, False)
 SHORT = Settings(refinement=RefinementSettings(demonstrations=0))  # fits into the tiny model's window
 
@@ -78,11 +83,71 @@ def test_a_has_two_demonstrations_of_two_passages_and_the_passages_in_order():
     assert text.endswith(f"Question: {QUESTION}\nAnswer:")
 
 
-def test_b_has_no_passage_and_c1_has_the_prompt_of_a_and_another_seed():
-    value = refine(request(variants=PLAIN))
-    assert not any(text in value.variants["B"].turns[0].prompt.text for text in TEXTS)
-    assert value.variants["C1"].turns[0].prompt == value.variants["A"].turns[0].prompt
-    assert next_seed(value.decoding.seed, (1337, 2024, 42)) == 2024
+def test_b_is_the_prompt_of_a_without_its_passages_and_c1_the_same_prompt():
+    variants = refine(request(variants=PLAIN)).variants
+    first, memory = variants["A"].turns[0].prompt, variants["B"].turns[0].prompt
+    assert memory.segments == tuple(s for s in first.segments if s.kind != "passage")
+    assert [s.kind for s in memory.segments].count("demonstration") == 4
+    assert variants["C1"].turns[0].prompt == first
+
+
+def test_each_condition_draws_from_a_stream_of_its_own():
+    seeds = (1337, 2024, 42)
+    runs = [
+        refine(request(scorer(), variants=NAMES, gate="always", settings=Settings(decoding=Decoding(seed=seed))))
+        for seed in seeds
+    ]
+    drawn = [run.variants[name].seed for run in runs for name in NAMES]
+    assert [run.variants["A"].seed for run in runs] == list(seeds)
+    assert len(set(drawn)) == len(drawn)  # D and v2c, which ask the same, and C1 and every run's A among them
+
+
+def test_a_seed_that_a_run_of_a_has_is_taken_by_no_other_condition():
+    clash = stream(1337, "C1")
+    assert stream(1337, "C1", (clash,)) not in (clash, 1337)
+    settings = Settings(refinement=RefinementSettings(seeds=(1337, clash)))
+    assert refine(request(variants=("C1",), settings=settings)).variants["C1"].seed != clash
+
+
+def test_the_critique_asks_for_faults_and_leaves_no_way_out():
+    asked = template("critique").casefold()
+    assert all(fault in asked for fault in ("contradict", "do not support", "citations"))
+    assert not {"if", "none", "otherwise", "unless"} & set(asked.replace(".", " ").split())
+
+
+def test_a_small_writer_reads_the_same_short_passages_in_every_condition():
+    read = shortened(QUESTION, LONG, Letters(), 2)
+    assert [number for number, _ in read] == sorted(number for number, _ in read)
+    value = refine(request(variants=PLAIN, gate="always", read=read))
+    for name in ("A", "C1", "C2", "D", "E"):
+        for turn in value.variants[name].turns:
+            shown = [s for s in turn.prompt.segments if s.kind == "passage"]
+            assert [s.number for s in shown] == [number for number, _ in read]
+            assert all(piece.text in s.text for s, (_, piece) in zip(shown, read, strict=True))
+    assert value.variants["E"].turns[0].prompt.numbers == value.variants["A"].turns[0].prompt.numbers
+
+
+def test_what_is_read_keeps_the_number_of_its_passage_and_is_a_stretch_of_it():
+    read = shortened("When was the bridge repaired?", LONG, Letters(), 2)
+    for number, piece in read:
+        whole = LONG[number - 1]
+        start = piece.start - whole.start
+        assert whole.text[start : start + len(piece.text)] == piece.text
+        assert whole_id(piece) == whole.id
+
+
+def test_a_second_pass_of_a_small_writer_is_bounded_by_the_draft_and_no_other_ones():
+    endless = " ".join(["Lind"] * 500)
+    own = dict.fromkeys(("B", "C2", "grounding", "critique", "E"), endless)
+    free = refine(request(writer(**own), variants=PLAIN, gate="always"))
+    assert {free.variants[n].cost.written for n in ("B", "C2", "D")} == {500}
+    settings = Settings(refinement=RefinementSettings(growth=2.0))
+    value = refine(request(writer(**own), variants=PLAIN, gate="always", settings=settings))
+    limit = 2 * len(word_tokens(DRAFT)) + MORE_TOKENS
+    assert {value.variants[n].cost.written for n in ("B", "C2", "D")} == {limit}
+    assert value.variants["E"].cost.written == 2 * limit
+    assert value.variants["D"].outcome == "cut" and f"{limit} tokens" in value.variants["D"].problem
+    assert (RefinementSettings().growth_for("embedded"), RefinementSettings().growth_for("another")) == (2.0, 0.0)
 
 
 def test_the_revisions_hold_the_input_of_a_the_draft_and_their_own_critique():
@@ -122,7 +187,7 @@ def test_every_condition_gets_the_same_limit_temperature_and_top_p():
 
     refine(request(Noting(replies()), variants=PLAIN, gate="always"))
     assert {(d.max_new_tokens, d.temperature, d.top_p) for d in seen} == {(1024, 0.7, 0.95)}
-    assert [d.seed for d in seen].count(2024) == 1
+    assert len({d.seed for d in seen}) == len(PLAIN)
 
 
 def test_an_untriggered_condition_is_a_byte_for_byte_and_costs_nothing():
