@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bench.results import conditions, write_section
 from engine.answer.citations import annotate
@@ -56,7 +57,7 @@ def measured(folder: Path, part: str, articles: int, verifier: Entailment, embed
     return found
 
 
-def auroc(labels: Sequence[bool], scores: Sequence[float]) -> float:
+def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
     """The chance that a supported sentence scores higher than another; ties count half.
 
     >>> auroc([True, False, True], [0.9, 0.5, 0.5])

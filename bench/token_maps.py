@@ -25,7 +25,7 @@ from bench.results import conditions, write_section
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.core.settings import Faithfulness
-from engine.core.text import sentences
+from engine.core.text import counted, sentences
 from engine.core.values import Answer, AuditRecord, Prompt
 from engine.methods import registry
 from engine.methods.faithfulness import curves, random_abpc, removable, token_ranking
@@ -143,9 +143,9 @@ VALUES = {
 }
 SUMS = {
     "signed sum": lambda r: r.sum(),
-    "sum of |R|": lambda r: np.abs(r).sum(),
-    "mean of |R|": lambda r: np.abs(r).mean(),
-    "largest |R|": lambda r: np.abs(r).max(),
+    "sum of sizes": lambda r: np.abs(r).sum(),
+    "mean of sizes": lambda r: np.abs(r).mean(),
+    "largest size": lambda r: np.abs(r).max(),
     "root of the sum of squares": lambda r: np.linalg.norm(r),
 }
 TARGETS: tuple[Target, ...] = ("logit", "log_probability")
@@ -243,7 +243,9 @@ def section(first: Iterable[dict[str, Any]], curves_of: Iterable[dict[str, Any]]
     lines = [
         "## What makes a gradient row rank passages",
         conditions(model=f"embedded, {dtype}"),
-        "Share of cases where the passage that answers comes first (95% interval), four passages of about 50 words.",
+        "Share of cases where the passage that answers comes first (95% interval), four passages of about 50 words. "
+        "Words only: tokens of more than three letters or with a digit. The registered method gradient norm sums the "
+        "squares, which ranks as their root does. Integrated Gradients was not measured here.",
         table(list(first)),
     ]
     if measured:
@@ -251,8 +253,8 @@ def section(first: Iterable[dict[str, Any]], curves_of: Iterable[dict[str, Any]]
         means = ", ".join(f"{name} {np.mean([row[name] for row in measured]):+.3f}" for name in names)
         beats = sum(row["gradient norm"] > row["input x gradient"] for row in measured)
         lines.append(
-            f"ABPC of the tokens' rankings, mean over {len(measured)} planted cases, {STEPS} steps, {RANDOM} random"
-            f" rankings each: {means}. Gradient norm is above input x gradient in {beats} of {len(measured)}."
+            f"ABPC of the tokens' rankings, mean over {counted(len(measured), 'planted case')}, {STEPS} steps, {RANDOM}"
+            f" random rankings each: {means}. Gradient norm is above input x gradient in {beats} of {len(measured)}."
         )
     return "\n\n".join(lines)
 

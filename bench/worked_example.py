@@ -20,6 +20,7 @@ from engine.analyses.refinement import RefinementOptions
 from engine.analyses.steps import StepsOptions
 from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import write_case_file
+from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.workbench import Workbench
 
@@ -27,9 +28,8 @@ QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals 
 CORPUS = "bench-chemistry"
 ATTRIBUTIONS = (OCCLUSION, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS)
 CONDITIONS = ("A", "B", "D", "E", "v2a", "v2c")
-
-
 WRITER = "qwen2.5-coder-1.5b"
+RANKINGS = 5  # random rankings of the faithfulness curves: enough to show, a quarter of the default's cost
 
 
 def make(bench: Workbench, writer: str) -> Case:
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writer", default=WRITER)
     asked = parser.parse_args()
-    bench = Workbench()
+    bench = Workbench(Settings().with_values({"faithfulness.rankings": RANKINGS}))
     bench.prepare_first()
     case = make(bench, asked.writer)
     path = file_of(EXAMPLE)

@@ -10,7 +10,7 @@ Writes thresholds.json.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -33,6 +33,7 @@ from training.verifier_domains import every_set
 from training.verifier_held_out import MADE, VITAMINC, HeldOut
 
 Ints = NDArray[np.int64]
+Looks = Sequence[Floats] | Mapping[int, Floats]  # logits of each pair's windows, by the pair's place
 WINDOWS = (1, 3, 6)
 GRID = np.arange(0.26, 0.80, 0.02)
 SAY = 8.0  # weight of VitaminC in the choice of thresholds
@@ -102,7 +103,7 @@ def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tup
 
 
 def fit_thresholds(
-    maxima: dict[int, Sequence[tuple[Floats, Ints]]], says: Sequence[float] | None = None
+    maxima: Mapping[int, Sequence[tuple[Floats, Ints]]], says: Sequence[float] | None = None
 ) -> tuple[WindowThreshold, ...]:
     """For each number of windows the thresholds with the best mean macro-F1 over sets: maxima (pairs, 2) and labels.
 
@@ -164,8 +165,8 @@ def calibrate(verifier: EmbeddedVerifier, sets: Sequence[HeldOut]) -> Calibratio
     scale, bias = fit_scale(Seen(np.stack(tops), np.concatenate(groups), even(groups)))
     fitted = Calibration(scale=scale, bias=bias)
     three_way = [(data, look, data.half(fitted=True)) for data, look in fitting if not data.two]
-    more = [_with_distractors(verifier, *each) for each in three_way]
-    single = [(look, half) for _, look, half in three_way]
+    more: list[tuple[Looks, Sequence[int]]] = [_with_distractors(verifier, *each) for each in three_way]
+    single: list[tuple[Looks, Sequence[int]]] = [(look, half) for _, look, half in three_way]
     asked = {count: single if count == 1 else more for count in WINDOWS}
     maxima = {
         count: [
@@ -215,9 +216,7 @@ def _with_distractors(
     return {i: np.concatenate([look[i], part]) for i, part in zip(chosen, parts, strict=True)}, chosen
 
 
-def _maxima(
-    fitted: Calibration, logits: Sequence[Floats] | dict[int, Floats], places: Sequence[int], count: int
-) -> Floats:
+def _maxima(fitted: Calibration, logits: Looks, places: Sequence[int], count: int) -> Floats:
     """The largest p(supportive) and p(editing required) of at most `count` windows of each pair, shape (pairs, 2)."""
     result: Floats = np.stack([fitted.probabilities(logits[i][:count])[:, :2].max(axis=0) for i in places])
     return result

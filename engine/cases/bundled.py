@@ -1,7 +1,7 @@
-"""The cases that are kept with the project: at present the worked and the audited example.
+"""The cases that are kept with the project.
 
-`bench.worked_example` makes the worked example, one case with every analysis already run; `bench.audited_example` the
-audited example, an answer with planted errors that was checked, edited and signed off. `bench.refinement` can add runs
+The worked example is one case with every analysis already run (`bench.worked_example`), the audited example an answer
+with planted errors that was checked, edited and signed off (`bench.audited_example`). `bench.refinement` can add runs
 of the kinds of bench/refinement_kinds.py, each with its seed. Numbers carry the stamps of the runs that made them;
 replay says where the revision that scored them is not installed.
 """

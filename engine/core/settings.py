@@ -24,7 +24,7 @@ def about(label: str, unit: str = "", *, ge: float | None = None, le: float | No
 
 
 BEST_SENTENCE = "best-sentence"  # the name of best-sentence similarity among the re-rankers
-SMALL_WRITER = 2  # sentences; measured best on 60 questions, intervals overlap (bench/RESULTS.md)
+SMALL_WRITER = 1  # sentence; measured best (bench/RESULTS.md): among two it picks the wrong one too often
 GROWTH = 2.0  # times A's tokens
 
 
