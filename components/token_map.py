@@ -18,7 +18,7 @@ from components.settings_panel import chosen_settings
 from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, stylesheet
 from engine.analyses.faithfulness import FaithfulnessReport, rankings_beside, rows_needed
 from engine.analyses.kind import FAITHFULNESS
-from engine.analyses.token_map import Rows, TokenMap
+from engine.analyses.token_map import MapRows, TokenMap
 from engine.core.values import Case
 from engine.methods.spans import anchor, content_mask
 
@@ -48,13 +48,13 @@ def _nothing() -> None:
     """Streamlit hands out a trigger's value only where something listens."""
 
 
-def token_map(found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int] | None = None) -> Rows | None:
+def token_map(found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int] | None = None) -> MapRows | None:
     """Draw the map, opened on the row `chosen`; return the row that was clicked and has to be computed."""
     asked = heat_map(token_map_data(found, case, chosen), key=key)
     if not asked:
         return None
     sentences, tokens = ((asked[name],) if name in asked else () for name in ("sentence", "token"))
-    return Rows(model=found.model, method=found.method, sentences=sentences, tokens=tokens)
+    return MapRows(model=found.model, method=found.method, sentences=sentences, tokens=tokens)
 
 
 def map_check(case: Case, found: TokenMap, model: str) -> None:

@@ -71,7 +71,7 @@ from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel, TokenPrompt
 
 
-class Rows(ByModel, frozen=True):
+class MapRows(ByModel, frozen=True):
     """What to explain beside the whole answer, and by which registered method that has a value for every token.
 
     `sentences` are indices into the answer's sentences, `tokens` into its tokens. One forward pass and one backward
@@ -160,14 +160,14 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
 
 
 def token_map_of(
-    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, asked: Rows | None = None
+    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, asked: MapRows | None = None
 ) -> Iterator[Analysis]:
     """A token map of the whole answer, with the rows that are `asked` for; rows that the case holds are kept.
 
     The graph of one forward pass is held while its rows are computed, and then let go. Raises `CannotDo` for a method
     that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`.
     """
-    asked = asked or Rows()
+    asked = asked or MapRows()
     prompt, answer, notes = subject(case, model, settings)
     counted = settings.occlusion.count_citation_markers
     own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
@@ -204,7 +204,7 @@ def _settings(stamp: Stamp) -> dict[str, Any]:
     return {**stamp.settings, "gradient": Gradient.from_dict(stamp.settings.get("gradient", {}))}
 
 
-def _missing(asked: Rows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
+def _missing(asked: MapRows, answer: Answer, known: TokenMap | None) -> tuple[tuple[Span, ...], tuple[int, ...]]:
     """The sentences and tokens of `asked` that have no row yet."""
     beyond = [f"sentence {i + 1}" for i in asked.sentences if not 0 <= i < len(answer.sentences)]
     beyond += [f"token {i + 1}" for i in asked.tokens if not 0 <= i < len(answer.tokens)]
@@ -252,9 +252,9 @@ def map_of(case: Case, method: str, model: str) -> TokenMap | None:
     return next((map_ for map_ in found if (map_.method, map_.model) == (method, model)), None)
 
 
-def rows_for_flags(found: TokenMap, settings: Gradient) -> Rows:
+def rows_for_flags(found: TokenMap, settings: Gradient) -> MapRows:
     """The rows of the first K content tokens, which the flags look at."""
-    return Rows(
+    return MapRows(
         model=found.model, method=found.method, tokens=first_content_tokens(found.answer, settings.first_tokens)
     )
 
@@ -379,7 +379,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     prompt, answer, _ = subject(case, model, settings)
     stored = analysis.result
     sentences = tuple(i for i, span in enumerate(answer.sentences) if list(span) in stored["sentences"])
-    asked = Rows(method=stored["method"], sentences=sentences, tokens=tuple(stored["tokens"]))
+    asked = MapRows(method=stored["method"], sentences=sentences, tokens=tuple(stored["tokens"]))
     bare = replace(case, analyses=())  # rows that the case holds would be kept
     values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
     counted = settings.occlusion.count_citation_markers
@@ -390,11 +390,11 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     return Outcome(values=values, floors={"rows": (*spans, each)})
 
 
-def _run(case: Case, options: Rows, context: RunContext) -> Iterator[Analysis]:
+def _run(case: Case, options: MapRows, context: RunContext) -> Iterator[Analysis]:
     return token_map_of(case, context.tools.scorer(options.model), context.settings, context.watch, options)
 
 
-def _cost(case: Case, options: Rows, settings: Settings) -> str:
+def _cost(case: Case, options: MapRows, settings: Settings) -> str:
     """The passes of the rows that are asked for and not there yet, the whole answer's among them."""
     known = map_of(case, options.method, options.model)
     tokens = set(options.tokens) - set(known.tokens if known else ())
@@ -408,7 +408,7 @@ KIND = Kind(
     title="Token map: relevance of the passages' tokens",
     result=TokenMap,
     blocks=_blocks,
-    options=Rows,
+    options=MapRows,
     run=_run,
     cost=_cost,
     terms=("gradient",),

@@ -24,7 +24,7 @@ from components.used_supports import used_supports_view
 from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
 from engine.analyses.registry import runnable
-from engine.analyses.token_map import Rows, TokenMap, map_of, methods_run
+from engine.analyses.token_map import MapRows, TokenMap, map_of, methods_run
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
 from engine.core.values import Case
@@ -54,7 +54,7 @@ def occlusion_tab(case: Case, model: str) -> None:
 def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
     method = _choose_map(case, model)
-    whole = Rows(model=model, method=method)
+    whole = MapRows(model=model, method=method)
     ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, 3), options=whole)
     result = map_of(case, method, model)
     if result is None:

@@ -14,7 +14,7 @@ from components.token_map import explained_pieces, token_map_data
 from engine.analyses.attribution import method_of
 from engine.analyses.faithfulness import faithfulness_of
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
-from engine.analyses.token_map import ALONE, Rows, TokenMap, methods_run, token_map_of
+from engine.analyses.token_map import ALONE, MapRows, TokenMap, methods_run, token_map_of
 from engine.answer.citations import annotate
 from engine.core.progress import last
 from engine.core.settings import Settings
@@ -51,7 +51,7 @@ def case():
     placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
     analyses = (
         last(occlusion_of(bare, model, Settings(), placebos=placebos)),
-        last(token_map_of(bare, model, Settings(), asked=Rows(sentences=(0,), tokens=tuple(range(14))))),
+        last(token_map_of(bare, model, Settings(), asked=MapRows(sentences=(0,), tokens=tuple(range(14))))),
         method_of(bare, "value-weighted attention", model, Settings()),
         last(sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3))),
     )

@@ -7,7 +7,7 @@ import pytest
 from engine.analyses.faithfulness import Rankings
 from engine.analyses.kind import ByModel
 from engine.analyses.registry import runnable
-from engine.analyses.token_map import Rows
+from engine.analyses.token_map import MapRows
 from engine.core.errors import AttributionError, Cancelled, InputError
 from engine.core.files import home
 from engine.core.values import AuditRecord
@@ -54,8 +54,8 @@ def test_a_stopped_run_is_kept_once_and_never_over_a_whole_one(bench):
 
 def test_rows_are_added_to_the_map_that_the_case_holds(bench):
     case_id = audited(bench)
-    bench.analyse(case_id, "token map", Rows(model="scorer"))
-    (grown,) = bench.analyse(case_id, "token map", Rows(model="scorer", sentences=(1,))).analyses
+    bench.analyse(case_id, "token map", MapRows(model="scorer"))
+    (grown,) = bench.analyse(case_id, "token map", MapRows(model="scorer", sentences=(1,))).analyses
     assert (len(grown.result["rows"]), grown.result["forwards"], grown.result["backwards"]) == (2, 2, 2)
 
 

@@ -11,7 +11,7 @@ from engine.analyses.faithfulness import faithfulness_of, rows_needed
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
 from engine.analyses.token_map import (
     KIND,
-    Rows,
+    MapRows,
     TokenMap,
     concentration_of,
     flags_of,
@@ -104,7 +104,7 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
     assert analysis.result["backwards"] == 3 * spans
 
 
-EVERY = Rows(sentences=(0, 1), tokens=tuple(range(4)))
+EVERY = MapRows(sentences=(0, 1), tokens=tuple(range(4)))
 
 
 def map_analysis(model, asked=None, settings=None, case=None):
@@ -120,7 +120,7 @@ def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_fo
     assert [len(first.result[name]) for name in ("rows", "sentences", "tokens")] == [1, 0, 0]
     assert (first.result["forwards"], first.result["backwards"]) == (1, 1)
     stored = replace(case, analyses=(first,))
-    second = last(token_map_of(stored, model, Settings(), asked=Rows(sentences=(1,), tokens=(2,))))
+    second = last(token_map_of(stored, model, Settings(), asked=MapRows(sentences=(1,), tokens=(2,))))
     third = last(token_map_of(replace(case, analyses=(second,)), model, Settings(), asked=EVERY))
     grown, at_once = TokenMap.from_dict(third.result), mapped(model, EVERY)
     assert (grown.sentences, grown.tokens) == (at_once.sentences, at_once.tokens)
@@ -131,39 +131,39 @@ def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_fo
 
 
 def test_the_cost_said_before_a_token_map_is_what_it_takes(model):
-    case, asked = make_case(), Rows(model=model.name, sentences=(1,), tokens=(2, 3))
+    case, asked = make_case(), MapRows(model=model.name, sentences=(1,), tokens=(2, 3))
     said = KIND.cost(case, asked, Settings())
     took = map_analysis(model, asked).result["backwards"]
     assert said.startswith(f"1 forward and {took} backward passes") and took == 4
-    held = replace(case, analyses=(map_analysis(model, Rows(model=model.name, sentences=(1,))),))
+    held = replace(case, analyses=(map_analysis(model, MapRows(model=model.name, sentences=(1,))),))
     assert KIND.cost(held, asked, Settings()).startswith("1 forward and 2 backward passes")
 
 
 def test_rows_that_are_there_cost_nothing(model):
     held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
-    again = last(token_map_of(replace(make_case(), analyses=(held,)), model, Settings(), asked=Rows(tokens=(1,))))
+    again = last(token_map_of(replace(make_case(), analyses=(held,)), model, Settings(), asked=MapRows(tokens=(1,))))
     assert again.result == held.result
 
 
 def test_rows_under_other_settings_are_not_mixed(model):
     held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
     other = Settings().apply(["gradient.target=log_probability"])
-    found = mapped(model, Rows(tokens=(1,)), other, replace(make_case(), analyses=(held,)))
+    found = mapped(model, MapRows(tokens=(1,)), other, replace(make_case(), analyses=(held,)))
     assert (found.target, found.tokens, found.sentences) == ("log_probability", (1,), ())
 
 
 def test_a_row_that_the_answer_does_not_have_is_refused(model):
     with pytest.raises(AttributionError, match="no sentence 3"):
-        mapped(model, Rows(sentences=(2,)))
+        mapped(model, MapRows(sentences=(2,)))
     with pytest.raises(AttributionError, match="no token 1000"):
-        mapped(model, Rows(tokens=(999,)))
+        mapped(model, MapRows(tokens=(999,)))
     with pytest.raises(CannotDo, match="whole passages"):
-        mapped(model, Rows(method="occlusion"))
+        mapped(model, MapRows(method="occlusion"))
 
 
 def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
     one = last(token_map_of(make_case(), model, Settings()))
-    other = last(token_map_of(make_case(), model, Settings(), asked=Rows(method="value-weighted attention")))
+    other = last(token_map_of(make_case(), model, Settings(), asked=MapRows(method="value-weighted attention")))
     assert one.id != other.id
     held = replace(make_case(), analyses=(one, other))
     assert set(methods_run(held, model.name)) == {"input x gradient", "value-weighted attention"}
@@ -175,7 +175,7 @@ def test_flags_need_the_rows_of_the_first_content_tokens(model):
     assert flags_of(whole, {1: False}, settings) is None and concentration_of(whole, settings) is None
     wanted = rows_for_flags(whole, settings)
     assert len(wanted.tokens) == 10
-    found = mapped(model, Rows(tokens=(*wanted.tokens, 12)))
+    found = mapped(model, MapRows(tokens=(*wanted.tokens, 12)))
     flags = flags_of(found, {1: False, 2: True, 3: None}, settings)
     rows = np.abs([[sum(passage) for passage in row] for row in found.rows[1:11]])
     top = [int((np.argsort(-row)[:3] == 0).any()) for row in rows]
