@@ -11,7 +11,7 @@ from components import state
 from components.evidence import answer_pieces
 from components.html import visible
 from components.style import stylesheet
-from engine.analyses.case_verdict import COPIED, CaseVerdict, FactVerdict, Quote, SentenceVerdict, Stand
+from engine.analyses.case_verdict import COPIED, CaseVerdict, FactVerdict, QuotedEvidence, SentenceVerdict, Stand
 from engine.core.values import Answer, Case
 
 KINDS: dict[Stand, str] = {
@@ -116,7 +116,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
     }
 
 
-def _quote(quote: Quote) -> dict[str, str]:
+def _quote(quote: QuotedEvidence) -> dict[str, str]:
     """The quoted sentence with some of what is around it, and where it is from."""
     before, after = quote.text[: quote.start], quote.text[quote.end :]
     place = f"Source {quote.number}" if quote.number else "Corpus"

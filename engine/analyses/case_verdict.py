@@ -47,7 +47,7 @@ OWN_VERDICTS: dict[str, Stand] = {
 COPIED = "word for word in the source"
 
 
-class Quote(Value, frozen=True):
+class QuotedEvidence(Value, frozen=True):
     """Characters [start, end) of a passage's `text`; `number` is its place in the case (None: from the corpus)."""
 
     text: str
@@ -70,7 +70,7 @@ class FactVerdict(Value, frozen=True):
     text: str
     stand: Stand
     by: str
-    quote: Quote | None = None
+    quote: QuotedEvidence | None = None
     probability: float | None = None
     proposed: str = ""
     mark: Mark | None = None
@@ -226,15 +226,15 @@ def own_stand(value: str) -> Stand:
     return known or OWN_VERDICTS.get(word.replace(" ", "_"), "unsure")
 
 
-def _quote(fact: str, one: Evidence) -> Quote:
+def _quote(fact: str, one: Evidence) -> QuotedEvidence:
     """The sentence of the evidence that holds most of the fact's words."""
     best = anchors(fact, [one])[0]
     return _quoted(one, best.start, best.end)
 
 
-def _quoted(one: Evidence, start: int, end: int) -> Quote:
+def _quoted(one: Evidence, start: int, end: int) -> QuotedEvidence:
     title = one.title or one.document
-    return Quote(text=one.text, start=start, end=end, title=title, number=one.number, passage=one.passage)
+    return QuotedEvidence(text=one.text, start=start, end=end, title=title, number=one.number, passage=one.passage)
 
 
 def _cited(case: Case, record: AreRecord) -> Mapping[tuple[int, int], bool]:

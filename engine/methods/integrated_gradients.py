@@ -1,7 +1,7 @@
 """Integrated Gradients (Sundararajan et al., 2017) through Captum: zero baseline, 32 steps by default.
 
 Integrates over prompt and answer embeddings together, so that the relevances of all inputs add up to
-target(input) - target(zero) up to `details.delta`, given as a share of that difference.
+target(input) - target(zero) up to `delta`, given as a share of that difference.
 Left out: other baselines. Captum's layer methods are not safe when two sessions share a model; its
 `IntegratedGradients` on embeddings registers no hooks and is.
 """
@@ -49,7 +49,7 @@ def integrated_gradients(
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
-    """As `input_x_gradient`; `details.delta` is the largest |delta| of any row as a share of the difference."""
+    """As `input_x_gradient`; `delta` is the largest |delta| of any row as a share of the difference."""
     require(model, "gradients")
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)

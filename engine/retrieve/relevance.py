@@ -17,7 +17,7 @@ from engine.models.protocols import Embedder
 WEIGHTS = {"cosine": 1.0, "words": 1.0, "verdict": 0.75}
 
 
-class Relevance(Value, frozen=True):
+class EvidenceRelevance(Value, frozen=True):
     """How far a text bears on a claim, 0 to 1, and the parts that it is the weighted mean of.
 
     Each part is in [0, 1] (a cosine under 0 counts as 0); `verdict` is there where a verifier read the text.
@@ -29,7 +29,7 @@ class Relevance(Value, frozen=True):
 
 def relevance(
     claim: str, texts: Sequence[str], embedder: Embedder, verdicts: Sequence[float] | None = None
-) -> list[Relevance]:
+) -> list[EvidenceRelevance]:
     """The relevance of each text to the claim, in order.
 
     `verdicts`: for each text 1 less what a verifier gives to irrelevant. A text's words are weighed against the others.
@@ -49,7 +49,7 @@ def word_shares(claim: str, texts: Sequence[str]) -> list[float]:
 
 def relevance_of(
     cosines: Sequence[float], words: Sequence[float], verdicts: Sequence[float] | None = None
-) -> list[Relevance]:
+) -> list[EvidenceRelevance]:
     """The relevance of texts whose parts are known, in order."""
     parts = [{"cosine": c, "words": w} for c, w in zip(cosines, words, strict=True)]
     if verdicts is None:
@@ -67,9 +67,9 @@ def evidence_relevance(claim: str, evidence: str, embedder: Embedder, scores: Ma
     return round(max((found.score for found in relevance(claim, texts, embedder, verdicts)), default=0.0), 4)
 
 
-def combined(parts: dict[str, float]) -> Relevance:
+def combined(parts: dict[str, float]) -> EvidenceRelevance:
     """The weighted mean of some parts."""
     held = {name: max(0.0, float(value)) for name, value in parts.items()}
     total = sum(WEIGHTS[name] * value for name, value in held.items())
     score = total / sum(WEIGHTS[name] for name in held)
-    return Relevance(score, {name: round(value, 4) for name, value in held.items()})
+    return EvidenceRelevance(score, {name: round(value, 4) for name, value in held.items()})

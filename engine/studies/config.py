@@ -173,6 +173,7 @@ def departures(config: Config, paper: Config) -> tuple[str, ...]:
 def _in_effect(config: Config) -> dict[str, Any]:
     """The config's fields, with every setting as it is used in place of the paper and its changes."""
     stages = config.stages(Settings().decoding.seed).to_dict()
+    stages["refinement"].pop("seeds")  # the config's own field
     return {**config.to_dict(), "paper": "", "settings": stages}
 
 

@@ -29,6 +29,7 @@ heading(
     "Audit an answer",
     "Is every sentence borne out by the sources? Paste an answer from any system. Nothing leaves this machine.",
     "verifier",
+    "support",
     "facts",
 )
 case = open_case(say=False)
