@@ -1,9 +1,9 @@
-"""Making the worked example that is kept with the project: one case with every analysis.
+"""Making the worked example that is kept with the project: one case with every analysis but the steps.
 
     GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b]
 
 writes it anew (after a change of the models inside). The answer is quoted by the reader and scored by the embedded
-model; `--writer` writes the second passes and the steps. Each number carries the stamp of the run that made it, and
+model; `--writer` writes the second passes. Each number carries the stamp of the run that made it, and
 replay scores it again as in any other case.
 """
 
@@ -15,9 +15,8 @@ import sys
 
 from msgspec.structs import replace
 
-from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, STEPS, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, TOKEN_MAP, USED_SUPPORTS
 from engine.analyses.refinement import RefinementOptions
-from engine.analyses.steps import StepsOptions
 from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import write_case_file
 from engine.core.settings import Settings
@@ -27,9 +26,11 @@ from engine.workbench import Workbench
 QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"
 CORPUS = "bench-chemistry"
 ATTRIBUTIONS = (OCCLUSION, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS)
-CONDITIONS = ("A", "B", "D", "E", "v2a", "v2c")
+CONDITIONS = ("A", "B", "D")
 WRITER = "qwen2.5-coder-1.5b"
-RANKINGS = 5  # random rankings of the faithfulness curves: enough to show, a quarter of the default's cost
+# Few random rankings: enough to show, a quarter of the cost. No worked examples before a second pass: with them Qwen's
+# revision answered the question of the example.
+SETTINGS = {"faithfulness.rankings": 5, "refinement.demonstrations": 0}
 
 
 def make(bench: Workbench, writer: str) -> Case:
@@ -40,7 +41,6 @@ def make(bench: Workbench, writer: str) -> Case:
     scorer = bench.scorer().name
     wanted = RefinementOptions(model=writer, variants=CONDITIONS, gate="always", use_answer=True, scorer=scorer)
     bench.analyse(EXAMPLE, REFINEMENT, wanted)
-    bench.analyse(EXAMPLE, STEPS, StepsOptions(model=writer))
     return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))
 
 
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writer", default=WRITER)
     asked = parser.parse_args()
-    bench = Workbench(Settings().with_values({"faithfulness.rankings": RANKINGS}))
+    bench = Workbench(Settings().with_values(SETTINGS))
     bench.prepare_first()
     case = make(bench, asked.writer)
     path = file_of(EXAMPLE)

@@ -13,7 +13,7 @@ def open_panel(page):
 def test_the_values_of_the_paper_are_one_click_away_and_stay(app, page, look):
     page.goto(app.url)
     open_panel(page)
-    retrieved = page.get_by_label("Passages retrieved")
+    retrieved = page.get_by_role("spinbutton", name="Passages retrieved")
     expect(retrieved).to_have_value("30")
     expect(page.get_by_text("default: 30 · paper: 30 (IV-A; Table I)")).to_be_visible()
     retrieved.fill("12")

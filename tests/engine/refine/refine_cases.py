@@ -28,7 +28,7 @@ def passages(labels=(None, None, None)):
 
 def purpose(asked: str) -> str:
     """Which call a prompt is, told from the prompt as a model would have to."""
-    if not any(text in asked for text in TEXTS):
+    if "Passage " not in asked.rsplit("A reviewer says", 1)[0]:
         return "B"
     if asked.endswith("Critique:"):
         return "critique"
