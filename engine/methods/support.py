@@ -5,6 +5,7 @@ own words. Parts, each in [0, 1]: `verdict`, the verifier's largest probability 
 most of the sentence's words; `closest`, the same for the passage sentence nearest in meaning alone; `similarity`, the
 cosine to that sentence; `words`, the share of the sentence's content words that the passages have (rare ones weigh
 more). Weights fitted on one kind of text did worse on another than the plain mean (bench/support.py has the figures).
+Left out: verdicts of the sentence's facts, which cost a check of the whole answer.
 """
 
 from __future__ import annotations

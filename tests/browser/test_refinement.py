@@ -42,10 +42,11 @@ def refined(app):
     scorer = save_tiny_model(app.home / "models" / "tiny-short", WINDOW)
     save_tiny_model(app.home / "models" / "tiny-long", 16384, scorer)
     save_short_case(cases)
+    texts = [passage.text for passage in cases.load(FIRST_CASE).passages]
     report = refined(
         cases,
         FIRST_CASE,
-        ScriptedWriter(lambda asked: TEXTS[purpose(asked)], name=WRITER),
+        ScriptedWriter(lambda asked: TEXTS[purpose(asked, texts)], name=WRITER),
         Settings(),
         variants=("A", "B", "C1", "C2", "D", "E", "v2a", "v2b", "v2c"),
         scorer=scorer_of(app.home / "models" / "tiny-long"),

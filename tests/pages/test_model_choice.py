@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bench.worked_example import WRITER
 from components import cache
 from components.model_choice import models_line
 from engine.cases.bundled import EXAMPLE, take_in
@@ -104,7 +105,7 @@ def test_refinement_begins_with_what_ran_on_the_case_and_else_with_the_defaults(
     choose_default("scores", "scribe")
     example = cache.workbench().cases.load(EXAMPLE)
     refinement = page("inspect/refinement.py")
-    assert [box(refinement, label).value for label in ("Written by", "Scored by")] == ["embedded", ""]
+    assert [box(refinement, label).value for label in ("Written by", "Scored by")] == [WRITER, ""]
     cache.workbench().cases.save(msgspec.structs.replace(example, id="bare", analyses=()))
     bare = page("inspect/refinement.py", "bare")
     assert [box(bare, label).value for label in ("Written by", "Scored by")] == ["scribe", "scribe"]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.answer.quoting_reader import best_sentences, piece, whole_id
-from engine.core.settings import Retrieval
+from engine.core.settings import SMALL_WRITER, Retrieval
 from engine.core.values import Passage
 from engine.models.embedder import load_embedder
 
@@ -59,6 +59,6 @@ def test_headings_and_repeated_sentences_are_left_out():
 
 
 def test_a_small_writer_is_given_few_by_default():
-    assert Retrieval().sentences_for("embedded") == 2
+    assert Retrieval().sentences_for("embedded") == SMALL_WRITER == 1
     assert Retrieval().sentences_for("reader") == Retrieval().sentences_for("another") == 0
     assert replace(Retrieval(), sentences=4).sentences_for("another") == 4

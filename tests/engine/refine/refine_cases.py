@@ -26,9 +26,9 @@ def passages(labels=(None, None, None)):
     )
 
 
-def purpose(asked: str) -> str:
-    """Which call a prompt is, told from the prompt as a model would have to."""
-    if "Passage " not in asked.rsplit("A reviewer says", 1)[0]:
+def purpose(asked: str, texts=TEXTS) -> str:
+    """Which call a prompt is, told from the prompt as a model would have to; `texts` are those of the passages."""
+    if not any(text in asked for text in texts):
         return "B"
     if asked.endswith("Critique:"):
         return "critique"
