@@ -176,9 +176,8 @@ def test_on_paper_the_report_is_a4_and_its_folds_stay_shut(page, report_file, tm
     width, height = (float(value) for value in pdf.pages[0].mediabox[2:])
     assert (round(width), round(height)) == (595, 842)
     text = " ".join(sheet.extract_text() for sheet in pdf.pages)
-    assert "Summary" in text and "Stored values" not in text  # the latter is inside a fold
+    assert "Summary" in text and "Stored values" not in text and "Every round" not in text  # folds
     assert "Head hash" in text
-    assert "Every round of every fact" in text
     assert "(edit 1, not decided)" in " ".join(text.split())
 
 
