@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM := false
 WORKERS ?= 2
 
 .PHONY: run test test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
-  bench-library bench-reranker bench-trust bench-writers adapter docs screenshots clean
+  bench-library bench-trust bench-writers adapter docs screenshots clean
 
 run: $(VENV)/.run $(VENV)/.weights
 	@$(BIN)/python -m components.serve
@@ -33,7 +33,7 @@ bench: bench-retrieval bench-models bench-attribution bench-evaluate
 # DATA names a folder of public sets; a bench that needs an absent one says so and goes on (bench.facts ends there).
 DATA ?= data
 bench-retrieval bench-models bench-attribution bench-evaluate bench-verify: $(VENV)/.dev
-bench-refine bench-steps bench-library bench-reranker bench-trust: $(VENV)/.dev
+bench-refine bench-steps bench-library bench-trust: $(VENV)/.dev
 bench-writers adapter: $(VENV)/.dev $(VENV)/.weights
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA) --write
@@ -54,9 +54,6 @@ bench-steps:
 	$(BIN)/python -m bench.steps --write
 bench-library:
 	$(BIN)/python -m bench.library --write
-# MODEL names the folder that `python -m training.reranker` wrote.
-bench-reranker:
-	$(BIN)/python -m bench.reranker --model $(MODEL) --data $(DATA) --write
 # The long suites and the load want a machine to themselves: LONG=--long
 bench-trust:
 	$(BIN)/python -m bench.trust --write $(LONG)

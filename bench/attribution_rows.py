@@ -31,11 +31,7 @@ class Row:
 def prompt_of(case: TextCase) -> Prompt:
     passages = [Segment(kind="passage", text=text, number=n) for n, text in enumerate(case.passages, start=1)]
     return Prompt(
-        segments=(
-            Segment(kind="instruction", text=case.before),
-            *passages,
-            Segment(kind="question", text=case.after),
-        )
+        segments=(Segment(kind="instruction", text=case.before), *passages, Segment(kind="question", text=case.after))
     )
 
 

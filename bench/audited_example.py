@@ -13,12 +13,13 @@ import sys
 
 from msgspec.structs import replace
 
+from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.kind import FACTS
 from engine.cases.bundled import AUDITED, audit_example, file_of
 from engine.cases.case_file import write_case_file
 from engine.cases.places import numbered, verdict_of
-from engine.cases.review import MarkDraft
+from engine.cases.review import MarkDraft, review_of, sign_off
 from engine.core.values import Case
 from engine.methods.are.export import proposed
 from engine.workbench import Workbench
@@ -32,6 +33,7 @@ SUPPORTED = {  # what the sources say: the reviewer decides where the verifier i
     "received EUR 1,240,000": "source 2 names the sum, the payer and the day",
     "paid EUR 640,000": "source 2 names the sum, the payee and the day",
 }
+CONCLUDED = "every sentence was read against its source; two figures are corrected, one claim is taken out"
 UNSUPPORTED = "closed the account"  # what no source speaks of
 
 
@@ -52,14 +54,21 @@ def make(bench: Workbench) -> Case:
         reason = next((why for words, why in SUPPORTED.items() if words in fact.fact.text), "")
         if reason and (fact.outcome != "supported" or (fact.ruling and fact.ruling.unsure)):
             _mark(bench, f"fact:{name}", "borne out", reason, verdict_of(fact))
-    bench.cases.add_mark(AUDITED, MarkDraft(kind="status", author=REVIEWER, value="signed off"))
+    sign(bench)
     return bench.cases.load(AUDITED)
+
+
+def sign(bench: Workbench) -> None:
+    """Sign the example off, over the text with the accepted edits."""
+    verdict = case_verdict(bench.cases.load(AUDITED), review_of(bench.cases.history(AUDITED)))
+    assert verdict is not None
+    drafts = sign_off(REVIEWER, "stands as edited", CONCLUDED, verdict.headline)
+    bench.cases.add_marks(AUDITED, drafts)
 
 
 def _mark(bench: Workbench, target: str, value: str, reason: str, machine: str) -> None:
     bench.cases.add_mark(
-        AUDITED,
-        MarkDraft(kind="override", author=REVIEWER, value=value, target=target, reason=reason, machine=machine),
+        AUDITED, MarkDraft(kind="override", author=REVIEWER, value=value, target=target, reason=reason, machine=machine)
     )
 
 

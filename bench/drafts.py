@@ -12,16 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.core.settings import Verification
-from engine.corpus.worlds import (
-    Draft,
-    PlantedError,
-    World,
-    load_world,
-)
+from engine.corpus.worlds import Draft, PlantedError, World, load_world
 from engine.methods.are.are import check_answer
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
-from engine.methods.are.task import Tools
+from engine.methods.are.tools import Tools
 from engine.methods.are.values import AreRecord
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment

@@ -20,6 +20,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 from bench.results import conditions, write_section
 
+LARGER = ("_small", "_capable", "_paper")  # presets that take an hour and more
 LONG = ("similarities_by_question",)  # tables with a block a question: they are in the run's folder
 
 
@@ -91,10 +92,10 @@ def summary(found: list[Ran]) -> str:
 
 
 def small() -> list[str]:
-    """The presets that are neither a paper's nor the one of seconds."""
+    """The presets of minutes: a study's own name."""
     from engine.studies.config import presets
 
-    return [name for name in presets() if name != "seconds" and not name.endswith("_paper")]
+    return [name for name in presets() if name != "seconds" and not name.endswith(LARGER)]
 
 
 def section(name: str, folder: Path) -> str:

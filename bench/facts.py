@@ -29,7 +29,7 @@ from engine.methods.are.decompose import decompose
 from engine.methods.are.edit import smallest_edit
 from engine.methods.are.evidence import Sources
 from engine.methods.are.splitter import split
-from engine.methods.are.task import Tools
+from engine.methods.are.tools import Tools
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
 from engine.models.verifier import load_entailment

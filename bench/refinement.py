@@ -29,22 +29,12 @@ from msgspec.structs import replace
 
 from bench.refinement_kinds import KINDS, stored, supported_sentences
 from bench.results import conditions, write_section
-from engine.analyses.refinement import (
-    Report,
-    analysis_of,
-    assessed,
-    request_for,
-)
+from engine.analyses.refinement import RefinementReport, analysis_of, assessed, request_for
 from engine.cases.bundled import file_of
 from engine.cases.case_file import write_case_file
 from engine.core.metrics import statements
 from engine.core.settings import Settings
-from engine.core.values import (
-    Answer,
-    Case,
-    Passage,
-    Stamp,
-)
+from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.worlds import World, WorldQuestion, load_world
 from engine.methods.refinement.run import refine
 from engine.models.protocols import Entailment, Writer
@@ -91,11 +81,11 @@ class Search:
     runs: int = 0
     occurred: int = 0
     case: Case | None = None
-    report: Report | None = None
+    report: RefinementReport | None = None
     sound: bool = False
     outcomes: Counter[str] = field(default_factory=Counter)
 
-    def take(self, case: Case, report: Report) -> None:
+    def take(self, case: Case, report: RefinementReport) -> None:
         """Count a run and keep it where it is the first, or the first that is sound."""
         self.runs += 1
         self.outcomes.update(f"{n} {v.outcome}" for n, v in report.refinement.variants.items())
@@ -145,7 +135,7 @@ def given(world: World, question: WorldQuestion) -> tuple[Passage, ...]:
     return tuple(p for p in passages if p in relevant or p in others)
 
 
-def run_once(run: Run, model: str, names: tuple[str, ...]) -> tuple[Case, Report]:
+def run_once(run: Run, model: str, names: tuple[str, ...]) -> tuple[Case, RefinementReport]:
     """One question, one seed: the conditions and the verifier."""
     name, seed = run
     world, writer, verifier = tools(model)

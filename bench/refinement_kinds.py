@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.analyses.refinement import Report, pair_key
+from engine.analyses.refinement import RefinementReport, pair_key
 from engine.core.metrics import Entails, statements, supported
 from engine.core.values import Answer, Passage
 
@@ -19,7 +19,7 @@ def supported_sentences(answer: Answer, passages: Sequence[Passage], entails: En
     return tuple(s.text for s, holds in zip(cited, supported(cited, texts, entails), strict=True) if holds)
 
 
-def self_refine_adds_unsupported(report: Report, passages: Sequence[Passage]) -> bool:
+def self_refine_adds_unsupported(report: RefinementReport, passages: Sequence[Passage]) -> bool:
     """E has a sentence that A has not and that no passage it cites bears out."""
     a, e = _answer(report, "A"), _answer(report, "E")
     if a is None or e is None:
@@ -29,7 +29,7 @@ def self_refine_adds_unsupported(report: Report, passages: Sequence[Passage]) ->
     return any(s.text not in known and s.text not in good for s in statements(e))
 
 
-def overlap_heuristic_prunes(report: Report, passages: Sequence[Passage]) -> bool:
+def overlap_heuristic_prunes(report: RefinementReport, passages: Sequence[Passage]) -> bool:
     """D fired and has fewer supported sentences than A."""
     a, d = _answer(report, "A"), _answer(report, "D")
     if a is None or d is None or not report.refinement.variants["D"].triggered:
@@ -38,7 +38,7 @@ def overlap_heuristic_prunes(report: Report, passages: Sequence[Passage]) -> boo
     return len(supported_sentences(d, passages, ask)) < len(supported_sentences(a, passages, ask))
 
 
-def rewrite_keeps_grounded(report: Report, passages: Sequence[Passage]) -> bool:
+def rewrite_keeps_grounded(report: RefinementReport, passages: Sequence[Passage]) -> bool:
     """v2c fired on an answer whose every sentence was supported, and every sentence of the rewrite is, as many."""
     a, rewrite = _answer(report, "A"), _answer(report, "v2c")
     if a is None or rewrite is None or not report.refinement.variants["v2c"].triggered:
@@ -49,18 +49,18 @@ def rewrite_keeps_grounded(report: Report, passages: Sequence[Passage]) -> bool:
     return whole and len(after) >= len(before)
 
 
-KINDS: Mapping[str, Callable[[Report, Sequence[Passage]], bool]] = {
+KINDS: Mapping[str, Callable[[RefinementReport, Sequence[Passage]], bool]] = {
     "Self-Refine adds an unsupported claim": self_refine_adds_unsupported,
     "The overlap heuristic prunes what was supported": overlap_heuristic_prunes,
     "The attribution-triggered rewrite keeps a grounded answer": rewrite_keeps_grounded,
 }
 
 
-def stored(report: Report) -> Entails:
+def stored(report: RefinementReport) -> Entails:
     """The verifier's probabilities as the report keeps them; a pair it was not asked counts as not entailed."""
     return lambda pairs: [report.entailments.get(pair_key(*pair), 0.0) for pair in pairs]
 
 
-def _answer(report: Report, name: str) -> Answer | None:
+def _answer(report: RefinementReport, name: str) -> Answer | None:
     variant = report.refinement.variants.get(name)
     return variant.answer if variant is not None else None

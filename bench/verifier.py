@@ -1,4 +1,4 @@
-"""What the verifier's weights reach: python -m bench.verifier --data DIR [--weights FOLDER].
+"""What a verifier reaches: python -m bench.verifier --data DIR [--weights FOLDER | --verifier NAME] [--size 800].
 
 Sets of other domains, public held-out sets (of each the part that nothing was fitted on, and VitaminC dev whole), and
 the drafts with planted errors of the bank investigation: macro-F1 with its interval beside two floors, F1 and precision
@@ -23,12 +23,12 @@ from bench.results import conditions, write_section
 from engine.core.errors import FileError
 from engine.core.files import ASSETS
 from engine.core.text import sentences
-from engine.models.protocols import Floats
+from engine.models.protocols import Entailment, Floats
 from engine.models.verdicts import CLASSES
-from engine.models.verifier import FOLDER, EmbeddedVerifier, load_embedded
+from engine.models.verifier import FOLDER, load_embedded, load_entailment
 from training.verifier_calibration import Ints, class_f1, expected_calibration_error, macro_f1, reliability
 from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Pair, overlap
-from training.verifier_domains import every_set
+from training.verifier_domains import SIZE, every_set
 from training.verifier_held_out import VITAMINC, HeldOut, held_out_sets
 
 DRAFTS = ASSETS / "corpora" / "bank_investigation"
@@ -100,7 +100,7 @@ class Measured:
     floors: tuple[float, float] = (float("nan"), float("nan"))
 
 
-def measure(data: HeldOut, verifier: EmbeddedVerifier) -> Measured:
+def measure(data: HeldOut, verifier: Entailment) -> Measured:
     """Judge the reported part of one set."""
     pairs = [data.pairs[i] for i in data.half(fitted=False)]
     started = time.perf_counter()
@@ -183,9 +183,9 @@ def reliability_table(sets: Sequence[Measured]) -> list[str]:
     ]
 
 
-def public_sets(folder: Path) -> list[HeldOut]:
+def public_sets(folder: Path, size: int = SIZE) -> list[HeldOut]:
     """The sets of other domains, the held-out ones, and VitaminC dev whole; raise `FileError` where a set is absent."""
-    sets = every_set(folder)
+    sets = every_set(folder, size)
     whole = next(data for data in held_out_sets(folder) if data.name == VITAMINC)
     return [*sets, HeldOut(WHOLE, whole.pairs, [False] * len(whole.pairs))]
 
@@ -197,16 +197,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("data"), help="folder of the public sets")
     parser.add_argument("--weights", type=Path, default=FOLDER, help="folder of the weights to measure")
+    parser.add_argument("--verifier", help="a verifier by name instead of a folder of weights")
+    parser.add_argument("--size", type=int, default=SIZE, help="pairs of each part of a set, at most")
     parser.add_argument("--threads", type=int, default=0, help="torch threads; 0 leaves them as they are")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
-    verifier = load_embedded(options.weights)
+    verifier = load_entailment(options.verifier) if options.verifier else load_embedded(options.weights)
     verifier.judge([("warm", "up")])
     table, measured = list(HEAD), []
     print(*HEAD, sep="\n")
-    for data in sets_that_are_there(options.data):
+    for data in sets_that_are_there(options.data, options.size):
         measured.append(measure(data, verifier))
         table.append(row(measured[-1]))
         print(table[-1], flush=True)
@@ -218,11 +220,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_section("verifier", "\n".join([title, *table, *extra]))
 
 
-def sets_that_are_there(folder: Path) -> list[HeldOut]:
+def sets_that_are_there(folder: Path, size: int = SIZE) -> list[HeldOut]:
     """The public sets or a sentence on what is missing, then the sample drafts or a sentence."""
     found: list[HeldOut] = []
     try:
-        found += public_sets(folder)
+        found += public_sets(folder, size)
     except FileError as error:
         print(f"Public sets skipped: {error}")
     if (DRAFTS / "drafts.jsonl").is_file():

@@ -23,12 +23,7 @@ from bench.retrieval import lines
 from engine.answer.context import find_context
 from engine.answer.quoting_reader import best_sentences
 from engine.answer.write import OPTIONS, Write, answerable, prompting, quoting
-from engine.core.settings import (
-    Decoding,
-    Prompting,
-    Reader,
-    Retrieval,
-)
+from engine.core.settings import Decoding, Prompting, Reader, Retrieval
 from engine.core.values import Answer, Passage
 from engine.corpus.collection import Collection
 from engine.methods.are.decompose import parse_clauses, parse_facts

@@ -19,22 +19,35 @@ from engine.report.html import fragment
 
 
 def ask_for(
-    case: Case, kind: str, label: str, model: str, more: str = "", *, options: Value | None = None, key: str = ""
+    case: Case,
+    kind: str,
+    label: str,
+    model: str,
+    more: str = "",
+    *,
+    options: Value | None = None,
+    key: str = "",
+    about: str = "",
+    done: bool = False,
 ) -> None:
     """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel.
 
-    `key` tells apart several buttons for one kind.
+    `about` says what it does; where it is `done`, all folds to a line. `key` tells apart several buttons for one kind.
     """
     name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
         _watch(name, key)
         return
-    left, right = st.columns([1, 3], vertical_alignment="center")
-    if left.button(label, key=f"start_{name}_{key}", type="primary", width="stretch"):
+    cost = workbench().using(chosen_settings()).cost(case, kind, options) + more
+    if about:
+        st.caption(plain(about))
+    left, right = st.columns([1, 7 if done else 3], vertical_alignment="center")
+    look = {"label": "Run again", "type": "tertiary", "help": label} if done else {"label": label, "type": "primary"}
+    if left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch"):
         begin(case, kind, options, name, label)
         st.rerun()
-    right.caption(plain(workbench().using(chosen_settings()).cost(case, kind, options) + more))
+    right.caption(plain(cost))
     if run is not None:
         say_problem(run)
 
@@ -76,6 +89,11 @@ def latest(case: Case, kind: str, model: str = "") -> Analysis | None:
     return next(iter([*own, *found]), None)
 
 
+def is_by(found: Analysis | None, model: str) -> bool:
+    """Whether there is an analysis, and by that model."""
+    return found is not None and found.stamp.model == model
+
+
 def banners(notes: tuple[str, ...]) -> None:
     """The notes that belong above a score: who wrote the answer and who scored it."""
     for line in filter(is_banner, notes):
@@ -90,7 +108,8 @@ def is_banner(note: str) -> bool:
 def seconds_said(case: Case, model: str, passes: float) -> str:
     """How long `passes` may take, going by this case's earlier analyses by the same model; empty before the first."""
     for analysis in reversed(case.analyses):
-        done = analysis.result.get("forwards", 0) + 2 * analysis.result.get("backwards", 0)
-        if analysis.stamp.model == model and done and analysis.result.get("seconds"):
-            return f"; about {passes * analysis.result['seconds'] / done:.0f} s, going by the last run"
+        stored = analysis.stored()
+        done = stored.get("forwards", 0) + 2 * stored.get("backwards", 0)
+        if analysis.stamp.model == model and done and stored.get("seconds"):
+            return f"; about {passes * stored['seconds'] / done:.0f} s, going by the last run"
     return ""

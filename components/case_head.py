@@ -24,16 +24,21 @@ def case_head(case: Case, *, offer: bool = True) -> CaseVerdict | None:
         show(verdict_line(verdict, review, case))
         if verdict is None and offer and case.answer.text.strip() and case.answer.finished and not case.answer.refused:
             check_button(case, key=f"check_{case.id}")
-        elif verdict is not None:
-            page_link("inspect/facts", "Facts")
-            page_link("review/cases", "Review")
+        with st.container(horizontal=True, width="content"):
+            if verdict is not None:
+                page_link("inspect/facts", "Facts")
+            if case.passages:
+                page_link("inspect/attribution", "What mattered")
+            if verdict is not None:
+                page_link("review/cases", "Review")
     return verdict
 
 
 def verdict_line(verdict: CaseVerdict | None, review: Review, case: Case) -> str:
     """The line as HTML: a bar with a part per verdict, the counts in words, edits, citations, review."""
     if verdict is None:
-        return tag("div", tag("b", escape(_unchecked(case))), class_="gw-stand gw-unchecked")
+        said = chips([("review", _reviewed(review))]) if review.reviewer else ""
+        return tag("div", tag("b", escape(_unchecked(case))) + said, class_="gw-stand gw-unchecked")
     counts = verdict.counts
     parts = "".join(
         tag("i", "", class_=f"gw-{KINDS[stand]}", style=f"flex-grow:{count}") for stand, count in counts.items()
@@ -60,5 +65,9 @@ def _chips(verdict: CaseVerdict, review: Review) -> list[tuple[str, str]]:
         found.append(("citations", f"{verdict.citations_supported} of {verdict.citations} supported"))
     if verdict.overridden:
         found.append(("reviewer", counted(verdict.overridden, "verdict")))
+    return [*found, ("review", _reviewed(review))]
+
+
+def _reviewed(review: Review) -> str:
     status = "not reviewed" if review.status == "open" else f"{review.status} by {review.reviewer}"
-    return [*found, ("review", status)]
+    return f"{review.conclusion.value}, {status}" if review.conclusion else status

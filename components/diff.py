@@ -9,13 +9,7 @@ import streamlit as st
 
 from components.answer import with_pills
 from components.html import cell, note, show, tag
-from engine.report.compare import (
-    ALONE,
-    Aligned,
-    Comparison,
-    Difference,
-    DiffWord,
-)
+from engine.report.compare import ALONE, Aligned, Comparison, Difference, DiffWord
 
 LITTLE = 0.35  # share of the characters in common under which two answers are not drawn as one text
 

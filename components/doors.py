@@ -8,11 +8,7 @@ from components.html import escape, show, tag
 from components.pages import page_link
 
 DOORS = {
-    "ask": (
-        "ask/ask",
-        "Ask your documents",
-        "Ask a question of a corpus. The answer cites the passages it rests on.",
-    ),
+    "ask": ("ask/ask", "Ask your documents", "Ask a question of a corpus. The answer cites the passages it rests on."),
     "audit": (
         "ask/audit",
         "Audit an answer",

@@ -16,27 +16,9 @@ from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.studies.compare_runs import compare_runs, differing, numbers
 from engine.studies.evaluate import Evaluation, report
-from engine.studies.library import (
-    Listed,
-    folder_of,
-    state_of,
-    take_in,
-)
-from engine.studies.tables import (
-    caption,
-    heading,
-    to_csv,
-    to_latex,
-    to_markdown,
-)
-from engine.studies.values import (
-    Axis,
-    Figure,
-    Measure,
-    Row,
-    Series,
-    StudyTable,
-)
+from engine.studies.library import Listed, folder_of, state_of, take_in
+from engine.studies.tables import caption, heading, to_csv, to_latex, to_markdown
+from engine.studies.values import Axis, Figure, Measure, Row, Series, StudyTable
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
 # The page on which a study's cases say most.
@@ -99,10 +81,13 @@ def results_view(listed: Listed) -> None:
     if not found.rows:
         st.info("No unit has ended yet.")
         return
+    tables = found.results.tables
+    for table in tables[:1]:  # the one that ranks the methods
+        table_view(table, key=f"table_{listed.name}_{table.name}")
     for number, figure in enumerate(found.results.figures):
         chosen = figure_view(figure, key=f"figure_{listed.name}_{number}")
         open_unit(folder, found, chosen)
-    for table in found.results.tables:
+    for table in tables[1:]:
         table_view(table, key=f"table_{listed.name}_{table.name}")
     st.download_button("Everything as Markdown", lambda: report(found), f"{listed.name}.md", on_click="ignore")
     st.header("Examples")

@@ -131,6 +131,8 @@ def standing(listed: Listed) -> str:
     own = live(listed.name)
     if own is not None and not own.run.ended:
         return "paused" if own.pause.is_set() else "running"
+    if listed.shipped:
+        return "comes with the workbench"
     return "finished" if listed.finished else "stopped"
 
 
@@ -144,7 +146,7 @@ def run_controls(listed: Listed) -> None:
         st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done; they are kept.")
     elif own is not None and own.run.problem:
         st.error(plain(own.run.problem))
-    if not listed.finished:
+    if not listed.finished and not listed.shipped:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
         if st.button(f"Go on with the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
             begin(listed.name, text, resume=True)

@@ -18,14 +18,7 @@ from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.models.registry import writers
 from engine.studies.catalogue import names, study_of
-from engine.studies.config import (
-    CONFIGS,
-    Config,
-    as_toml,
-    parse_config,
-    presets,
-    read_config,
-)
+from engine.studies.config import CONFIGS, Config, as_toml, parse_config, presets, read_config
 from engine.studies.datasets import LAYOUTS, WORLDS
 from engine.studies.evaluate import cost_of
 from engine.studies.library import new_name
@@ -55,18 +48,23 @@ def setup() -> str | None:
 
 def _preset() -> Config:
     """The preset that the fields begin with."""
-    own = [name for name in presets() if not name.endswith("_paper")]
-    papers = [name for name in presets() if name.endswith("_paper")]
-    ordered = [name for name in (FIRST, *own, *papers) if name in presets()]
+    known = {name: read_config(CONFIGS / f"{name}.toml") for name in presets()}
+    ordered = sorted(known, key=lambda name: (name != FIRST, *_level(name)))
     chosen = st.selectbox(
         "Begin with the preset",
-        list(dict.fromkeys(ordered)),
+        ordered,
         key="evaluation_preset",
-        format_func=lambda name: name.replace("_paper", ", as in the paper").replace("_", " "),
-        help="The small presets run on the sample worlds with the embedded model. Those of the papers name the models"
-        " and sizes that the papers used; you supply their data sets.",
+        format_func=lambda name: known[name].title or name.replace("_", " "),
+        help="The small ones run on the sample worlds with the embedded model, the capable ones with an installed one."
+        " Those of the papers name the models and sizes that the papers used; you supply their data sets.",
     )
-    return read_config(CONFIGS / f"{chosen or ordered[0]}.toml")
+    return known[chosen or ordered[0]]
+
+
+def _level(name: str) -> tuple[int, str]:
+    """Looks of minutes first, then the small presets, the capable ones, and the papers'."""
+    levels = ("_small", "_capable", "_paper")
+    return next((place for place, level in enumerate(levels, start=1) if name.endswith(level)), 0), name
 
 
 def _fields(preset: Config) -> Config:

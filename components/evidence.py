@@ -13,6 +13,8 @@ from components.style import stylesheet
 from engine.answer.quoting_reader import whole_id
 from engine.core.values import Answer, Case, Passage
 
+LIKENESS = 1.6  # what a cosine with a bonus for shared words stays under; a cross-encoder's logits go beyond
+
 
 @cache
 def _component() -> Any:
@@ -41,9 +43,15 @@ def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
         "answer": answer_pieces(case.answer, case.passages),
         "answer_title": "Answer" if case.answer.finished else "Answer, so far",
         "refused": case.answer.refused,
-        "passages": [_passage(case, number, scales, lengths) for number in range(1, len(case.passages) + 1)],
+        "passages": [_passage(case, number, scales, lengths) for number in cited_first(case)],
         "passages_title": f"Passages given to the writer ({len(case.passages)})",
     }
+
+
+def cited_first(case: Case) -> list[int]:
+    """The numbers of the passages, those that the answer cites before the others."""
+    cited = {citation.number for citation in case.answer.citations}
+    return sorted(range(1, len(case.passages) + 1), key=lambda number: number not in cited)
 
 
 def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[str, Any]]:
@@ -83,10 +91,13 @@ def _passage(
 
 
 def _score(name: str, scale: Mapping[str, float], passage: str) -> dict[str, Any]:
-    """A bar from the lowest score of the case (2% wide) to the highest: ranks are compared, not magnitudes."""
-    low, high = min(scale.values()), max(scale.values())
-    share = (scale[passage] - low) / (high - low) if high > low else 1.0
-    return {"name": name, "share": 0.02 + 0.98 * share, "text": f"{scale[passage]:.3f}"}
+    """A bar as long as the score, 1 being whole; scores of no fixed scale go from the lowest (2%) to the highest."""
+    low, high, score = min(scale.values()), max(scale.values()), scale[passage]
+    if low >= -1 and high <= LIKENESS:
+        share = max(0.0, score) / max(1.0, high)
+    else:
+        share = 0.02 + 0.98 * ((score - low) / (high - low) if high > low else 1.0)
+    return {"name": name, "share": share, "text": f"{score:.3f}"}
 
 
 def _marked(text: str, spans: list[tuple[int, int]]) -> list[dict[str, Any]]:

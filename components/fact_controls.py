@@ -35,7 +35,8 @@ def fact_controls() -> Asked:
         "Verifier",
         "embedded",
         key="facts_verifier",
-        help="embedded (a verifier of its own), an NLI model's id or folder, or lm:MODEL for a language model that"
+        help="embedded (a small one of its own), medium or large (right more often, slower; on models that Settings"
+        " installs), an NLI model's id or folder, or lm:MODEL for a language model that"
         " judges and edits.",
     )
     with st.expander("Models of the check"):

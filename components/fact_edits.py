@@ -6,20 +6,17 @@ import msgspec
 import streamlit as st
 
 from components.cache import workbench
+from components.export_figure import export_button
 from components.facts import tracked_changes
 from components.html import chips, escape, plain, show, tag, visible
-from engine.cases.places import decisions
+from engine.cases.places import decisions, revision
 from engine.cases.review import MarkDraft, review_of
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
-from engine.methods.are.backtrack import exact
-from engine.methods.are.export import (
-    Decision,
-    accepted_text,
-    as_markdown,
-    proposed,
-)
+from engine.methods.are.backtrack import exact, revised
+from engine.methods.are.export import Decision, accepted_ids, as_markdown, proposed
 from engine.methods.are.values import AreRecord, Placed
+from engine.report.drawings import drawn_changes
 
 
 def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) -> None:
@@ -43,8 +40,10 @@ def decide(case: Case, edit: Placed, value: Decision, author: str, reason: str) 
 def edits_view(case: Case, record: AreRecord, author: str) -> None:
     """The tracked changes, a decision on each, and what is exported."""
     st.header("Tracked changes")
-    decided = decisions(record, review_of(workbench().cases.history(case.id)))
-    tracked_changes(record, decided)
+    review = review_of(workbench().cases.history(case.id))
+    decided = decisions(record, review)
+    edits, all_decided = revision(record, case.answer, review)
+    tracked_changes(record.checked, edits, all_decided)
     if record.edits:
         for edit in record.edits:
             edit_card(case, record, edit, decided.get(edit.id), author)
@@ -52,10 +51,13 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
         st.caption("No edit was found.")
     st.caption("What you accept is put in, everything else is not: the downloads hold what is accepted.")
     with st.container(horizontal=True):
-        st.download_button("Accepted text", accepted_text(record, decided), "answer.txt", "text/plain")
+        st.download_button(
+            "Accepted text", revised(record.checked, edits, accepted_ids(all_decided)), "answer.txt", "text/plain"
+        )
         st.download_button("Report", as_markdown(record, decided), "facts.md", "text/markdown")
         record_json = msgspec.json.encode(record.to_dict())
         st.download_button("Record as JSON", record_json, "facts.json", "application/json")
+        export_button(lambda: drawn_changes(case, record, review), key=f"changes_{case.id}")
 
 
 def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | None, author: str) -> None:

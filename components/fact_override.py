@@ -16,15 +16,19 @@ from engine.methods.are.values import AreRecord
 CHOICES = tuple(OWN_VERDICTS.values())
 
 
-def override_form(case: Case, record: AreRecord, review: Review, author: str) -> None:
-    """Fact, verdict, reason; a signed-off case takes none."""
+def override_form(case: Case, record: AreRecord, review: Review, author: str, selected: str) -> None:
+    """Fact (`selected` first), verdict, reason; a signed-off case takes none."""
     if review.status == "signed off":
         return
     facts = numbered(record)
     with st.expander("Your verdict on a fact"), st.form("override", clear_on_submit=True, border=False):
         left, right = st.columns([3, 2], vertical_alignment="bottom")
         name = left.selectbox(
-            "Fact", list(facts), format_func=lambda n: visible(f"{n} {facts[n].fact.text}"), key="override_fact"
+            "Fact",
+            list(facts),
+            index=list(facts).index(selected) if selected in facts else 0,
+            format_func=lambda n: visible(f"{n} {facts[n].fact.text}"),
+            key=f"override_fact_{selected}",
         )
         value = right.segmented_control("Verdict", CHOICES, key="override_verdict")
         reason = st.text_input("Reason", key="override_reason", placeholder="what the source says")

@@ -21,16 +21,7 @@ from engine.cases.review import Mark, Review
 from engine.core.text import ANY_CITATION, counted
 from engine.methods.are.export import Decision
 from engine.methods.are.shared_words import shared_words
-from engine.methods.are.values import (
-    MEANING,
-    AreRecord,
-    Check,
-    Evidence,
-    FactRecord,
-    Iteration,
-    Placed,
-    Ruling,
-)
+from engine.methods.are.values import MEANING, AreRecord, Check, Evidence, FactRecord, Iteration, Placed, Ruling
 from engine.models.closed import listed
 
 CHIPS = {
@@ -51,9 +42,14 @@ def _component() -> Any:
     )
 
 
-def facts_tree(record: AreRecord, marks: Mapping[str, Mark], *, key: str) -> None:
-    """Draw clauses and facts beside the chosen fact; `marks` are the reviewers' own verdicts by the fact's number."""
-    _component()(data={**tree_data(record, marks), "key": key}, key=key)
+def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> str:
+    """Draw clauses and facts beside the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
+
+    Returns the number of the fact that was just chosen, "" where none was.
+    """
+    data = {**tree_data(record, marks), "key": key, "chosen": chosen}
+    drawn = _component()(data=data, key=key, on_fact_change=lambda: None)
+    return drawn.fact or ""
 
 
 def own_marks(record: AreRecord, review: Review) -> dict[str, Mark]:
@@ -83,18 +79,20 @@ def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dic
             {"number": number, "pieces": clause_pieces(clause.text)}
             for number, clause in enumerate(record.decomposition.clauses)
         ],
-        "facts": [_fact(n, fact, (marks or {}).get(names[n])) for n, fact in enumerate(record.facts)],
+        "facts": [_fact(n, names[n], fact, (marks or {}).get(names[n])) for n, fact in enumerate(record.facts)],
     }
 
 
-def _fact(number: int, record: FactRecord, mark: Mark | None) -> dict[str, Any]:
+def _fact(number: int, name: str, record: FactRecord, mark: Mark | None) -> dict[str, Any]:
     word, kind = CHIPS[record.outcome]
     unsure = record.ruling is not None and record.ruling.unsure
     return {
         "number": number,
+        "name": name,
         "clause": record.clause,
         "text": visible(record.fact.text),
         "word": f"{word}, unsure" if unsure else word,
+        "sure": _sure(record),
         "kind": kind,
         "attention": record.needs_attention,
         "own": visible(f"{mark.author}: {mark.value}") if mark else "",
@@ -106,6 +104,13 @@ def _fact(number: int, record: FactRecord, mark: Mark | None) -> dict[str, Any]:
     }
 
 
+def _sure(record: FactRecord) -> str:
+    """The probability of the verdict that a fact ends with, "" where its verifier gives none."""
+    ruling = record.ruling
+    value = ruling.scores.get(ruling.verdict) if ruling else None
+    return "" if value is None else f"p {value:.2f}"
+
+
 def _said(mark: Mark | None) -> list[str]:
     """The reviewer's verdict with its reason."""
     return [f"{mark.author} says {mark.value}: {mark.reason}"] if mark else []
@@ -114,8 +119,6 @@ def _said(mark: Mark | None) -> list[str]:
 def _lines(record: FactRecord) -> list[str]:
     """What stands under a fact: what came of it, who says so, both columns of support, who split it."""
     said = [f"{MEANING[record.outcome].capitalize()}."]
-    if record.ruling:
-        said.append(f"{record.ruling.note}.")
     columns = {"passages it was given": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "supported", False: "not supported"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
@@ -220,22 +223,22 @@ def measures_view(record: AreRecord) -> None:
     show(table(("Measure", "Before", "After", "What it means"), rows, said, words=("What it means",)))
 
 
-def tracked_changes(record: AreRecord, decisions: Mapping[str, Decision]) -> None:
-    """The answer with every placed or accepted edit drawn in it: taken out, put in, accepted or rejected."""
+def tracked_changes(text: str, edits: Sequence[Placed], decisions: Mapping[str, Decision]) -> None:
+    """The text with every placed or accepted edit drawn in it: taken out, put in; a rejected one by its number."""
     pieces, at = [], 0
-    shown = (e for e in record.edits if e.status == "placed" or decisions.get(e.id) == "accepted")
+    shown = (e for e in edits if e.status == "placed" or decisions.get(e.id) == "accepted")
     for edit in sorted(shown, key=lambda e: e.start):
-        pieces.append(with_pills(record.checked[at : edit.start]))
+        if edit.start < at:
+            continue
+        pieces.append(with_pills(text[at : edit.start]))
         pieces.append(_change(edit, decisions.get(edit.id)))
         at = edit.end
-    show(tag("div", "".join(pieces) + with_pills(record.checked[at:]), class_="gw-answer"))
+    show(tag("div", "".join(pieces) + with_pills(text[at:]), class_="gw-answer"))
 
 
 def _change(edit: Placed, decision: Decision | None) -> str:
     label = tag("sup", escape(edit.id))
     if decision == "rejected":
         return with_pills(edit.old) + label
-    new = tag("ins", tag("u", escape(edit.new)), class_="gw-ins") if edit.new else ""
-    if decision == "accepted" and new:
-        return new + label
-    return (tag("del", escape(edit.old), class_="gw-del") if edit.old else "") + new + label
+    new = tag("ins", tag("u", with_pills(edit.new)), class_="gw-ins") if edit.new else ""
+    return (tag("del", with_pills(edit.old), class_="gw-del") if edit.old else "") + new + label

@@ -11,6 +11,8 @@ from components.style import NEGATIVE, POSITIVE
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.methods.faithfulness import Curves
 
+SAVED = {"displaylogo": False, "modeBarButtons": [["toImage"]], "toImageButtonOptions": {"format": "svg"}}
+
 
 def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
     """Draw the report; every curve is named, every number has its comparison."""
@@ -29,7 +31,7 @@ def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
     left, right = st.columns(2)
     for column, curve in zip((left, right), (*report.curves[:1], report.passages), strict=True):
         title = "tokens, input x gradient" if curve.ranking != "passages" else "whole passages, occlusion order"
-        column.plotly_chart(_figure(curve, title), key=f"{key}_{curve.ranking}", config={"displayModeBar": False})
+        column.plotly_chart(_figure(curve, title), key=f"{key}_{curve.ranking}", config=SAVED)
     _tables(report)
 
 
@@ -54,7 +56,18 @@ def _figure(curve: Curves, title: str) -> go.Figure:
     return figure
 
 
+def _csv(report: FaithfulnessReport) -> str:
+    """A line per point of every curve, passages last."""
+    rows = [
+        {"ranking": curve.ranking, "share removed": share, "MoRF": morf, "LeRF": lerf}
+        for curve in (*report.curves, report.passages)
+        for share, morf, lerf in zip(curve.shares, curve.morf, curve.lerf, strict=True)
+    ]
+    return pd.DataFrame(rows).to_csv(index=False)
+
+
 def _tables(report: FaithfulnessReport) -> None:
+    st.download_button("Curves as CSV", _csv(report), "curves.csv", "text/csv", on_click="ignore", type="tertiary")
     with st.expander("Diagnostics of the relevance map"):
         st.dataframe(
             pd.DataFrame(

@@ -36,7 +36,11 @@ def figure_view(figure: Figure, *, key: str) -> str:
     return next((str(data) for point in points if (data := _case(point))), "")
 
 
-_BAR = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+_BAR = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["lasso2d", "select2d"],
+    "toImageButtonOptions": {"format": "svg"},
+}
 
 
 def _case(point: dict[str, object]) -> object:

@@ -13,12 +13,7 @@ from components.polling import wait_for
 from components.runs import Run, start
 from engine.core.errors import FileError
 from engine.models.catalogue import Entry, catalogue
-from engine.models.install import (
-    downloads_of,
-    held_bytes,
-    install,
-    remove,
-)
+from engine.models.install import downloads_of, held_bytes, install, remove
 from engine.models.registry import forget_models
 
 

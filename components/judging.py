@@ -8,7 +8,7 @@ from components.advice import judgement_view
 from components.analysis_run import begin
 from components.html import banner, visible
 from components.polling import wait_for
-from engine.analyses.refinement import Report
+from engine.analyses.refinement import RefinementReport
 from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
@@ -16,7 +16,7 @@ from engine.models.closed import listed
 from engine.models.defaults import default_for
 
 
-def judge_tab(case: Case, report: Report) -> None:
+def judge_tab(case: Case, report: RefinementReport) -> None:
     """Two conditions before a judge that the user names, in both orders."""
     st.caption(
         "The judge is not told which condition wrote which answer, is told to judge grounding and not length, and reads"

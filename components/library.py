@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
 
 from components.html import cell, visible
-from engine.answer.citations import without_markers
+from engine.analyses.quality import Quality, by_writer
 from engine.cases.query import SORTS, CaseRow, Query
 from engine.cases.review import STATUSES
 
@@ -44,42 +45,79 @@ def _days(column: st.delta_generator.DeltaGenerator, key: str) -> dict[str, str]
     return {name: day.isoformat() for name, day in days.items() if day is not None}
 
 
-def case_table(rows: Sequence[CaseRow], *, key: str) -> list[str]:
-    """Draw the rows; return the ids of the selected ones."""
-    table = pd.DataFrame(
-        [
-            {
-                "question": cell(row.question),
-                "answer": cell(without_markers(row.answer)),
-                "status": f"{row.status} by {visible(row.reviewer)}" if row.reviewer else row.status,
-                "written by": cell(row.model),
-                "corpus": cell(row.corpus or ""),
-                "tags": cell(", ".join(row.tags)),
-                "changed": row.updated.replace("T", " ")[:16],
-            }
-            for row in rows
-        ]
-    )
-    # In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
-    widths = {
-        "question": 205,
-        "answer": 100,
-        "status": 75,
-        "written by": 80,
-        "corpus": 120,
-        "tags": 105,
-        "changed": 120,
-    }
+# In all what a window of 1280 has room for, so that no column is scrolled out of sight; a wider one widens them.
+WIDTHS = {
+    "question": 190,
+    "borne out": 75,
+    "unsupported": 90,
+    "citations": 70,
+    "review": 95,
+    "written by": 80,
+    "corpus": 75,
+    "tags": 70,
+    "changed": 80,
+}
+SHARES = {
+    "borne out": "Share of the sentences with a claim that the sources bear out, by the last check",
+    "unsupported": "Share of these sentences that are contradicted or not found",
+    "citations": "Share of the citations whose passage bears out a fact of the sentence",
+}
+
+
+def case_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, key: str) -> list[str]:
+    """Draw the rows, each with its counts of `found`; return the ids of the selected ones."""
+    table = pd.DataFrame([_line(row, found[row.id]) for row in rows], columns=list(WIDTHS))
     picked = st.dataframe(
         table,
         hide_index=True,
+        placeholder="",
         height="content" if len(rows) <= MOST_ROWS else 420,
         key=key,
         on_select="rerun",
         selection_mode="multi-row",
-        column_config={name: st.column_config.TextColumn(width=width) for name, width in widths.items()},
+        column_config={name: _column(name, width) for name, width in WIDTHS.items()},
     )
     return [rows[index].id for index in picked.selection.rows if index < len(rows)]
+
+
+def _line(row: CaseRow, quality: Quality) -> dict[str, object]:
+    status = f"{row.status} by {visible(row.reviewer)}" if row.reviewer else row.status
+    return {
+        "question": cell(row.question),
+        **_shares(quality),
+        "review": f"{quality.conclusion}, {status}" if quality.conclusion else status,
+        "written by": cell(row.model),
+        "corpus": cell(row.corpus or ""),
+        "tags": cell(", ".join(row.tags)),
+        "changed": row.updated.replace("T", " ")[:16],
+    }
+
+
+def _shares(quality: Quality) -> dict[str, float | None]:
+    shares = (quality.borne_out_share, quality.unsupported_share, quality.citation_precision)
+    return {name: None if share is None else 100 * share for name, share in zip(SHARES, shares, strict=True)}
+
+
+def _column(name: str, width: int) -> ColumnConfig:
+    if name in SHARES:
+        return st.column_config.NumberColumn(width=width, format="%.0f%%", help=SHARES[name])
+    return st.column_config.TextColumn(width=width)
+
+
+def writer_table(rows: Sequence[CaseRow], found: Mapping[str, Quality]) -> None:
+    """The listed cases by who wrote them: a line per writer of a checked case."""
+    writers = by_writer(rows, found)
+    if not writers:
+        return
+    with st.expander("By writer"):
+        lines = [
+            {"written by": cell(name), "cases": total.checked, "sentences": total.sentences, **_shares(total)}
+            | {"edits accepted": total.edits}
+            for name, total in writers.items()
+        ]
+        shares = {name: _column(name, 110) for name in SHARES}
+        st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", column_config=shares)
+        st.caption("Over the checked cases listed above. Shares are over all their sentences and citations together.")
 
 
 def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Callable[[], None], *, key: str) -> None:

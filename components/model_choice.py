@@ -11,15 +11,7 @@ from components.html import plain, visible
 from engine.core.errors import FileError, GroundworkError
 from engine.core.files import EMBEDDED
 from engine.models.catalogue import catalogue
-from engine.models.defaults import (
-    NONE,
-    READER,
-    Role,
-    candidates,
-    choose_default,
-    default_for,
-    default_notes,
-)
+from engine.models.defaults import NONE, READER, Role, candidates, choose_default, default_for, default_notes
 from engine.models.registry import TITLE, has_embedded, writers
 
 LABELS: dict[Role, str] = {"writes": "Writes answers", "scores": "Scores", "judges": "Judges"}

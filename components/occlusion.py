@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.analysis_run import ask_for, banners, latest, seconds_said
+from components.analysis_run import ask_for, banners, is_by, latest, seconds_said
+from components.answer import answer_view
 from components.attribution import attribution_table, floors_line
+from components.export_figure import export_button
 from components.html import plain
 from components.source_map import source_map
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS
 from engine.analyses.occlusion import TOP_PASSAGES, rows_of
 from engine.core.settings import Settings
 from engine.core.values import Attribution, Case
+from engine.report.drawings import drawn_occlusion
 
 LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
-LABELS = {
-    OCCLUSION: "Leave each passage out",
-    SETS: "Leave each chunk set out",
-    SENTENCES: "Leave each sentence out",
-}
+LABELS = {OCCLUSION: "Leave each passage out", SETS: "Leave each chunk set out", SENTENCES: "Leave each sentence out"}
 WHAT = {
     OCCLUSION: "Each passage is left out in turn: how much less likely is this answer without it?",
     SETS: "Neighbouring passages of a document form a set and are left out together.",
@@ -30,10 +29,11 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     """The level switch, the button with its cost, and the result of that level."""
     level = st.segmented_control("Sources", list(LEVELS), default="Passages", key=f"level_{case.id}") or "Passages"
     kind = LEVELS[level]
-    st.caption(WHAT[kind])
-    ask_for(case, kind, LABELS[kind], model, seconds_said(case, model, rows_of(case, kind, settings)))
     found = latest(case, kind, model)
+    seconds = seconds_said(case, model, rows_of(case, kind, settings))
+    ask_for(case, kind, LABELS[kind], model, seconds, about=WHAT[kind], done=is_by(found, model))
     if found is None:
+        answer_view(case.answer)
         return
     attribution = Attribution.from_dict(found.result)
     banners(attribution.notes)
@@ -41,6 +41,7 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
         source_map(attribution, case, key=f"map_{kind}_{case.id}")
     _tables(attribution, case, kind)
     st.caption(plain(floors_line(attribution)))
+    export_button(lambda: drawn_occlusion(case, attribution), key=f"{kind}_{case.id}")
 
 
 def _tables(attribution: Attribution, case: Case, kind: str) -> None:

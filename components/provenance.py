@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 import streamlit as st
 
 from components.html import cell, note, visible
+from engine.analyses.reading import KIND as READING
+from engine.answer.quoting_reader import Reading
 from engine.answer.sentence_scores import Candidate
 from engine.core.values import Case
 
 
 def provenance(case: Case) -> None:
     """Draw everything that produced the answer, folded."""
-    reading = next((analysis.result for analysis in case.analyses if analysis.kind == "reading"), None)
+    reading = next(iter(READING.of(case)), None)
     if case.prompt is not None:
         with st.expander("The exact prompt"):
             st.caption("Each segment is tokenised on its own, so that removing a passage removes exactly its tokens.")
@@ -28,17 +28,16 @@ def provenance(case: Case) -> None:
         st.json(case.stamp.to_dict(), expanded=2)
 
 
-def _reading(reading: Mapping[str, object], case: Case) -> None:
+def _reading(reading: Reading, case: Case) -> None:
     st.write(
         "The quoting reader writes no word of its own. It scores every sentence of the passages against the"
         " question, takes the best ones word for word, and says so when none is close enough."
     )
-    note(str(reading.get("rule", "")))
-    found = reading.get("candidates", [])
-    if not isinstance(found, list) or not found:
+    note(reading.rule)
+    if not reading.candidates:
         st.caption("No sentence was considered.")
         return
-    ranked = sorted(map(Candidate.from_dict, found), key=lambda c: (not c.chosen, -c.score))
+    ranked = sorted(reading.candidates, key=lambda c: (not c.chosen, -c.score))
     st.dataframe(pd.DataFrame([_row(candidate, case) for candidate in ranked]), hide_index=True, height=320)
     st.caption("Quoted sentences first, then by score, which is the sum of the columns behind it.")
 

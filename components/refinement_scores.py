@@ -8,12 +8,7 @@ from components.html import escape, show, table, tag
 from engine.core.metrics import ENTAILED
 from engine.methods.refinement.conditions import VARIANTS
 from engine.methods.refinement.values import Refinement
-from engine.methods.signals import (
-    MEASURES,
-    FactKept,
-    Scores,
-    deployed_cost,
-)
+from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost
 
 SAME = 0.005  # a difference that two decimals do not show
 

@@ -17,13 +17,7 @@ from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
-from engine.methods.raise_.relevance import KIND as RELEVANCE
-from engine.methods.raise_.relevance import (
-    LEVELS,
-    Rating,
-    Ratings,
-    ratings_of,
-)
+from engine.methods.raise_.relevance import KIND as RELEVANCE, LEVELS, Rating, Ratings, ratings_of
 from engine.methods.raise_.values import ReasonStep, Solution
 from engine.models.defaults import default_for
 
@@ -112,10 +106,7 @@ def _ask_model(case: Case, solution: Solution, key: str) -> None:
     name = f"relevance:{case.id}:{solution.method}"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     judge = left.text_input(
-        "Rated by the model",
-        default_for("judges").model,
-        key=f"{key}_judge",
-        placeholder="openai:MODEL@BASE_URL",
+        "Rated by the model", default_for("judges").model, key=f"{key}_judge", placeholder="openai:MODEL@BASE_URL"
     )
     count = sum(len(step.search.hits) for step in solution.steps if step.search)
     if right.button(

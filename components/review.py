@@ -10,24 +10,22 @@ import streamlit as st
 from components.html import cell, chips, note, plain, show, visible
 from engine.cases.blocks import when
 from engine.cases.places import MarkTarget, places
-from engine.cases.review import (
-    RELEVANCE,
-    STATUSES,
-    Chain,
-    Mark,
-    MarkDraft,
-    Review,
-)
+from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
 from engine.core.text import counted
 from engine.core.values import Case
 
 Add = Callable[[MarkDraft], None]
+VERBS = {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off"}
 KINDS = {"note": "Note", "relevance": "Relevance label", "override": "Own verdict"}
 
 
-def review_status(review: Review, chain: Chain, author: str, add: Add, *, key: str) -> None:
-    """The status and who set it, the ways on from it, and what a change of the history would be detected by."""
-    show(chips([("status", review.status), *([("by", review.reviewer)] if review.reviewer else [])]))
+def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Callable[[], None], *, key: str) -> None:
+    """The status and who set it, the ways on from it, and what a change of the history would be detected by.
+
+    `sign` opens the sign-off.
+    """
+    said = [("status", review.status), *([("by", review.reviewer)] if review.reviewer else [])]
+    show(chips([*said, *([("conclusion", review.conclusion.value)] if review.conclusion else [])]))
     if chain.problem:
         st.error(plain(chain.protection))
     else:
@@ -38,14 +36,8 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, *, key: s
         return
     with st.container(horizontal=True):
         for status in STATUSES:
-            if status == review.status:
-                continue
-            if st.button(_verb(status), key=f"{key}_{status}", disabled=not author):
-                add(MarkDraft(kind="status", author=author, value=status))
-
-
-def _verb(status: str) -> str:
-    return {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off and freeze"}[status]
+            if status != review.status and st.button(VERBS[status], key=f"{key}_{status}", disabled=not author):
+                sign() if status == "signed off" else add(MarkDraft(kind="status", author=author, value=status))
 
 
 def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
@@ -100,6 +92,14 @@ def standing_marks(review: Review) -> None:
         [
             {"edit": m.target, "change": m.machine, "decision": m.value, "reason": m.reason} | _who(m)
             for m in review.edit_decisions.values()
+        ],
+    )
+    _table(
+        "Sentences that a reviewer wrote anew",
+        [
+            {"sentence": m.target, "as it was": m.machine, "as written": m.value or "taken out", "reason": m.reason}
+            | _who(m)
+            for m in review.sentences.values()
         ],
     )
     _table(

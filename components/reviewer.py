@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from components import state
 from components.html import note
 
 HEADER = "GROUNDWORK_USER_HEADER"
@@ -20,7 +21,7 @@ LONGEST = 200  # characters of a name
 
 def reviewer() -> str:
     """The name that goes into the history: the login's, which cannot be changed here, or the one that is typed."""
-    known = identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
+    known = _logged_in()
     if known:
         # No caption: Markdown would make a link of the address.
         note(f"Reviewer: {known}, as logged in")
@@ -28,6 +29,15 @@ def reviewer() -> str:
     return st.text_input(
         "Reviewer", key="reviewer", persist_state="session", placeholder="your name", width=320, max_chars=LONGEST
     ).strip()
+
+
+def known_reviewer() -> str:
+    """The name without a field for it: the login's, or what was typed on another page; "" where there is none."""
+    return _logged_in() or str(state.value_of("reviewer") or "").strip()
+
+
+def _logged_in() -> str:
+    return identity(st.user.to_dict(), time.time()) or forwarded(os.environ.get(HEADER, ""), st.context.headers)
 
 
 def identity(claims: Mapping[str, object], now: float) -> str:

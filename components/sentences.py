@@ -11,7 +11,20 @@ from components import state
 from components.evidence import answer_pieces
 from components.html import visible
 from components.style import stylesheet
-from engine.analyses.case_verdict import COPIED, CaseVerdict, FactVerdict, QuotedEvidence, SentenceVerdict, Stand
+from engine.analyses.case_verdict import (
+    COPIED,
+    OWN_VERDICTS,
+    CaseVerdict,
+    FactEdit,
+    FactVerdict,
+    QuotedEvidence,
+    SentenceVerdict,
+    Stand,
+)
+from engine.analyses.occlusion import strongest
+from engine.answer.citations import annotate
+from engine.cases.importers import style_of
+from engine.cases.review import Mark
 from engine.core.values import Answer, Case
 
 KINDS: dict[Stand, str] = {
@@ -22,6 +35,7 @@ KINDS: dict[Stand, str] = {
     "not checked": "grey",
     "no claim": "grey",
 }
+LONGEST = 60  # characters of an edit on its button
 AROUND = 110  # characters shown on either side of a quoted sentence
 LEADS = {"not found": "No source settles this. The closest sentence:", "contradicted": "", "borne out": ""}
 
@@ -36,23 +50,37 @@ def _component() -> Any:
     )
 
 
-def sentences_view(case: Case, verdict: CaseVerdict, *, key: str) -> None:
-    """Draw the tinted answer beside its evidence; the chosen sentence is kept in the link."""
-    drawn = _component()(data=sentences_data(case, verdict), key=key, on_sentence_change=lambda: None)
+def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) -> dict[str, Any] | None:
+    """Draw the tinted answer beside its evidence; the selected sentence is kept in the link.
+
+    Returns the decision that was just made, if any: on an edit ({"edit": "1", "value": "accepted"}), on a sentence
+    ({"sentence": 3, "fact": "2.1", "verdict": "borne out", "reason": "...", "text": None or its new words}), or to undo
+    ({"undo": 3}). A `frozen` case takes none.
+    """
+    data = {**sentences_data(case, verdict), "frozen": frozen, "verdicts": list(OWN_VERDICTS.values())}
+    drawn = _component()(data=data, key=key, on_sentence_change=_listen, on_decision_change=_listen)
     if drawn.sentence:
-        state.choose_sentence(int(drawn.sentence))
+        state.select(sentence=int(drawn.sentence))
+    asked: dict[str, Any] | None = drawn.decision
+    return asked
+
+
+def _listen() -> None:
+    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
     """What is drawn, as plain values; no text is markup."""
     drawn, position = [], 0
+    mattered = strongest(case)
     for number, sentence in enumerate(verdict.sentences, start=1):
-        drawn.append(_sentence(case, number, sentence, position))
+        used = _used(*mattered[number]) if number in mattered else ""
+        drawn.append({**_sentence(case, number, sentence, position), "used": used})
         position = sentence.end
     return {
         "sentences": drawn,
         "tail": visible(case.answer.text[position:]),
-        "chosen": state.chosen_sentence(len(drawn)) or first_in_doubt(verdict),
+        "chosen": state.selected_sentence(len(drawn)) or first_in_doubt(verdict),
     }
 
 
@@ -67,13 +95,20 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
     return {
         "number": number,
         "gap": visible(case.answer.text[position : sentence.start]),
-        "pieces": _pieces(case, sentence.start, sentence.end),
+        "pieces": _pieces(case, sentence),
+        "text": visible(case.answer.text[sentence.start : sentence.end]),
+        "rewritten": visible(_anew(sentence.rewritten)) if sentence.rewritten else "",
         "claim": bool(sentence.facts),
-        "kind": KINDS[sentence.stand],
-        "word": sentence.stand,
+        "kind": "mended" if sentence.mended else KINDS[sentence.stand],
+        "word": f"{sentence.stand}, edited" if sentence.mended else sentence.stand,
         "by": _by(worst) if worst else "",
         "facts": _quoted_once([_fact(fact) for fact in sentence.facts]),
     }
+
+
+def _used(number: int, nats: float, model: str) -> str:
+    """What occlusion says of a sentence."""
+    return visible(f"Source {number} mattered most: {nats:+.2f} nats per token by {model} (occlusion)")
 
 
 def _quoted_once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -84,8 +119,32 @@ def _quoted_once(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _pieces(case: Case, start: int, end: int) -> list[dict[str, Any]]:
-    """The sentence cut at its citation markers."""
+def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
+    """The sentence cut at its citation markers and its accepted edits, which are drawn struck and underlined."""
+    if sentence.rewritten is not None:
+        new = annotate(Answer(text=sentence.rewritten.value), len(case.passages), style_of(case.answer.text))
+        changed = (("del", _cited(case, sentence.start, sentence.end)), ("ins", answer_pieces(new, case.passages)))
+        return [
+            {**piece, "change": change} for change, pieces in changed for piece in pieces if piece.get("text") != ""
+        ]
+    pieces, position = [], sentence.start
+    for edit in sentence.accepted:
+        if edit.start < position or edit.end > sentence.end or case.answer.text[edit.start : edit.end] != edit.old:
+            continue
+        pieces += _cited(case, position, edit.start)
+        pieces += [{"text": visible(edit.old), "change": "del"}, {"text": visible(edit.new), "change": "ins"}]
+        position = edit.end
+    return [piece for piece in (*pieces, *_cited(case, position, sentence.end)) if piece.get("text") != ""]
+
+
+def _anew(mark: Mark) -> str:
+    """Who wrote a sentence anew, and why."""
+    return (
+        f"{mark.author} {'wrote this sentence anew' if mark.value.strip() else 'took this sentence out'}: {mark.reason}"
+    )
+
+
+def _cited(case: Case, start: int, end: int) -> list[dict[str, Any]]:
     inside = [c for c in case.answer.citations if start <= c.start and c.end <= end]
     moved = tuple(type(c)(start=c.start - start, end=c.end - start, number=c.number, valid=c.valid) for c in inside)
     return answer_pieces(Answer(text=case.answer.text[start:end], citations=moved), case.passages)
@@ -100,20 +159,34 @@ def _by(fact: FactVerdict) -> str:
 
 
 def _fact(fact: FactVerdict) -> dict[str, Any]:
-    notes = []
-    if fact.proposed and fact.mark is None:
+    notes = [f"Edit {edit.id} {edit.decision}: {_change(edit)}" for edit in fact.edits if edit.decision]
+    if fact.proposed and fact.mark is None and not fact.edits:
         notes.append(f"Suggested: {fact.proposed}")
     if fact.stand == "unsure" and fact.mark is None:
         notes.append("The verifier is unsure: read the source.")
     if fact.mark is not None:
         notes.append(f"{fact.mark.author}: {fact.mark.value}. {fact.mark.reason}")
     return {
+        "name": fact.number,
         "text": visible(fact.text),
         "word": fact.stand,
         "lead": LEADS.get(fact.stand, "") if fact.quote else "No source was found.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
+        "edits": [{"id": edit.id, "say": visible(_change(edit))} for edit in fact.edits if edit.open],
     }
+
+
+def _change(edit: FactEdit) -> str:
+    """The change in words: a short one whole, a long one by its first words.
+
+    >>> _change(FactEdit(id="1", start=0, end=4, old="2022", new="2023"))
+    '2022 → 2023'
+    """
+    old, new = (text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…" for text in (edit.old, edit.new))
+    if not old:
+        return f"put in “{new}”"
+    return f"{old} → {new}" if new else f"take out “{old}”"
 
 
 def _quote(quote: QuotedEvidence) -> dict[str, str]:

@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import streamlit as st
+
+from components import state
 from components.html import visible
-from components.token_map import explained_pieces, heat_map, pieces
+from components.token_map import explained_pieces, heat_map, pieces, with_citations
 from engine.core.values import Attribution, Case
 
 
+@st.fragment
 def source_map(attribution: Attribution, case: Case, *, key: str) -> None:
     """Draw it; a click on a sentence or a word of the answer recolours the sources in the browser."""
-    heat_map(source_map_data(attribution, case), key=key)
+    selected = state.selected_sentence(len(attribution.spans) - 1) or 0
+    heat_map({**source_map_data(attribution, case), "chosen": selected}, key=key)
 
 
 def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
@@ -30,9 +35,15 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
     numbers = list(range(1, len(attribution.spans)))
     counted = [bool(c) for c in content]
     return {
-        "answer": explained_pieces(case.answer.text, where, sentences, own, counted, sentence_rows=numbers),
+        "answer": with_citations(
+            case.answer.text,
+            where,
+            explained_pieces(case.answer.text, where, sentences, own, counted, sentence_rows=numbers),
+        ),
+        "words": bool(tokens),
         "sentences": numbers,
-        "hint": f"Click a word of the answer to explain {'that token' if tokens else 'its sentence'}.",
+        "hint": "Click a sentence, or use the arrow keys. Hatched: what an unrelated passage reaches.",
+        "counts": [*attribution.details.content_tokens, *(1 for _ in tokens)] or None,
         "passages": [{name: card[name] for name in ("number", "title", "tokens")} for card in cards],
         "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
         "floors": _floors(attribution, tokens),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import streamlit as st
@@ -13,6 +13,9 @@ _CASE = "groundwork_case"
 _RUNS = "groundwork_runs"
 _SETTINGS = "groundwork_settings"
 _ROWS = "groundwork_rows"
+_SELECTED = "groundwork_selected"
+_BEGUN = "groundwork_begun_evaluation"
+SELECTABLE = ("sentence", "fact")
 
 
 def open_case_id(default: str | None = None) -> str | None:
@@ -21,6 +24,7 @@ def open_case_id(default: str | None = None) -> str | None:
     chosen = linked or st.session_state.get(_CASE) or default
     if chosen is not None:
         open_case(chosen)
+        _carry_selection(chosen)
     return chosen
 
 
@@ -29,19 +33,43 @@ def open_case(case_id: str) -> None:
     st.session_state[_CASE] = case_id
     if st.query_params.get("case") != case_id:
         st.query_params["case"] = case_id
-        st.query_params.pop("sentence", None)
+        _link({})
 
 
-def choose_sentence(number: int) -> None:
-    """Keep the chosen sentence of the open case, by its number from 1, in the link."""
-    if st.query_params.get("sentence") != str(number):
-        st.query_params["sentence"] = str(number)
+def _carry_selection(case_id: str) -> None:
+    """What is selected in the case: what the link names, else what was selected on another page."""
+    linked = {name: st.query_params[name] for name in SELECTABLE if name in st.query_params}
+    kept = st.session_state.get(_SELECTED, {})
+    if linked or kept.get("case") != case_id:
+        st.session_state[_SELECTED] = {**linked, "case": case_id}
+    else:
+        _link(kept)
 
 
-def chosen_sentence(most: int) -> int | None:
-    """The sentence that the link names, if the answer has so many."""
-    said = st.query_params.get("sentence", "")
+def select(**chosen: int | str) -> None:
+    """Select a sentence (by its number from 1), a fact ("2.1") of the open case or both; nothing: select none."""
+    kept = {name: str(value) for name, value in chosen.items()}
+    st.session_state[_SELECTED] = {**kept, "case": st.session_state.get(_CASE, "")}
+    _link(kept)
+
+
+def _link(selected: Mapping[str, str]) -> None:
+    for name in SELECTABLE:
+        if name not in selected:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != selected[name]:
+            st.query_params[name] = selected[name]
+
+
+def selected_sentence(most: int) -> int | None:
+    """The selected sentence, if the answer has so many."""
+    said = st.session_state.get(_SELECTED, {}).get("sentence", "")
     return int(said) if said.isascii() and said.isdigit() and 1 <= int(said) <= most else None
+
+
+def selected_fact() -> str:
+    """The number of the selected fact, "" where none is."""
+    return str(st.session_state.get(_SELECTED, {}).get("fact", ""))
 
 
 def run_of(name: str) -> Run[Any] | None:
@@ -86,6 +114,11 @@ def set_value(key: str, value: object) -> None:
     st.session_state[key] = value
 
 
+def value_of(key: str) -> object:
+    """A widget's value, also where the widget is on another page; None where there is none."""
+    return st.session_state.get(key)
+
+
 def changed_settings() -> dict[str, Any]:
     """The session's settings by `stage.field`, those that were drawn at least once."""
     return dict(st.session_state.get(_SETTINGS, {}))
@@ -104,3 +137,14 @@ def begin_with(key: str, value: Any) -> Any:
 def take_value(key: str) -> Any:
     """Drop a value and return it, None where there is none; a widget of that key begins from its default again."""
     return st.session_state.pop(key, None)
+
+
+def evaluation_begun(name: str) -> None:
+    """Remember the evaluation that was just begun, so that the page shows it as soon as it is written."""
+    st.session_state[_BEGUN] = name
+
+
+def show_begun_evaluation(written: Container[str]) -> None:
+    """Choose in the picker `run` the evaluation that was just begun, once it is among those written."""
+    if st.session_state.get(_BEGUN) in written:
+        st.session_state["run"] = st.session_state.pop(_BEGUN)

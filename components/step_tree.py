@@ -12,14 +12,7 @@ from components.style import stylesheet
 from engine.core.text import counted
 from engine.core.values import Hit
 from engine.methods.raise_.steps import LABEL
-from engine.methods.raise_.values import (
-    Call,
-    ReasonStep,
-    Solution,
-    letter,
-    method_of,
-    similarity,
-)
+from engine.methods.raise_.values import Call, ReasonStep, Solution, letter, method_of, similarity
 
 BINS = 50  # of the similarity plot, over 0 to 1
 SEARCHED = {

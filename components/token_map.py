@@ -6,12 +6,15 @@ call. A click on another asks for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 
+from components import state
 from components.analysis_run import ask_for, latest, seconds_said
 from components.html import visible
 from components.settings_panel import chosen_settings
@@ -19,8 +22,12 @@ from components.style import NEGATIVE, POSITIVE, SEQUENTIAL, STRENGTH, styleshee
 from engine.analyses.faithfulness import FaithfulnessReport, rankings_beside, rows_needed
 from engine.analyses.kind import FAITHFULNESS
 from engine.analyses.token_map import MapRows, TokenMap
-from engine.core.values import Case
+from engine.core.text import ANY_CITATION
+from engine.core.values import Attribution, Case
+from engine.methods.faithfulness import agreement, ranked_by
 from engine.methods.spans import anchor, content_mask
+
+AGREE = 0.5  # rank correlation from which a map and occlusion are said to agree
 
 
 @cache
@@ -34,27 +41,83 @@ def _component() -> Any:
 
 
 def heat_map(data: dict[str, Any], *, key: str) -> dict[str, int] | None:
-    """Draw pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
+    """Draw the answer and pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
 
-    Returns the row that was just asked for and is not there: {"sentence": index} or {"token": index}.
+    A sentence that is clicked is selected. Returns the row that was just asked for and is not there:
+    {"sentence": index} or {"token": index}.
     """
     colours = [NEGATIVE, POSITIVE, SEQUENTIAL]
-    drawn = _component()(data={**data, "colours": colours, "strength": STRENGTH}, key=key, on_asked_change=_nothing)
+    whole = {**data, "colours": colours, "strength": STRENGTH}
+    drawn = _component()(data=whole, key=key, on_asked_change=_listen, on_selected_change=_listen)
+    if drawn.selected is not None:
+        state.select(**({"sentence": int(drawn.selected)} if drawn.selected else {}))
     asked: dict[str, int] | None = drawn.asked
     return asked
 
 
-def _nothing() -> None:
+def _listen() -> None:
     """Streamlit hands out a trigger's value only where something listens."""
 
 
-def token_map(found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int] | None = None) -> MapRows | None:
-    """Draw the map, opened on the row `chosen`; return the row that was clicked and has to be computed."""
-    asked = heat_map(token_map_data(found, case, chosen), key=key)
+def token_map(
+    found: TokenMap, case: Case, *, key: str, chosen: Mapping[str, int] | None = None, beside: Attribution | None = None
+) -> MapRows | None:
+    """Draw the map, opened on the row `chosen`; return the row that was clicked and has to be computed.
+
+    `beside` is an occlusion of the same passages, told under each.
+    """
+    data = {**token_map_data(found, case, chosen), "beside": occluded(found, beside) if beside else None}
+    asked = heat_map(data, key=key)
     if not asked:
         return None
     sentences, tokens = ((asked[name],) if name in asked else () for name in ("sentence", "token"))
     return MapRows(model=found.model, method=found.method, sentences=sentences, tokens=tokens)
+
+
+def occluded(found: TokenMap, beside: Attribution) -> list[list[str] | None]:
+    """For each row of the map what occlusion says of its passages; None where occlusion has no such row."""
+    spans = dict(zip(beside.spans, beside.scores, strict=True))
+    places = {numbers: j for j, numbers in enumerate(beside.sources)}
+    rows: list[list[str] | None] = []
+    for span in ((0, len(found.answer.text)), *found.sentences):
+        row = spans.get(span)
+        scores = [] if row is None else [row[places[(number,)]] for number in found.numbers]
+        ranks = {j: rank for rank, j in enumerate(sorted(range(len(scores)), key=lambda j: -scores[j]), start=1)}
+        said = [f"occlusion {score:+z,.2f} {beside.unit}, rank {ranks[j]}" for j, score in enumerate(scores)]
+        rows.append(said or None)
+    return [*rows, *(None for _ in found.tokens)]
+
+
+def map_agreement(case: Case, found: TokenMap, beside: Attribution) -> None:
+    """Whether map and occlusion rank the passages alike, and which of the two to go by where they do not."""
+    pair = next(iter(agreement({found.method: replace(found.by_passage(), method=found.method), "occlusion": beside})))
+    if pair.rho is None:
+        return
+    first = ["passage " + str(m.sources[_top(m)][0]) for m in (found.by_passage(), beside)]
+    same = f"Both put {first[0]} first." if pair.same_top else f"This map puts {first[0]} first, occlusion {first[1]}."
+    said = f"{same} Rank correlation over {pair.sources} passages: {pair.rho:+.2f}."
+    if pair.rho >= AGREE and pair.same_top:
+        st.caption(f"Agrees with occlusion. {said}")
+        return
+    st.caption(
+        f"Differs from occlusion. {said} Occlusion leaves a passage out and measures; a map from one pass estimates"
+        f" what a small change of each word would do, and one passage can stand in for another. {_go_by(case, found)}"
+    )
+
+
+def _top(found: Attribution) -> int:
+    ranks = ranked_by(found)
+    return max(range(len(ranks)), key=lambda j: ranks[j])
+
+
+def _go_by(case: Case, found: TokenMap) -> str:
+    """Which of the two deletes what matters first, where that was measured."""
+    report = _report(case, found.model)
+    own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
+    if own is None or other is None:
+        return "Check this map to see which one finds what matters here."
+    better = f"occlusion ({other.abpc:+z.3f})" if other.abpc > own.abpc else f"this map ({own.abpc:+z.3f})"
+    return f"On this case the words that {better} ranks first matter more when they are deleted: go by it."
 
 
 def map_check(case: Case, found: TokenMap, model: str) -> None:
@@ -98,15 +161,18 @@ def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None
     content, sentences = content_mask(found.answer).tolist(), found.answer.sentences
     passages, groups = zip(*(_passage(number, inside, case) for number, inside in found.passages), strict=True)
     return {
-        "answer": explained_pieces(
-            found.answer.text, spans, sentences, own, content, found.argmax_differs, on_request=True
+        "answer": with_citations(
+            found.answer.text,
+            spans,
+            explained_pieces(found.answer.text, spans, sentences, own, content, found.argmax_differs, on_request=True),
         ),
+        "words": True,
         "sentences": sentence_rows,
         "passages": list(passages),
         "rows": [_by_word(row, groups) for row in found.rows],
         "sizes": [_by_word([[abs(v) for v in passage] for passage in row], groups) for row in found.rows],
         "unit": found.target.replace("_", "-"),
-        "hint": "Click a sentence or a word of the answer to explain it: one forward and one backward pass each.",
+        "hint": "Click a sentence, or use the arrow keys. A dotted one takes a forward and a backward pass.",
         "chosen": _row_of(chosen or {}, sentence_rows, own),
     }
 
@@ -144,6 +210,33 @@ def explained_pieces(
         differing = index in differs
         drawn.append({"text": piece, "row": row, "sentence": sentence, "differs": differing, "asks": asks})
     return drawn
+
+
+def with_citations(text: str, spans: Sequence[Sequence[int]], drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pieces of `explained_pieces`, those of one citation marker as one piece with the numbers that it names.
+
+    >>> [p.get("number", p["text"]) for p in with_citations("A. [1]", [(0, 1), (1, 2), (2, 6)],
+    ...  [{"text": "A", "row": 0}, {"text": ".", "row": 0}, {"text": " [1]", "row": None}])]
+    ['A', '.', ' ', '1']
+    """
+    markers = list(ANY_CITATION.finditer(text))
+    found: list[dict[str, Any]] = []
+    position = 0
+    for (_, end), piece in zip(spans, drawn, strict=True):
+        marker = next((m for m in markers if m.start() < end and position < m.end()), None)
+        if marker is None or piece.get("asks"):
+            found.append(piece)
+        else:
+            before, after = text[position : max(position, marker.start())], text[marker.end() : end]
+            if before:
+                found.append({**piece, "text": visible(before)})
+            if position <= marker.start():
+                number = ", ".join(re.findall(r"\d+", marker.group()))
+                found.append({**piece, "text": visible(marker.group()), "number": number, "row": None})
+            if after:
+                found.append({**piece, "text": visible(after)})
+        position = max(position, end)
+    return found
 
 
 def pieces(text: str, spans: Sequence[Sequence[int]]) -> list[str]:

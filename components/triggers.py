@@ -10,13 +10,7 @@ from components.passage_labels import MARKED
 from engine.core.text import counted
 from engine.core.values import Case
 from engine.methods.flags import Flags, PassageFlag
-from engine.methods.refinement.values import (
-    OverlapThreshold,
-    Signals,
-    Trigger,
-    Variant,
-    Word,
-)
+from engine.methods.refinement.values import OverlapThreshold, Signals, Trigger, Variant, Word
 
 
 def marked_words(text: str, words: Sequence[Word]) -> None:

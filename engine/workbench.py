@@ -12,62 +12,32 @@ import dataclasses
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.kind import Loaders, RunContext, options_of
+from engine.analyses.kind import Loaders, RunContext, analyse, examine, options_of
 from engine.analyses.registry import kind_named
-from engine.analyses.run import analyse
-from engine.answer.context import (
-    Context,
-    Steps,
-    check_question,
-    find_context,
-)
+from engine.analyses.removal import Removal, removal
+from engine.answer.context import Context, Steps, check_question, find_context
 from engine.answer.in_documents import answered_probability
 from engine.answer.quoting_reader import best_sentences
-from engine.answer.write import (
-    Write,
-    Written,
-    prompting,
-    quoting,
-    refusing,
-)
-from engine.cases.growing import Growing
-from engine.cases.importers.layouts import imported_case
+from engine.answer.write import Write, Written, prompting, quoting, refusing
+from engine.cases.importers import imported_case
 from engine.cases.store import CaseStore, new_case_id
-from engine.core.errors import (
-    CorpusError,
-    InputError,
-    ServerError,
-)
+from engine.core.errors import CorpusError, InputError, ServerError
 from engine.core.files import home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking, Settings
-from engine.core.values import (
-    Answer,
-    AuditRecord,
-    Case,
-    Passage,
-    Stamp,
-    Value,
-)
+from engine.core.values import Analysis, Answer, AuditRecord, Case, Passage, Stamp, Step, Value, inputs_hash
 from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.records import Fields
-from engine.corpus.samples import (
-    FIRST_CASE,
-    FIRST_QUESTION,
-    SAMPLES,
-    Sample,
-)
+from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
 from engine.methods.regeneration import Answering
 from engine.methods.support import SentenceSupport, answer_support
-from engine.models.defaults import (
-    AUTO,
-    READER,
-    resolve_writer,
-)
+from engine.models.defaults import AUTO, READER, resolve_writer
 from engine.models.embedder import full_name, load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Reranker, require
 from engine.models.registry import load_writer
@@ -229,13 +199,7 @@ class Workbench:
         )
         return dataclasses.replace(context, passages=best)
 
-    def _attr_rag(
-        self,
-        grow: Growing,
-        collection: Collection,
-        write: Write,
-        watch: Watch,
-    ) -> Case:
+    def _attr_rag(self, grow: Growing, collection: Collection, write: Write, watch: Watch) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
         last: list[Written] = []
 
@@ -272,15 +236,25 @@ class Workbench:
         """Run an analysis of the registry on a saved case and keep it there; `options` by default the kind's own.
 
         `watch` hears how far it is, what is being written and the case as it grows, and stops it. Raises `InputError`
-        for another name, and what the kind raises; what was finished by then is kept (see `engine.analyses.run`).
+        for another name, and what the kind raises; what was finished by then is kept (see `engine.analyses.kind`).
         """
         found = kind_named(kind)
         return analyse(self.cases, case_id, found, options or options_of(found), self.context(watch))
+
+    def examine(self, case: Case, kind: str, options: Value | None = None, context: RunContext | None = None) -> Case:
+        """As `analyse`, on a case that is in no library: the case with what was found, and nothing is kept."""
+        found = kind_named(kind)
+        return examine(case, found, options or options_of(found), context or self.context())
 
     def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
         """What an analysis of the case will take, in words, before it runs."""
         found = kind_named(kind)
         return found.cost(case, options or options_of(found), self.settings)
+
+    def without(self, case: Case, left_out: Sequence[int], scorer: str = AUTO, watch: Watch | None = None) -> Removal:
+        """The case's answer without some passages, by who wrote it (an imported one by the default writer)."""
+        writer = self.writer(AUTO if case.origin == "imported" else case.stamp.model)
+        return removal(case, left_out, writer, self.scorer(scorer), self.settings, watch)
 
     def context(self, watch: Watch | None = None) -> RunContext:
         """What a run of an analysis is given here."""
@@ -305,3 +279,45 @@ class Workbench:
     def support(self, case: Case, watch: Watch | None = None) -> tuple[SentenceSupport, ...]:
         """How far the case's passages bear out each sentence of its answer, by the embedded verifier."""
         return answer_support(case.answer, case.passages, load_entailment(), self.embedder, watch)
+
+
+class Growing:
+    """The case of one run, every change saved before it is shown; `case` is its state so far, as the library has it."""
+
+    def __init__(self, store: CaseStore, case: Case, settings: Settings, watch: Watch) -> None:
+        self.case = case
+        self._store = store
+        self._settings = settings
+        self._watch = watch
+
+    def change(self, **values: Any) -> Case:
+        """Replace fields, save, tell."""
+        self.case = replace(self.case, **values)
+        self._store.save(self.case)
+        self._watch.case(self.case)
+        return self.case
+
+    def step(self, step: Step) -> None:
+        """Add a finished step."""
+        self.change(steps=(*self.case.steps, step))
+
+    def context(self, context: Context) -> None:
+        """Freeze the passages."""
+        self.change(hits=context.hits, chunk_sets=context.sets, passages=context.passages)
+
+    def broken(self, text: str) -> Case:
+        """Keep the text that had come when the writer went away, marked as not finished."""
+        return self.change(answer=Answer(text=text, finished=False))
+
+    def answer(self, written: Written) -> Case:
+        """Add the answer with its stamp, and the quoting reader's selection as an analysis."""
+        stamp = replace(
+            written.stamp,
+            inputs=inputs_hash(self.case.question, self.case.passages),
+            created=now(),
+            settings={**written.stamp.settings, "retrieval": self._settings.retrieval.to_dict()},
+        )
+        analyses = self.case.analyses
+        if written.reading is not None:
+            analyses = (*analyses, Analysis(id="reading", kind="reading", stamp=stamp, result=written.reading))
+        return self.change(answer=written.answer, prompt=written.prompt, stamp=stamp, analyses=analyses)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from engine.analyses.kind import REFINEMENT, Loaders, RunContext
+from engine.analyses.kind import REFINEMENT, Loaders, RunContext, analyse
 from engine.analyses.refinement import RefinementOptions, analysis_id, reports_of
 from engine.analyses.registry import kind_named
-from engine.analyses.run import analyse
 from engine.core.progress import Watch
 
 
@@ -14,10 +13,7 @@ def refined(cases, case_id, writer, settings, *, scorer=None, verifier=None, wat
     models = {model.name: model for model in (writer, scorer) if model is not None}
     tools = Loaders(writer=models.__getitem__, verifier=lambda name: verifier)
     wanted = RefinementOptions(
-        model=writer.name,
-        scorer=scorer.name if scorer else "",
-        verifier=verifier.name if verifier else "",
-        **options,
+        model=writer.name, scorer=scorer.name if scorer else "", verifier=verifier.name if verifier else "", **options
     )
     context = RunContext(settings, tools, watch or Watch(), cases)
     case = analyse(cases, case_id, kind_named(REFINEMENT), wanted, context)

@@ -10,7 +10,7 @@ import torch
 from engine.core.text import sentences
 from engine.core.values import Passage
 from tests.tiny import tiny_model
-from training.adapter import BASE, Recipe, Row, Trainer, batches, losses, rows, steps
+from training.adapter import BASE, Recipe, Row, Trainer, batches, end_of_turn, losses, rows, steps
 from training.adapter_data import Question, Sources, number_of
 from training.adapter_jobs import JOBS, VERDICTS, answer
 
@@ -118,3 +118,10 @@ def test_an_exported_adapter_loads_and_names_its_base_publicly(tmp_path):
     with torch.no_grad():
         merged = merge_adapter(copy.deepcopy(tiny_model("llama").module), tmp_path)(ids).logits
         assert torch.allclose(merged, trained.module(ids).logits, atol=1e-5)
+
+
+def test_a_reply_ends_with_the_token_that_closes_a_turn_whatever_the_tokenizer_calls_its_end():
+    tokenizer = copy.deepcopy(tiny_model("qwen2").tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|start|>", "<|end|>"]})
+    tokenizer.eos_token = "<|start|>"
+    assert tokenizer.decode([end_of_turn(tokenizer)]) == "<|end|>"

@@ -66,7 +66,11 @@ def test_a_command_of_the_docs_is_one_that_there_is(arguments, monkeypatch):
     monkeypatch.setattr(click.Path, "convert", lambda self, value, param, ctx: value)
     monkeypatch.setattr(click.File, "convert", lambda self, value, param, ctx: value)
     command = main.commands[arguments[0]]
-    command.make_context(arguments[0], list(arguments[1:]))
+    read = command.make_context(arguments[0], list(arguments[1:]))
+    assert read.command is command
+    assert {parameter.name for parameter in command.params if parameter.required} <= {
+        name for name, value in read.params.items() if value not in (None, ())
+    }
 
 
 def examples(cheap: bool):
@@ -77,28 +81,30 @@ def examples(cheap: bool):
             yield given
 
 
-def run(arguments, monkeypatch, folder) -> None:
+def result_of(arguments, monkeypatch, folder):
     """Run it as it stands, but for the folder that it writes and for the language model, which is the planted one."""
     monkeypatch.chdir(ROOT)
     instead = {("--model", "embedded"): "planted", ("--judge", "embedded"): "planted"}
     pairs = pairwise(("", *arguments))
     given = [str(folder / "out") if pair[0] == "--out" else instead.get(pair, pair[1]) for pair in pairs]
-    result = CliRunner().invoke(main, given)
-    assert result.exit_code == 0, result.output
-    assert result.stdout.strip()
+    return CliRunner().invoke(main, given)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", examples(cheap=True))
 def test_a_cheap_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_path):
-    run(arguments, monkeypatch, tmp_path)
+    result = result_of(arguments, monkeypatch, tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("arguments", examples(cheap=False))
 def test_a_command_of_the_docs_runs(arguments, sample_home, monkeypatch, tmp_path):
     save_planted(sample_home / "models" / "planted")
-    run(arguments, monkeypatch, tmp_path)
+    result = result_of(arguments, monkeypatch, tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip()
 
 
 PARTS = ("Definition", "Source", "Departures", "Limits", "Cost", "On the screen", "Command line")

@@ -11,12 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.core.values import (
-    Answer,
-    Passage,
-    Prompt,
-    Segment,
-)
+from engine.core.values import Answer, Passage, Prompt, Segment
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -1,7 +1,7 @@
 """The adapter of the model inside: LoRA (Hu et al. 2021) on SmolLM2-135M-Instruct, for the jobs of `adapter_jobs`.
 
-    python -m training.adapter --data DIR [--out assets/models/adapter] [--minutes 90] [--threads 2] [--work DIR]
-                               [--start FOLDER]
+    python -m training.adapter --data DIR [--made FOLDER] [--out assets/models/adapter] [--steps 400] [--minutes 90]
+                               [--threads 2] [--writers 1] [--work DIR] [--start FOLDER]
 
 Base weights stay frozen in bfloat16; the adapter's own are float32 and rounded for each step. Only tokens of the wanted
 reply count. A run writes its examples and a checkpoint into the work folder and continues from there when it is started
@@ -31,9 +31,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 BASE = "HuggingFaceTB/SmolLM2-135M-Instruct"
-BATCH_TOKENS = 2_048  # padded tokens of one forward
+BATCH_TOKENS = {"cpu": 2_048, "cuda": 8_192}  # padded tokens of one forward
 STEP_EXAMPLES = 16
-LONGEST = 420  # tokens of an example; what is longer costs more than it teaches
+LONGEST = 700  # tokens of an example; what is longer costs more than it teaches
 FIRST_LAYER = 8  # layers under it stay as they are, so that no gradient has to reach them
 MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -67,7 +67,19 @@ def base(dtype: str, device: str = "cpu") -> Any:
     return HuggingFaceModel.load(embedded_folder(), dtype, device)
 
 
-def write_examples(data: Path, file: Path, count: int, seed: int) -> None:
+def end_of_turn(tokenizer: Any) -> int:
+    """The token that closes an assistant's turn in the chat template.
+
+    Not the tokenizer's own end token: a version of transformers read another one out of the same GGUF file, and an
+    adapter that had learned it never closed its turn elsewhere.
+    """
+    turns = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "x"}]
+    tail = tokenizer.apply_chat_template(turns, tokenize=False).rpartition("x")[2]
+    ids: list[int] = tokenizer(tail, add_special_tokens=False)["input_ids"]
+    return ids[0]
+
+
+def write_examples(data: Path, made: Path | None, file: Path, count: int, seed: int) -> None:
     """Append examples to `file` until it has `count`; a file that has some already is gone on from."""
     from training.adapter_data import load_sources
     from training.adapter_jobs import examples
@@ -75,11 +87,11 @@ def write_examples(data: Path, file: Path, count: int, seed: int) -> None:
     torch.set_num_threads(1)
     known = sum(1 for _ in file.open()) if file.exists() else 0
     model = base("auto")
-    sources = load_sources(data)
+    sources, end = load_sources(data, made), end_of_turn(model.tokenizer)
     with file.open("a", encoding="utf-8") as lines:
         for example in itertools.islice(examples(sources, seed + known), max(0, count - known)):
             prompt = model.encode(example.prompt).ids
-            reply = [token.id for token in model.encode_answer(example.reply).tokens] + [model.tokenizer.eos_token_id]
+            reply = [token.id for token in model.encode_answer(example.reply).tokens] + [end]
             lines.write(json.dumps(asdict(Row(example.job, [*prompt, *reply], len(reply)))) + "\n")
             lines.flush()
 
@@ -100,6 +112,13 @@ def rows(file: Path, longest: int = LONGEST) -> Iterator[Row]:
                 yield row
 
 
+def in_turn(streams: Sequence[Iterator[Row]]) -> Iterator[Row]:
+    """A row of each stream after the other, without end."""
+    while True:
+        for stream in streams:
+            yield next(stream)
+
+
 def steps(found: Iterator[Row], recipe: Recipe) -> Iterator[list[Row]]:
     """The rows of each optimizer step: the first ones by length, then as they come."""
     easy = sorted(itertools.islice(found, recipe.easy), key=lambda row: len(row.ids))
@@ -118,11 +137,11 @@ def rank() -> int:
     return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
 
 
-def batches(step: Sequence[Row]) -> list[list[Row]]:
-    """A step's rows in forwards of at most `BATCH_TOKENS` padded tokens, alike in length."""
+def batches(step: Sequence[Row], tokens: int = BATCH_TOKENS["cpu"]) -> list[list[Row]]:
+    """A step's rows in forwards of at most `tokens` padded tokens, alike in length."""
     groups: list[list[Row]] = []
     for row in sorted(step, key=lambda row: len(row.ids)):
-        if groups and len(row.ids) * (len(groups[-1]) + 1) <= BATCH_TOKENS:
+        if groups and len(row.ids) * (len(groups[-1]) + 1) <= tokens:
             groups[-1].append(row)
         else:
             groups.append([row])
@@ -164,7 +183,7 @@ class Trainer:
         """One optimizer step; the losses by job."""
         found: dict[str, list[float]] = {}
         mine = sorted(step, key=lambda row: len(row.ids))[rank() :: processes()]
-        for group in batches(mine):
+        for group in batches(mine, BATCH_TOKENS[self.exact[0].device.type]):
             each = losses(self.module, group)
             weights = torch.tensor([math.sqrt(row.wanted) / 5 for row in group], device=each.device)
             ((each * weights).sum() / len(step)).backward()  # type: ignore[no-untyped-call]
@@ -233,62 +252,70 @@ class Trainer:
         config.save_pretrained(str(out))
 
 
-def train(
-    data: Path, out: Path, work: Path, *, minutes: float, total: int, recipe: Recipe, begin: Path | None = None
-) -> None:
-    """Train until `total` steps or the time is over, then write the adapter to `out`; `begin` is one to start with."""
+def train(asked: argparse.Namespace, recipe: Recipe) -> None:
+    """Train until all steps are done or the time is over, then write the adapter to `--out`."""
+    work, total = asked.work, asked.steps
     work.mkdir(parents=True, exist_ok=True)
-    file = work / "examples.jsonl"
-    writing = multiprocessing.get_context("spawn").Process(
-        target=write_examples, args=(data, file, (total + 2) * STEP_EXAMPLES, recipe.seed), daemon=True
-    )
+    files = [work / f"examples.{number}.jsonl" for number in range(asked.writers)]
+    count = 2 * (total + 2 + recipe.easy // STEP_EXAMPLES) * STEP_EXAMPLES // asked.writers  # over-long ones go
+    writing = [
+        multiprocessing.get_context("spawn").Process(
+            target=write_examples,
+            args=(asked.data, asked.made, file, count, recipe.seed + place * 1_000_003),
+            daemon=True,
+        )
+        for place, file in enumerate(files)
+    ]
     if not rank():
-        writing.start()
+        for process in writing:
+            process.start()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     module = base("bfloat16", device).module
-    module.set_attn_implementation("eager")  # a tenth faster than the fused kernel at these lengths on a CPU
+    if device == "cpu":
+        module.set_attn_implementation("eager")  # a tenth faster than the fused kernel at these lengths
     trainer = Trainer(module, recipe, total)
-    if begin:
-        trainer.start(begin)
+    if asked.start:
+        trainer.start(asked.start)
     trainer.resume(work)
-    stream = steps(rows(file), recipe)
+    stream = steps(in_turn([rows(file) for file in files]), recipe)
     for _ in range(trainer.done):
         next(stream)
     start, moving = time.monotonic(), dict[str, float]()
-    while trainer.done < total and time.monotonic() - start < minutes * 60:
+    while trainer.done < total and time.monotonic() - start < asked.minutes * 60:
         for job, values in trainer.step(next(stream)).items():
             mean = sum(values) / len(values)
             moving[job] = mean if job not in moving else 0.8 * moving[job] + 0.2 * mean
         if trainer.done % 5 == 0 and not rank():
             said = " ".join(f"{job} {value:.2f}" for job, value in sorted(moving.items()))
             print(f"{trainer.done}/{total} {time.monotonic() - start:.0f} s: {said}", flush=True)
-        if trainer.done % 25 == 0 and not rank():
+        if trainer.done % (25 if device == "cpu" else 500) == 0 and not rank():
             trainer.save(work)
             trainer.export(work / "adapter")
     if not rank():
         trainer.save(work)
-        trainer.export(out)
-        writing.terminate()
+        trainer.export(asked.out)
+        for process in writing:
+            process.terminate()
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--made", type=Path, help="folder that training.made_text wrote")
     parser.add_argument("--out", type=Path, default=Path("assets/models/adapter"))
     parser.add_argument("--work", type=Path, default=Path("build/adapter"))
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--writers", type=int, default=1, help="processes that write examples")
     parser.add_argument("--start", type=Path, help="an adapter to begin with instead of none")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     if "RANK" in os.environ:
         torch.distributed.init_process_group("gloo")
     random.seed(Recipe().seed)
-    train(
-        asked.data, asked.out, asked.work, minutes=asked.minutes, total=asked.steps, recipe=Recipe(), begin=asked.start
-    )
+    train(asked, Recipe())
 
 
 if __name__ == "__main__":

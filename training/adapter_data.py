@@ -10,7 +10,7 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from engine.answer.quoting_reader import best_sentences, piece
+from engine.core.progress import Watch
 from engine.core.text import sentences, titled
 from engine.core.values import Passage
 from engine.models.embedder import load_embedder
-from engine.models.protocols import Floats
+from engine.models.protocols import Embedder, Floats
 
 LONGEST = 60  # words of an answering sentence; longer ones are tables and lists
 NEIGHBOURS = 8  # passages of a question's pool
@@ -36,6 +37,23 @@ class Question:
     passage: Passage
     answers: tuple[tuple[int, int], ...]
     short: str = ""
+
+
+class Remembering:
+    """An embedder that keeps every vector it has made: the same sentences come back in thousands of contexts."""
+
+    def __init__(self, embedder: Embedder, texts: Iterable[str]) -> None:
+        """Wrap `embedder` and embed `texts` at once."""
+        self.name, self.dimensions, self._embedder = embedder.name, embedder.dimensions, embedder
+        known = list(dict.fromkeys(texts))
+        self._known = dict(zip(known, embedder.embed(known), strict=True))
+
+    def embed(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
+        """Unit vectors, shape (texts, dimensions)."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._embedder.embed(new, watch), strict=True))
+        return np.array([self._known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimensions)
 
 
 @dataclass(frozen=True)
@@ -55,9 +73,14 @@ class Sources:
     def _places(self) -> dict[str, int]:
         return {passage.id: place for place, passage in enumerate(self.passages)}
 
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The project's embedder, with every sentence of the passages known ahead."""
+        return Remembering(load_embedder(), (p.text[a:b] for p in self.passages for a, b in sentences(p.text)))
+
     def neighbours(self, question: Question) -> list[Passage]:
         """The passages nearest to a question, its own left out, best first."""
-        near = self._vectors @ load_embedder().embed([question.text])[0]
+        near = self._vectors @ self.embedder.embed([question.text])[0]
         near[self._places[question.passage.id]] = -1
         return [self.passages[int(i)] for i in np.argsort(-near)[:NEIGHBOURS]]
 
@@ -66,10 +89,10 @@ class Sources:
         pool = self.neighbours(question)[: rng.randint(1, NEIGHBOURS)]
         if not answered:
             pool = [p for p in pool if not question.short or question.short.lower() not in p.text.lower()]
-            return list(best_sentences(question.text, pool or [rng.choice(self.passages)], load_embedder(), most))
+            return list(best_sentences(question.text, pool or [rng.choice(self.passages)], self.embedder, most))
         place = rng.randint(0, len(pool))
         found = list(
-            best_sentences(question.text, [*pool[:place], question.passage, *pool[place:]], load_embedder(), most)
+            best_sentences(question.text, [*pool[:place], question.passage, *pool[place:]], self.embedder, most)
         )
         if number_of(question, found) is None:
             # Any place: always the last one teaches that the last one answers.
@@ -87,9 +110,11 @@ def number_of(question: Question, context: Sequence[Passage]) -> int | None:
     return None
 
 
-def load_sources(data: Path, *, held_out: bool = False) -> Sources:
-    """The training tenths of the sets, or the held-out one."""
-    questions = tuple(q for q in (*_natural(data), *_clap(data)) if is_held_out(q.passage.title) == held_out)
+def load_sources(data: Path, made: Path | None = None, *, held_out: bool = False) -> Sources:
+    """The training tenths of the sets, with the questions that a model wrote on them, or the held-out one."""
+    asked = (*_natural(data), *_clap(data))
+    asked = (*asked, *_made(made, asked)) if made else asked
+    questions = tuple(q for q in asked if is_held_out(q.passage.title) == held_out)
     passages = {q.passage.id: q.passage for q in questions}
     verdicts = [row for row in _rows(data / "vitaminc" / "train.jsonl") if is_held_out(row["page"]) == held_out]
     edits = [row for row in _rows(data / "vitaminc" / "edits.jsonl") if is_held_out(row["page"]) == held_out]
@@ -137,6 +162,16 @@ def _clap(data: Path) -> Iterator[Question]:
         chosen = tuple(spans[s] for s in (row["selected_sentences"] or [[]])[0] if s in spans)
         if bool(chosen) == bool(row["answerable"]):
             yield Question(row["question"], _passage(row["doc_id"], row["title"], text), chosen)
+
+
+def _made(folder: Path, known: Sequence[Question]) -> Iterator[Question]:
+    """What `made_text` asked about sentences of passages that are known."""
+    passages = {question.passage.id: question.passage for question in known}.values()
+    places = {p.text[start:end]: (p, (start, end)) for p in passages for start, end in sentences(p.text)}
+    for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if found := places.get(row["sentence"]):
+            yield Question(row["question"], found[0], (found[1],))
 
 
 def _passage(document: str, title: str, text: str) -> Passage:

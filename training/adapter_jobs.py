@@ -19,7 +19,7 @@ from engine.core.text import content_words, sentences
 from engine.core.values import Passage, Prompt, Segment
 from engine.methods.are.clauses import clause_spans
 from engine.methods.are.edit import edit_prompt
-from engine.methods.are.expand import expanded_by_rules
+from engine.methods.are.evidence import expanded_by_rules
 from engine.methods.are.splitter import split
 from engine.methods.raise_.steps import (
     decompose_prompt,
@@ -53,9 +53,9 @@ def answer(sources: Sources, rng: random.Random) -> Example:
     """The sentence(s) that answer, each with its citation."""
     question = _answerable(sources, rng)
     style: Literal["garage", "alce"] = "garage" if rng.random() < 0.8 else "alce"
-    most = rng.choices((1, 2, 3, 4, 6, 8, 10), (2, 12, 8, 4, 2, 1, 1))[0]
+    most = rng.choices((1, 2, 3, 4, 6, 8, 10), (3, 8, 8, 6, 4, 2, 1))[0]
     context = sources.context(question, rng, max(most, len(question.answers)))
-    if rng.random() < 0.1:
+    if rng.random() < 0.3:
         context = [question.passage, *sources.neighbours(question)[: rng.randint(0, 2)]]
         rng.shuffle(context)
     said = [(_sentence(question, i), _number(question, i, context)) for i in range(len(question.answers))]

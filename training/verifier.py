@@ -1,9 +1,11 @@
-"""Train the embedded verifier: `python -m training.verifier --data DIR --minutes 90`.
+"""Train a verifier: `python -m training.verifier --data DIR [--base all-mpnet-base-v2] [--teacher FILE]`.
 
-Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of all-MiniLM-L6-v2, its biases and norms, sixteen token
-types and a three-way head, by cross-entropy on the mixed pairs of `verifier_pairs`, bf16 autocast where the processor
-has it, a linear decay over the given time, and a running mean of the weights, which is what is saved. Then
-`verifier_calibration` fits scale, bias and thresholds on the dev halves.
+Low-rank adapters (Hu et al. 2021, LoRA) on every matrix of the base, its biases and norms, sixteen token types and a
+three-way head, by cross-entropy on the mixed pairs of `verifier_pairs`; with a teacher's shares of the classes
+(`verifier_teacher`) towards the mean of label and shares, and towards the shares alone for what a model wrote
+(distillation, Hinton et al. 2015). bf16 autocast where the hardware has it, linear decay, and a running mean of the
+weights, which is what is saved. Then `verifier_calibration` fits scale, bias and thresholds on the dev halves. On a GPU
+the recipe is the same and takes minutes.
 """
 
 from __future__ import annotations
@@ -12,47 +14,41 @@ import argparse
 import copy
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from engine.models.embedder import fast_bfloat16
+from engine.models.embedder import DEFAULT, fast_bfloat16
+from engine.models.protocols import Floats
 from engine.models.verifier import FOLDER
-from engine.models.verifier_network import (
-    ADAPTER,
-    REST,
-    EvidenceNetwork,
-    base_network,
-    collate,
-    encode,
-)
+from engine.models.verifier_network import ADAPTER, REST, Encoded, EvidenceNetwork, base_network, collate, encode
 from training.verifier_calibration import calibrate_folder
-from training.verifier_data import Pair, load_pools
-from training.verifier_pairs import draw
+from training.verifier_data import Pair
+from training.verifier_pairs import training_pairs
 
-RANK = 64
 SCALE = 2.0
-LIMIT = 112  # tokens of a training pair
-TARGETS = (
-    r"encoder\.layer\.\d+\."
-    r"(attention\.self\.(query|key|value)|attention\.output\.dense|intermediate\.dense|output\.dense)"
-)
+LIMIT = 144  # tokens of a training pair
+POOL = 4096  # pairs that are sorted into batches together
+DRAWN = 100_000
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Settings of one training."""
 
-    minutes: float = 90.0
+    rank: int = 64
+    pairs: int = 300_000  # seen in all; a pair of the list is seen again when the list is through
     rate: float = 6e-4  # peak learning rate of the adapters
     tokens: int = 4096  # padded tokens in a batch
     smoothing: float = 0.03
+    trust: float = 0.5  # of the teacher against the label, where people or code gave one
     seed: int = 1337
     average: float = 0.995  # running mean of the weights
 
@@ -60,47 +56,72 @@ class Recipe:
 class LowRank(nn.Module):
     """W + scale * B A as a parametrisation of a weight matrix."""
 
-    def __init__(self, rows: int, columns: int) -> None:
-        """Adapters of rank `RANK` for a matrix of shape (rows, columns)."""
+    def __init__(self, rows: int, columns: int, rank: int) -> None:
+        """Adapters of `rank` for a matrix of shape (rows, columns)."""
         super().__init__()
-        self.a = nn.Parameter(torch.randn(RANK, columns) / (3 * columns) ** 0.5)
-        self.b = nn.Parameter(torch.zeros(rows, RANK))
+        self.a = nn.Parameter(torch.randn(rank, columns) / (3 * columns) ** 0.5)
+        self.b = nn.Parameter(torch.zeros(rows, rank))
 
     def forward(self, weight: torch.Tensor) -> torch.Tensor:
         """The adapted matrix."""
         return weight + SCALE * (self.b @ self.a)
 
 
-def add_adapters(network: EvidenceNetwork) -> None:
+def add_adapters(network: EvidenceNetwork, rank: int) -> None:
     """Freeze the encoder's matrices and embeddings, and adapt every linear layer in place."""
     for parameter in network.encoder.parameters():
         parameter.requires_grad_(parameter.ndim == 1)
-    network.encoder.embeddings.token_type_embeddings.weight.requires_grad_(True)
     for module in network.encoder.encoder.modules():
         if type(module) is nn.Linear:
-            parametrize.register_parametrization(module, "weight", LowRank(*module.weight.shape))
+            parametrize.register_parametrization(
+                module, "weight", LowRank(module.weight.shape[0], module.weight.shape[1], rank)
+            )
     for name, parameter in network.named_parameters():
         if "original" in name:
             parameter.requires_grad_(False)
 
 
-def batches(
-    tokenizer: Any, pairs: Iterator[Pair], recipe: Recipe
-) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
-    """Batches of similar length from a pool of 1,024 pairs, in random order."""
+@dataclass(frozen=True)
+class Wanted:
+    """Encoded pairs and the shares of the classes that are wanted of each, shape (pairs, 3)."""
+
+    encoded: list[Encoded]
+    shares: Floats
+
+
+def wanted(tokenizer: Any, pairs: Sequence[Pair], made: int, teacher: Floats | None, recipe: Recipe) -> Wanted:
+    """What is learned from `pairs`, of which the last `made` were written by a model; `teacher`: (pairs, 3) or None."""
+    labels = np.array([label for _, _, label in pairs])
+    shares = np.eye(3, dtype=np.float32)[labels] * (1 - recipe.smoothing) + recipe.smoothing / 3
+    if teacher is not None:
+        trust = np.full((len(pairs), 1), recipe.trust, dtype=np.float32)
+        trust[len(pairs) - made :] = 1.0
+        shares = (1 - trust) * shares + trust * teacher
+    encoded = encode(tokenizer, [(claim, evidence) for claim, evidence, _ in pairs], LIMIT)
+    return Wanted(encoded, shares)
+
+
+def batches(found: Wanted, recipe: Recipe) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
+    """Batches of similar length, in random order, without end."""
     rng = Random(recipe.seed + 1)
     while True:
-        pool = [next(pairs) for _ in range(1024)]
-        encoded = encode(tokenizer, [(claim, evidence) for claim, evidence, _ in pool], LIMIT)
-        order = sorted(range(len(pool)), key=lambda i: (len(encoded[i][0]), rng.random()))
-        groups: list[list[int]] = [[]]
-        for i in order:
-            if (len(groups[-1]) + 1) * len(encoded[i][0]) > recipe.tokens:
-                groups.append([])
-            groups[-1].append(i)
-        rng.shuffle(groups)
-        for group in groups:
-            yield collate([encoded[i] for i in group]), torch.tensor([pool[i][2] for i in group])
+        order = list(range(len(found.encoded)))
+        rng.shuffle(order)
+        for first in range(0, len(order), POOL):
+            yield from _of_pool(found, order[first : first + POOL], recipe, rng)
+
+
+def _of_pool(
+    found: Wanted, pool: Sequence[int], recipe: Recipe, rng: Random
+) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
+    groups: list[list[int]] = [[]]
+    for i in sorted(pool, key=lambda i: (len(found.encoded[i][0]), rng.random())):
+        if (len(groups[-1]) + 1) * len(found.encoded[i][0]) > recipe.tokens:
+            groups.append([])
+        groups[-1].append(i)
+    rng.shuffle(groups)
+    for group in groups:
+        yield collate([found.encoded[i] for i in group]), torch.from_numpy(found.shares[group])
 
 
 def parameter_groups(network: EvidenceNetwork, rate: float) -> list[dict[str, Any]]:
@@ -108,41 +129,39 @@ def parameter_groups(network: EvidenceNetwork, rate: float) -> list[dict[str, An
     groups: dict[float, list[nn.Parameter]] = {1.0: [], 1.5: [], 3.0: []}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            groups[1.5 if name.startswith("head") else 3.0 if "token_type" in name else 1.0].append(parameter)
+            groups[1.5 if name.startswith("head") else 3.0 if name.startswith("types") else 1.0].append(parameter)
     return [{"params": members, "lr": rate * k, "peak": rate * k} for k, members in groups.items()]
 
 
-def train(network: EvidenceNetwork, tokenizer: Any, folder: Path, recipe: Recipe, out: Path) -> None:
-    """Train for `recipe.minutes`; save the averaged weights to `out` every eight minutes and at the end."""
-    add_adapters(network)
+def train(network: EvidenceNetwork, found: Wanted, recipe: Recipe, out: Path, base: str) -> None:
+    """Train until `recipe.pairs` are seen; save the averaged weights to `out` every eight minutes and at the end."""
+    add_adapters(network, recipe.rank)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network.to(device)
     averaged = copy.deepcopy(network)
     optimizer = torch.optim.AdamW(parameter_groups(network, recipe.rate), weight_decay=0.01, betas=(0.9, 0.98))
-    stream = batches(tokenizer, draw(load_pools(folder), Random(recipe.seed)), recipe)
-    criterion = nn.CrossEntropyLoss(label_smoothing=recipe.smoothing)
+    stream = batches(found, recipe)
     start, step, seen, loss_mean, saved = time.monotonic(), 0, 0, 1.1, 0.0
-    while (progress := (time.monotonic() - start) / (60 * recipe.minutes)) < 1.0:
-        inputs, labels = next(stream)
+    while seen < recipe.pairs:
+        inputs, shares = next(stream)
         for group in optimizer.param_groups:
-            group["lr"] = group["peak"] * min(1.0, (step + 1) / 100) * (1.0 - progress)
+            group["lr"] = group["peak"] * min(1.0, (step + 1) / 100) * (1.0 - seen / recipe.pairs)
         network.train()
-        with torch.autocast("cpu", torch.bfloat16, enabled=fast_bfloat16()):
-            loss = criterion(network(**inputs), labels)
-        loss.backward()
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda" or fast_bfloat16()):
+            loss = nn.functional.cross_entropy(network(**inputs), shares.to(device))
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        step, seen, loss_mean = step + 1, seen + len(labels), 0.98 * loss_mean + 0.02 * float(loss.detach())
+        step, seen = step + 1, seen + len(shares)
         average(averaged, network, min(recipe.average, step / (step + 10)))
         if step % 50 == 0:
-            elapsed = time.monotonic() - start
-            print(
-                f"step {step} pairs {seen} {seen / elapsed:.0f}/s loss {loss_mean:.3f} {elapsed / 60:.1f} min",
-                flush=True,
-            )
+            elapsed, loss_mean = time.monotonic() - start, 0.6 * loss_mean + 0.4 * float(loss.detach())
+            print(f"step {step} pairs {seen} {seen / elapsed:.0f}/s loss {loss_mean:.3f} {elapsed:.0f} s", flush=True)
         if time.monotonic() - start - saved > 480:
             saved = time.monotonic() - start
-            save(trained(averaged), out)
-    save(trained(averaged), out)
+            save(trained(averaged), out, base)
+    save(trained(averaged), out, base)
 
 
 def average(averaged: EvidenceNetwork, network: EvidenceNetwork, keep: float) -> None:
@@ -155,10 +174,10 @@ def average(averaged: EvidenceNetwork, network: EvidenceNetwork, keep: float) ->
 
 def trained(network: EvidenceNetwork) -> dict[str, torch.Tensor]:
     """The trained tensors by name."""
-    return {n: p.detach().clone() for n, p in network.named_parameters() if p.requires_grad}
+    return {n: p.detach().cpu().clone() for n, p in network.named_parameters() if p.requires_grad}
 
 
-def save(tensors: dict[str, torch.Tensor], folder: Path) -> None:
+def save(tensors: dict[str, torch.Tensor], folder: Path, base: str) -> None:
     """Write adapter (peft's layout, bfloat16) and the rest; names as `trained` gives them."""
     from safetensors.torch import save_file
 
@@ -174,37 +193,50 @@ def save(tensors: dict[str, torch.Tensor], folder: Path) -> None:
     save_file(rest, folder / REST, metadata={"format": "pt"})
     for name in (ADAPTER, REST):
         (folder / name).chmod(0o644)
-    (folder / "adapter_config.json").write_text(json.dumps(adapter_config(), indent=1) + "\n", encoding="utf-8")
+    rank = len(next(tensor for name, tensor in factors.items() if name.endswith("lora_A.weight")))
+    (folder / "adapter_config.json").write_text(
+        json.dumps(adapter_config(base, sorted({name.split(".")[-3] for name in factors}), rank), indent=1) + "\n",
+        encoding="utf-8",
+    )
 
 
-def adapter_config() -> dict[str, Any]:
+def adapter_config(base: str, modules: list[str], rank: int) -> dict[str, Any]:
     """The configuration by which peft loads the adapter on the base."""
     return {
         "peft_type": "LORA",
-        "base_model_name_or_path": "sentence-transformers/all-MiniLM-L6-v2",
-        "r": RANK,
-        "lora_alpha": int(SCALE * RANK),
+        "base_model_name_or_path": f"sentence-transformers/{base}",
+        "r": rank,
+        "lora_alpha": int(SCALE * rank),
         "lora_dropout": 0.0,
         "bias": "none",
         "inference_mode": True,
-        "target_modules": TARGETS,
+        "target_modules": modules,
     }
 
 
 def main() -> None:
     """Read the arguments, train, save, calibrate."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
-    parser.add_argument("--minutes", type=float, default=Recipe.minutes)
+    parser.add_argument("--made", type=Path, help="folder that training.made_text wrote")
+    parser.add_argument("--teacher", type=Path, help="what training.verifier_teacher wrote for the same pairs")
+    parser.add_argument("--base", default=DEFAULT, help="an installed embedder")
+    parser.add_argument("--drawn", type=int, default=DRAWN, help="pairs of people and code")
+    parser.add_argument("--pairs", type=int, default=Recipe.pairs)
+    parser.add_argument("--tokens", type=int, default=Recipe.tokens)
+    parser.add_argument("--rank", type=int, default=Recipe.rank)
+    parser.add_argument("--rate", type=float, default=Recipe.rate)
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder that gets adapter, head and thresholds")
     parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    asked = parser.parse_args()
+    torch.set_num_threads(asked.threads)
     torch.manual_seed(Recipe.seed)
-    network, tokenizer = base_network()
-    recipe = Recipe(minutes=arguments.minutes)
-    train(network, tokenizer, arguments.data, recipe, arguments.out)
-    calibrate_folder(arguments.data, arguments.out)
+    network, tokenizer = base_network(asked.base)
+    recipe = Recipe(rank=asked.rank, pairs=asked.pairs, tokens=asked.tokens, rate=asked.rate)
+    pairs, made = training_pairs(asked.data, asked.made, asked.drawn, recipe.seed)
+    teacher = np.load(asked.teacher) if asked.teacher else None
+    train(network, wanted(tokenizer, pairs, made, teacher, recipe), recipe, asked.out, asked.base)
+    calibrate_folder(asked.data, asked.out)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.models.protocols import Floats
-from engine.models.verdicts import (
-    CLASSES,
-    Precision,
-    WindowThreshold,
-    combine,
-    windows,
-)
+from engine.models.verdicts import CLASSES, Precision, WindowThreshold, combine, windows
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier
 from training.verifier_data import Pair, overlap
-from training.verifier_domains import every_set
+from training.verifier_domains import SIZE, every_set
 from training.verifier_held_out import MADE, VITAMINC, HeldOut
 
 Ints = NDArray[np.int64]
@@ -222,12 +216,12 @@ def _maxima(fitted: Calibration, logits: Looks, places: Sequence[int], count: in
     return result
 
 
-def calibrate_folder(data: Path, weights: Path) -> None:
-    """Calibrate the weights in a folder and write its thresholds.json."""
+def calibrate_folder(data: Path, weights: Path, size: int = SIZE) -> None:
+    """Calibrate the weights in a folder on at most `size` pairs of each part of a set; write its thresholds.json."""
     from engine.models.verifier_network import load_network
 
     verifier = EmbeddedVerifier(*load_network(weights), Calibration())
-    fitted = calibrate(verifier, every_set(data))
+    fitted = calibrate(verifier, every_set(data, size))
     text = msgspec.json.format(msgspec.json.encode(fitted), indent=1)
     (weights / "thresholds.json").write_bytes(text + b"\n")
 
@@ -239,10 +233,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=FOLDER)
+    parser.add_argument("--size", type=int, default=SIZE, help="pairs of each part of a set, at most")
     parser.add_argument("--threads", type=int, default=1, help="more only on cores with nothing else to do")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    calibrate_folder(arguments.data, arguments.weights)
+    calibrate_folder(arguments.data, arguments.weights, arguments.size)
 
 
 if __name__ == "__main__":

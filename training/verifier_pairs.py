@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
 from random import Random
 
+from engine.models.alignment import clean
 from training import verifier_edits as edits
-from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Page, Pair, Pools, overlap
+from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Page, Pair, Pools, load_pools, overlap, read
 
 
 def made_from_text(pages: list[Page], rng: Random) -> Pair | None:
@@ -129,3 +132,24 @@ def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
             pair = made_from_cases(pools.cases, rng)
         if pair is not None:
             yield pair
+
+
+def written(folder: Path, rng: Random) -> list[Pair]:
+    """Statements that a model wrote from a passage (`made_text`): against it, and some against another one's."""
+    rows = read(folder, "claims.jsonl")
+    pairs: list[Pair] = [(clean(r["claim"]), r["evidence"], int(r["label"])) for r in rows]
+    for place, row in enumerate(rows):
+        near = rows[min(len(rows) - 1, place + rng.randint(3, 40))]
+        if rng.random() < 0.1 and near["evidence"] != row["evidence"]:
+            both = [row["evidence"], near["evidence"]]
+            rng.shuffle(both)
+            pairs.append((clean(row["claim"]), " ".join(both), int(row["label"])))
+    return pairs
+
+
+def training_pairs(data: Path, made: Path | None, drawn: int, seed: int) -> tuple[list[Pair], int]:
+    """(pairs in a fixed order, how many of the last ones a model wrote): the same for teacher and student."""
+    rng = Random(seed)
+    pairs = list(islice(draw(load_pools(data), rng), drawn))
+    new = written(made, rng) if made else []
+    return [*pairs, *new], len(new)

@@ -25,8 +25,7 @@ def claim_of(question: str, answer: str) -> str | None:
     text = question.strip().rstrip("?").strip()
     low = text.lower()
     if match := re.match(
-        rf"^(?:in |on |at )?(when|where|(?:what|which) (?:year|city|country)) ({_AUXILIARIES}) (.+)$",
-        low,
+        rf"^(?:in |on |at )?(when|where|(?:what|which) (?:year|city|country)) ({_AUXILIARIES}) (.+)$", low
     ):
         rest = text[match.start(3) :]
         joint = "in" if match.group(1) != "when" or answer[:1].isdigit() else "on"

@@ -7,8 +7,8 @@ const make = (name, className, text) => {
 };
 
 const HINTS = {
-  retrieved: "The score of the search, drawn from the lowest of this case to the highest",
-  "re-ranked": "The re-ranker's score of the chunk set that holds the passage, from the lowest to the highest",
+  retrieved: "The score of the search: cosine to the question, and up to 0.2 for shared words",
+  "re-ranked": "The re-ranker's score of the chunk set that holds the passage",
   place: "Where in its document the passage begins and ends",
 };
 
@@ -74,6 +74,8 @@ export default function (component) {
   left.append(make("h3", "", data.answer_title), answer);
   for (const passage of data.passages) list.append(card(passage, open));
   right.append(make("h3", "", data.passages_title), list);
-  root.append(left, right);
+  // Before anything is written there are the passages alone.
+  if (data.answer.some((piece) => piece.text || piece.number !== undefined)) root.append(left);
+  root.append(right);
   return () => root.replaceChildren();
 }

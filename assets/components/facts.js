@@ -43,11 +43,15 @@ const round = (done) => {
 };
 
 export default function (component) {
-  const { data, parentElement } = component;
+  const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
+  root.tell = setTriggerValue;
+  const drawn = JSON.stringify({ ...data, chosen: null });
+  if (root.drawn === drawn) return; // only the choice came back
+  root.drawn = drawn;
   const kept = root.dataset.key === data.key ? root.state : undefined;
   root.dataset.key = data.key;
-  const state = (root.state = kept || { attention: false, chosen: null });
+  const state = (root.state = kept || { attention: false, chosen: data.facts.find((fact) => fact.name === data.chosen)?.number ?? null });
   root.replaceChildren();
 
   const bar = make("div", "bar");
@@ -64,11 +68,12 @@ export default function (component) {
   root.append(bar, both);
 
   const shown = () => data.facts.filter((fact) => !state.attention || fact.attention);
-  const choose = (fact, focus) => {
+  const choose = (fact, focus, tell) => {
     state.chosen = fact ? fact.number : null;
     for (const button of tree.querySelectorAll("button.fact"))
       button.setAttribute("aria-current", String(Number(button.dataset.number) === state.chosen));
     if (focus) tree.querySelector(`button[data-number="${state.chosen}"]`)?.focus();
+    if (tell && fact) root.tell("fact", fact.name);
     detail.replaceChildren();
     if (!fact) { detail.append(make("p", "note", "No fact needs attention.")); return; }
     detail.append(make("h4", "", fact.text));
@@ -89,9 +94,9 @@ export default function (component) {
       for (const fact of facts) {
         const button = make("button", "fact");
         button.dataset.number = fact.number;
-        button.append(make("span", "said", fact.text), make("span", "chip " + fact.kind, fact.word));
+        button.append(make("span", "said", fact.text), make("span", "chip " + fact.kind, fact.sure ? `${fact.word} · ${fact.sure}` : fact.word));
         if (fact.own) button.append(make("span", "chip " + fact.own_kind, fact.own));
-        button.onclick = () => choose(fact, false);
+        button.onclick = () => choose(fact, false, true);
         box.append(button);
       }
       tree.append(box);
@@ -104,7 +109,7 @@ export default function (component) {
     event.preventDefault();
     const facts = shown();
     const at = facts.findIndex((fact) => fact.number === state.chosen);
-    choose(facts[Math.max(0, Math.min(facts.length - 1, at + step))], true);
+    choose(facts[Math.max(0, Math.min(facts.length - 1, at + step))], true, true);
   };
   draw();
 }

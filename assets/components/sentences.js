@@ -1,5 +1,5 @@
 // The answer with its sentences in the tint of their verdicts, and beside it a card per sentence with its evidence.
-// A click or arrow key chooses a sentence on both sides. Text is only ever textContent.
+// A click or arrow key chooses a sentence on both sides; a button accepts an edit. Text is only ever textContent.
 const make = (name, className, text) => {
   const element = document.createElement(name);
   if (className) element.className = className;
@@ -7,7 +7,7 @@ const make = (name, className, text) => {
   return element;
 };
 
-const factBlock = (fact, several) => {
+const factBlock = (fact, several, decide) => {
   const box = make("div");
   if (several) {
     const line = make("p", "fact", fact.text + " ");
@@ -21,21 +21,102 @@ const factBlock = (fact, several) => {
     box.append(quote, make("p", "source", fact.quote.source));
   }
   for (const line of fact.notes) box.append(make("p", "note", line));
+  for (const edit of fact.edits) {
+    const row = make("div", "fix");
+    for (const [value, className, label] of [["accepted", "accept", "Fix: " + edit.say], ["rejected", "keep", "Keep the words"]]) {
+      const button = make("button", className, label);
+      button.onclick = (event) => {
+        event.stopPropagation();
+        for (const other of box.querySelectorAll("button")) other.disabled = true;
+        decide({ edit: edit.id, value });
+      };
+      row.append(button);
+    }
+    box.append(row);
+  }
   return box;
 };
 
-const card = (sentence) => {
+// A reviewer's own verdict on a fact and own words for the sentence, with a reason.
+const ownForm = (sentence, verdicts, decide) => {
+  const box = make("details", "own");
+  box.append(make("summary", "", "Your verdict"));
+  const form = make("form");
+  form.onclick = (event) => event.stopPropagation();
+  const labelled = (text, field) => {
+    const label = make("label", "", text);
+    label.append(field);
+    form.append(label);
+    return field;
+  };
+  const fact = make("select");
+  for (const one of sentence.facts) fact.append(new Option(one.text, one.name));
+  if (sentence.facts.length > 1) labelled("Fact", fact);
+  const group = make("fieldset");
+  group.append(make("legend", "", "Verdict on the fact"));
+  for (const word of verdicts) {
+    const label = make("label", "choice");
+    const radio = make("input");
+    Object.assign(radio, { type: "radio", name: "verdict" + sentence.number, value: word });
+    label.append(radio, make("span", "", word));
+    group.append(label);
+  }
+  form.append(group);
+  const text = labelled("Write the sentence anew (empty: take it out)", make("textarea"));
+  text.value = sentence.text;
+  text.rows = 3;
+  const reason = labelled("Reason", make("input"));
+  reason.placeholder = "what the source says";
+  const said = make("p", "note");
+  said.setAttribute("role", "status");
+  const save = make("button", "accept", "Save");
+  const row = make("div", "fix");
+  row.append(save);
+  form.append(row, said);
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    const verdict = group.querySelector("input:checked")?.value || "";
+    const changed = text.value.trim() !== sentence.text.trim();
+    if (!verdict && !changed) { said.textContent = "Choose a verdict, or change the sentence."; return; }
+    if (!reason.value.trim()) { said.textContent = "Give a reason."; return; }
+    save.disabled = true;
+    decide({ sentence: sentence.number, fact: fact.value, verdict, reason: reason.value, text: changed ? text.value : null });
+  };
+  form.onkeydown = (event) => event.stopPropagation();
+  box.onclick = (event) => event.stopPropagation();
+  box.append(form);
+  return box;
+};
+
+const card = (sentence, data, decide) => {
   const box = make("section", "card " + sentence.kind);
   const head = make("div", "head");
   head.append(make("span", "number", "Sentence " + sentence.number), make("span", "word", sentence.word), make("span", "by", sentence.by));
   box.append(head);
-  for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1));
+  for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1, decide));
+  if (sentence.used) box.append(make("p", "source used", sentence.used));
+  if (sentence.rewritten) {
+    box.append(make("p", "note", sentence.rewritten));
+    if (!data.frozen) {
+      const row = make("div", "fix");
+      const undo = make("button", "keep", "Undo");
+      undo.onclick = (event) => { event.stopPropagation(); undo.disabled = true; decide({ undo: sentence.number }); };
+      row.append(undo);
+      box.append(row);
+    }
+  }
+  if (!data.frozen) box.append(ownForm(sentence, data.verdicts, decide));
   return box;
 };
 
 export default function (component) {
-  const { data, parentElement, setStateValue } = component;
+  const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
+  root.tell = setTriggerValue;
+  const held = root.contains(root.getRootNode().activeElement); // drawn anew, the focus stays in the answer
+  const drawn = JSON.stringify({ ...data, chosen: null });
+  if (root.drawn === drawn) return; // only the choice came back
+  root.drawn = drawn;
   root.replaceChildren();
   const left = make("div", "left");
   const right = make("div");
@@ -54,19 +135,19 @@ export default function (component) {
     });
     if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: "smooth" });
     if (focus) spans[place].focus();
-    if (tell) setStateValue("sentence", place + 1);
+    if (tell) root.tell("sentence", place + 1);
   };
 
   data.sentences.forEach((sentence, place) => {
     if (sentence.gap) answer.append(document.createTextNode(sentence.gap));
     const span = make("span", "s " + sentence.kind);
     for (const piece of sentence.pieces) {
-      if (piece.number === undefined) span.append(document.createTextNode(piece.text));
-      else {
-        const cite = make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number);
-        cite.title = piece.title;
-        span.append(cite);
-      }
+      const cited = piece.number !== undefined;
+      const drawn = cited ? make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number) : make("span", "", piece.text);
+      if (cited) drawn.title = piece.title;
+      const changed = piece.change ? make(piece.change) : span;
+      changed.append(drawn);
+      if (piece.change) span.append(changed);
     }
     spans.push(span);
     answer.append(span);
@@ -83,7 +164,7 @@ export default function (component) {
       for (let next = place + step; next >= 0 && next < spans.length; next += step)
         if (boxes[next]) { choose(next, true, true); return; }
     };
-    const box = card(sentence);
+    const box = card(sentence, data, (decision) => root.tell("decision", decision));
     box.onclick = () => choose(place, false, true);
     boxes.push(box);
     cards.append(box);
@@ -92,6 +173,5 @@ export default function (component) {
   left.append(make("h3", "", "Answer"), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence."));
   right.append(make("h3", "", "Evidence by sentence"), cards);
   root.append(left, right);
-  if (data.chosen) choose(data.chosen - 1, false, false);
-  return () => root.replaceChildren();
+  if (data.chosen) choose(data.chosen - 1, held, false);
 }

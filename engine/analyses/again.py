@@ -14,23 +14,9 @@ from engine.analyses.kind import Loaders
 from engine.core.errors import CaseError
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Decoding
-from engine.core.values import (
-    Answer,
-    Case,
-    ChunkSet,
-    Passage,
-    Prompt,
-    Token,
-    Value,
-    sha256,
-)
+from engine.core.values import Answer, Case, ChunkSet, Passage, Prompt, Token, Value, sha256
 from engine.corpus.collection import Collection
-from engine.models.protocols import (
-    Can,
-    LanguageModel,
-    TokenPrompt,
-    Writer,
-)
+from engine.models.protocols import Can, LanguageModel, TokenPrompt, Writer
 from engine.retrieve.search import rerank
 
 Row = tuple[TokenPrompt, tuple[int, ...]]
@@ -127,8 +113,9 @@ def reranked(case: Case, tools: Loaders) -> tuple[ChunkSet, ...]:
 
 def changed_since(collection: Collection, passages: Iterable[str]) -> str:
     """Why a search of the collection cannot be held against an earlier one: the first passage that it lost, or ""."""
-    known = {passage.id for passage in collection.snapshot().passages}
-    gone = next((name for name in passages if name not in known), None)
+    asked = tuple(passages)
+    known = collection.snapshot().rows(asked)
+    gone = next((name for name in asked if name not in known), None)
     return f"the collection {collection.name!r} has changed: {gone} is no longer in it" if gone else ""
 
 

@@ -21,54 +21,17 @@ from engine.analyses.attribution import (
     settings_of,
 )
 from engine.analyses.floors import embedding_floor, token_floor
-from engine.analyses.kind import (
-    AS_IT_CAME,
-    ATTR_RAG,
-    COSTS,
-    Again,
-    ByModel,
-    Json,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-)
+from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
 from engine.analyses.reading import READER
 from engine.answer.write import Write, prompting, quoting
-from engine.cases.blocks import (
-    Block,
-    Cell,
-    Facts,
-    Fold,
-    Notice,
-    Section,
-    Table,
-    Text,
-    answer_runs,
-    short,
-)
+from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text, answer_runs, short
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Reader, Selection, Settings
-from engine.core.values import (
-    Analysis,
-    Case,
-    ChunkSet,
-    Passage,
-    Stamp,
-    Step,
-)
+from engine.core.values import Analysis, Case, ChunkSet, Json, Passage, Stamp, Step, Value
 from engine.corpus.store import Snapshot
-from engine.methods.attr_rag import (
-    AttrRag,
-    Lookup,
-    Score,
-    attr_rag,
-    scored_by,
-    with_drops,
-)
+from engine.methods.attr_rag import AttrRag, Lookup, Score, attr_rag, scored_by, with_drops
 from engine.methods.regeneration import PLACEBOS, Answering
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
@@ -80,12 +43,12 @@ class AttrRagRun:
     """A run, and what its stamp carries beside the answer's own: selection, seed, ids of the placebos."""
 
     found: AttrRag
-    chosen: dict[str, Any]
+    chosen: Json
 
     def analysis(self, stamp: Stamp) -> Analysis:
         """The run as an analysis of the case whose answer carries `stamp`."""
         own = replace(stamp, settings={**stamp.settings, **self.chosen})
-        return Analysis(id=ATTR_RAG, kind=ATTR_RAG, stamp=own, result=self.found.to_dict())
+        return Analysis(id=ATTR_RAG, kind=ATTR_RAG, stamp=own, result=self.found)
 
 
 def attr_rag_run(
@@ -213,19 +176,25 @@ def _name(chunk_set: ChunkSet) -> str:
 GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
 
 
-def _given(result: Json) -> Json:
+class AttrRagGiven(Value, frozen=True):
     """Every reply in the order of writing, and who scored the teacher-forced drops."""
-    stored = AttrRag.from_dict(result)
+
+    replies: tuple[Reply, ...] = ()
+    scorer: str = ""
+    revision: str | None = None
+
+
+def _given(stored: AttrRag) -> AttrRagGiven:
     written = stored.regeneration
     answers = (written.full, *written.ablated, *written.repeats, stored.answer)
-    return {
-        "replies": [Reply.of(answer).to_dict() for answer in answers],
-        "scorer": stored.drops.model if stored.drops else "",
-        "revision": stored.drops.details.revision if stored.drops else None,
-    }
+    return AttrRagGiven(
+        replies=tuple(map(Reply.of, answers)),
+        scorer=stored.drops.model if stored.drops else "",
+        revision=stored.drops.details.revision if stored.drops else None,
+    )
 
 
-def _compared(result: Json) -> Any:
+def _compared(result: Any) -> Any:
     """All but the costs, the steps as they ran, and of a language model's answers the text and tokens as they came."""
     values = less(result, COSTS | {"steps"})
     if values.get("drops"):
@@ -244,11 +213,12 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
     snapshot = _snapshot(case, tools)
     embedder = tools.embedder(DEFAULT)
-    writer, repeating, why = _writer(case, analysis, tools)
+    asked = AttrRagGiven.from_dict(analysis.result)
+    writer, repeating, why = _writer(case, asked, tools)
     if why:
         return Outcome(why=why)
     found, missing = _placebos(case, analysis, tools, snapshot)
-    score, changed = _scored(analysis, stamp, tools)
+    score, changed = _scored(asked, stamp, tools)
     result = attr_rag(
         case.question,
         case.chunk_sets,
@@ -280,9 +250,9 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     return Outcome(values=values, floor=floor, floors=floors, why=missing or changed)
 
 
-def _scored(analysis: Analysis, stamp: Stamp, tools: Loaders) -> tuple[Score | None, str]:
+def _scored(asked: AttrRagGiven, stamp: Stamp, tools: Loaders) -> tuple[Score | None, str]:
     """What scores the drops, and why it cannot; drops from before revisions were stored go by the model's name."""
-    name, was = str(analysis.result.get("scorer", "")), analysis.result.get("revision")
+    name, was = asked.scorer, asked.revision
     if not name:
         return None, ""
     model = tools.writer(name)
@@ -316,7 +286,7 @@ def _answering(write: Write) -> Answering:
 
 
 def _writer(
-    case: Case, analysis: Analysis, tools: Loaders
+    case: Case, asked: AttrRagGiven, tools: Loaders
 ) -> tuple[Callable[[Sequence[Passage]], Write], Repeating | None, str]:
     """Who wrote (given the passages whose numbers stay), whether it only repeats, why its tokens cannot be scored."""
     stamp, settings = case.stamp, settings_of(case.stamp)
@@ -325,8 +295,7 @@ def _writer(
         write = quoting(tools.embedder(stamp.revision), reader)
         return lambda numbered: write, None, ""
     model = None if stamp.model.startswith(SERVED) else tools.writer(stamp.model)
-    replies = [Reply.from_dict(reply) for reply in analysis.result.get("replies", ())]
-    repeating = Repeating(replies, model, stamp.model)
+    repeating = Repeating(asked.replies, model, stamp.model)
     how = settings.prompting, settings.decoding
     why = "" if model is None else differs(stamp, model)
     return lambda numbered: prompting(repeating, *how, numbered), repeating, why
@@ -339,7 +308,7 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
         raise AttributionError("This case has no Attr-RAG run. Ask with the method Attr-RAG first.")
     scorer = context.tools.scorer(options.model)
     score = scored_by(scorer, case.stamp.model, context.settings.prompting, watch=context.watch)
-    yield replace(stored, result=with_drops(KIND.read(stored), score).to_dict())
+    yield replace(stored, result=with_drops(KIND.read(stored), score))
 
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:

@@ -5,91 +5,83 @@ The passages and unrelated ones, the tables and heatmaps of the report, the stam
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.floors import (
-    relevance_floors,
-)
-from engine.analyses.kind import (
-    TOKEN_MAP,
-    Again,
-    ByModel,
-    Floor,
-    Json,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-    nothing,
-)
-from engine.answer.write import stamp_of
-from engine.cases.blocks import (
-    Block,
-    Cell,
-    Facts,
-    Fold,
-    Heat,
-    Notice,
-    Section,
-    Table,
-    name_of,
-    plain,
-    signed,
-)
+from engine.analyses.floors import relevance_floors
+from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Kind, Loaders, Outcome, RunContext, less, nothing
+from engine.answer.prompt import stamp_of
+from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed
 from engine.cases.review import Review
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
-from engine.core.values import (
-    Analysis,
-    Attribution,
-    Case,
-    Passage,
-    Stamp,
-)
+from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value
 from engine.methods import registry
-from engine.methods.spans import answer_spans
+from engine.methods.aggregate import passage_attribution
+from engine.methods.spans import Span, answer_spans
 from engine.methods.subject import analysis_of, banner, subject
 from engine.models.protocols import LanguageModel
 
 
-def placebos_for(case: Case, corpus: Sequence[Passage], count: int, seed: int) -> tuple[Passage, ...]:
-    """`count` passages of documents that the case does not hold, drawn by `seed`."""
-    held = {passage.document for passage in case.passages}
-    others = [passage for passage in corpus if passage.document not in held]
+class Spans(ByModel, frozen=True):
+    """Which stretches of the answer are explained, in characters: () is the whole answer and each sentence.
+
+    `tokens`: each token of the answer, too, by a method that has values for every input token.
+    """
+
+    spans: tuple[Span, ...] = ()
+    tokens: bool = False
+
+
+def placebos_for(case: Case, pool: Iterable[Passage], count: int, seed: int) -> tuple[Passage, ...]:
+    """`count` passages with a text and of a document that the case does not hold; drawn by `seed`."""
+    documents = {passage.document for passage in case.passages}
+    texts = {passage.text for passage in case.passages}
+    others = list({p.text: p for p in pool if p.document not in documents and p.text not in texts}.values())
     order = np.random.default_rng(seed).permutation(len(others))[:count]
     return tuple(others[i] for i in order)
 
 
-def with_notes(found: Attribution, notes: tuple[str, ...]) -> Json:
-    """The result as it is stored, what must be read with it first."""
-    return replace(found, notes=(*notes, *found.notes)).to_dict()
+def with_notes(found: Attribution, notes: tuple[str, ...]) -> Attribution:
+    """The result with what must be read with it first."""
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def method_of(
-    case: Case, method: str, model: LanguageModel, settings: Settings, watch: Watch | None = None
+    case: Case,
+    method: str,
+    model: LanguageModel,
+    settings: Settings,
+    watch: Watch | None = None,
+    *,
+    spans: Sequence[Span] = (),
+    tokens: bool = False,
 ) -> Analysis:
-    """Any registered method over the case's passages, for the whole answer and each sentence."""
+    """Any registered method over the case's passages, for those stretches of the answer (see `Spans`)."""
     prompt, answer, notes = subject(case, model, settings)
     counted = settings.occlusion.count_citation_markers
     own = registry.method(method, settings.gradient, count_citation_markers=counted)
-    found = own.attribute(model, prompt, answer, answer_spans(answer), watch)
+    asked = spans or answer_spans(answer)
+    if tokens and own.explain is not None:
+        rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
+        found = passage_attribution(rows, model.encode(prompt))
+    else:
+        found = own.attribute(model, prompt, answer, asked, watch)
     extra = {"gradient": settings.gradient.to_dict()}
     return analysis_of(case, model, settings, method, with_notes(found, notes), extra)
 
 
-def placebos_of(case: Case, settings: Settings, tools: Loaders) -> tuple[Passage, ...]:
-    """Unrelated passages of the case's corpus; none where the corpus is gone or the case was imported."""
-    collection = tools.collection_of(case)
-    if collection is None:
-        return ()
-    return placebos_for(case, collection.snapshot().passages, settings.occlusion.placebos, settings.occlusion.seed)
+def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
+    """Unrelated passages of the pool, else of the case's corpus; none where that is gone or the case was imported."""
+    collection = context.tools.collection_of(case) if context.pool is None else None
+    pool = collection.snapshot().passages if collection else context.pool or ()
+    how = context.settings.occlusion
+    return placebos_for(case, pool, how.placebos, how.seed)
 
 
 COLUMNS = 5  # spans in one table
@@ -100,7 +92,8 @@ UNDER_PLACEBO = "no larger than an unrelated passage"
 
 def attributions_of(analysis: Analysis) -> list[Attribution]:
     """The attributions that an analysis holds: the result itself, or what stands under a name of it."""
-    places = [analysis.result, analysis.result.get("attribution"), *_listed(analysis.result.get("attributions"))]
+    stored = analysis.stored()
+    places = [stored, stored.get("attribution"), *_listed(stored.get("attributions"))]
     found = []
     for place in places:
         if not isinstance(place, dict) or not {"sources", "scores", "spans"} <= place.keys():
@@ -332,14 +325,14 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
     if wanted is None:
         return (), "the stamp does not name the unrelated passages of the placebo floor"
     try:
-        known = {p.id: p for p in tools.collection(case.corpus).snapshot().passages} if case.corpus and wanted else {}
+        known = tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
     except GroundworkError:
         known = {}
     found = tuple(known[name] for name in wanted if name in known)
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 
 
-def of_the_stamp(again: WithModel, given: Callable[[Json], Json] = nothing) -> Again:
+def of_the_stamp(again: WithModel, given: Callable[[Any], Value] = nothing) -> Again:
     """A replay by the stamped model with its settings; where the model here is another one, it says so."""
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
@@ -379,11 +372,13 @@ def method_kind(method: registry.Method) -> Kind[Attribution]:
         title=method.name[:1].upper() + method.name[1:],
         result=Attribution,
         blocks=attributed,
+        options=Spans,
         run=partial(_run, method.name),
         cost=lambda case, options, settings: method.about,
         again=of_the_stamp(_method_again),
     )
 
 
-def _run(name: str, case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    yield method_of(case, name, context.tools.scorer(options.model), context.settings, context.watch)
+def _run(name: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
+    scorer = context.tools.scorer(options.model)
+    yield method_of(case, name, scorer, context.settings, context.watch, spans=options.spans, tokens=options.tokens)

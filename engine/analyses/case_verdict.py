@@ -15,13 +15,14 @@ from msgspec.structs import replace
 
 from engine.analyses.facts import record_of
 from engine.answer.citations import without_markers
-from engine.cases.places import decisions, numbered
-from engine.cases.review import Mark, Review
+from engine.cases.places import decisions, numbered, revision, rewritten
+from engine.cases.review import Conclusion, Mark, Review
 from engine.core.errors import RecordError
 from engine.core.text import counted, sentences
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
-from engine.methods.are.export import accepted_text
+from engine.methods.are.backtrack import exact, revised
+from engine.methods.are.export import Decision, accepted_ids
 from engine.methods.are.values import AreRecord, Evidence, FactRecord
 
 Stand = Literal["contradicted", "not found", "unsure", "not checked", "borne out", "no claim"]
@@ -63,6 +64,21 @@ class QuotedEvidence(Value, frozen=True):
         return self.text[self.start : self.end]
 
 
+class FactEdit(Value, frozen=True):
+    """An edit of a fact: [start, end) of the checked text, `old` there, `new` instead, and the decision on it.
+
+    `open`: nobody decided yet, and it can be put in.
+    """
+
+    id: str
+    start: int
+    end: int
+    old: str
+    new: str
+    decision: Decision | None = None
+    open: bool = False
+
+
 class FactVerdict(Value, frozen=True):
     """A fact by its number ("2.1"), where it leaves its sentence, who says so, and the evidence it rests on."""
 
@@ -74,15 +90,34 @@ class FactVerdict(Value, frozen=True):
     probability: float | None = None
     proposed: str = ""
     mark: Mark | None = None
+    edits: tuple[FactEdit, ...] = ()
 
 
 class SentenceVerdict(Value, frozen=True):
-    """Characters [start, end) of the answer, the verdict, and the facts that it comes from, the worst first."""
+    """Characters [start, end) of the answer, the verdict, and the facts that it comes from, the worst first.
+
+    `rewritten` is a reviewer's own text in its place.
+    """
 
     start: int
     end: int
     stand: Stand
     facts: tuple[FactVerdict, ...] = ()
+    rewritten: Mark | None = None
+
+    @property
+    def accepted(self) -> tuple[FactEdit, ...]:
+        """The accepted edits of its facts, in the order of the text."""
+        found = {e.id: e for fact in self.facts for e in fact.edits if e.decision == "accepted"}
+        return tuple(sorted(found.values(), key=lambda edit: edit.start))
+
+    @property
+    def mended(self) -> bool:
+        """Whether a reviewer wrote it anew, or accepted an edit of each of its facts that is not borne out."""
+        if self.rewritten is not None:
+            return True
+        wrong = [fact for fact in self.facts if fact.stand != "borne out"]
+        return bool(wrong) and all(any(e.decision == "accepted" for e in fact.edits) for fact in wrong)
 
 
 class CaseVerdict(Value, frozen=True):
@@ -101,6 +136,11 @@ class CaseVerdict(Value, frozen=True):
     undecided: int = 0
     citations: int = 0
     citations_supported: int = 0
+
+    def sentence_of(self, fact: str) -> int | None:
+        """The number, from 1, of the first sentence that the fact belongs to."""
+        numbered = enumerate(self.sentences, start=1)
+        return next((n for n, sentence in numbered if fact in {f.number for f in sentence.facts}), None)
 
     @property
     def overridden(self) -> int:
@@ -140,14 +180,14 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
         return None
     if record is None:
         return None
-    decided = decisions(record, review)
-    taken = Counter(decided.get(edit.id, "undecided") for edit in record.edits)
+    edits, decided = revision(record, case.answer, review)
+    taken = Counter(decided.get(edit.id, "undecided") for edit in edits)
     cited = _cited(case, record)
     return CaseVerdict(
         sentences=sentence_verdicts(case, record, review),
         finished=record.finished,
         verifier=record.verifier,
-        text=accepted_text(record, decided),
+        text=revised(record.checked, edits, accepted_ids(decided)),
         accepted=taken["accepted"],
         rejected=taken["rejected"],
         undecided=taken["undecided"],
@@ -156,37 +196,93 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
     )
 
 
+def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
+    """What a reader must know before relying on the text: edits without a decision, claims that nothing bears out."""
+    found = [] if verdict.finished else ["The check was stopped before its end."]
+    if verdict.undecided:
+        found.append(f"{counted(verdict.undecided, 'edit')} not decided.")
+    record = record_of(case)
+    if record is None:
+        return found
+    decided, names = decisions(record, review), list(numbered(record))
+    mended = {names[edit.fact] for edit in record.edits if decided.get(edit.id) == "accepted"}
+    mended |= {fact.number for sentence in verdict.sentences if sentence.rewritten for fact in sentence.facts}
+    for name, fact in numbered(record).items():
+        mark = review.overrides.get(f"fact:{name}")
+        if mark is not None and own_stand(mark.value) == "contradicted" and name not in mended:
+            found.append(f'{mark.author} calls "{fact.fact.text}" contradicted, and the text still says it.')
+    left = [
+        str(number)
+        for number, sentence in enumerate(verdict.sentences, start=1)
+        if sentence.stand not in ("borne out", "no claim") and not sentence.mended
+    ]
+    if left:
+        one = len(left) == 1
+        named = left[0] if one else f"{', '.join(left[:-1])} and {left[-1]}"
+        found.append(
+            f"Sentence{'' if one else 's'} {named} {'is' if one else 'are'} not borne out and still in the text."
+        )
+    return found
+
+
+def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
+    """What a reviewer can say of the answer: where edits were accepted it cannot stand as it was."""
+    return ("stands as edited" if verdict and verdict.accepted else "stands", "does not stand")
+
+
 def sentence_verdicts(case: Case, record: AreRecord, review: Review) -> tuple[SentenceVerdict, ...]:
     """A verdict per sentence of the answer, in order; a fact belongs to each sentence that its clause touches."""
-    decided = decisions(record, review)
-    wrong = {edit.fact for edit in record.edits if edit.new and decided.get(edit.id) == "accepted"}
-    found = [
-        (record.decomposition.clauses[fact.clause], name, fact, place in wrong)
-        for place, (name, fact) in enumerate(numbered(record).items())
-    ]
+    edits = fact_edits(record, review)
+    found = [(record.decomposition.clauses[fact.clause], name, fact) for name, fact in numbered(record).items()]
     result = []
-    for start, end in case.answer.sentences:
+    anew = rewritten(case.answer, review)
+    for number, (start, end) in enumerate(case.answer.sentences, start=1):
         words = without_markers(case.answer.text[start:end])
         own = [
-            word_for_word(fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), mended=mended), fact, words)
-            for clause, name, fact, mended in found
+            word_for_word(
+                fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits.get(place, ())), fact, words
+            )
+            for place, (clause, name, fact) in enumerate(found)
             if clause.start < end and start < clause.end
         ]
         own.sort(key=lambda fact: STANDS.index(fact.stand))
         result.append(
-            SentenceVerdict(start=start, end=end, stand=own[0].stand if own else "no claim", facts=tuple(own))
+            SentenceVerdict(
+                start=start,
+                end=end,
+                stand=own[0].stand if own else "no claim",
+                facts=tuple(own),
+                rewritten=anew.get(number),
+            )
         )
     return tuple(result)
 
 
-def fact_verdict(name: str, fact: FactRecord, mark: Mark | None = None, *, mended: bool = False) -> FactVerdict:
+def fact_edits(record: AreRecord, review: Review) -> dict[int, tuple[FactEdit, ...]]:
+    """The edits of each fact, by its place in the record, with what was decided."""
+    decided = decisions(record, review)
+    found: dict[int, tuple[FactEdit, ...]] = {}
+    for edit in record.edits:
+        said = decided.get(edit.id)
+        possible = said is None and review.status != "signed off"
+        possible = possible and (edit.status == "placed" or exact(edit, record.checked))
+        shown = FactEdit(
+            id=edit.id, start=edit.start, end=edit.end, old=edit.old, new=edit.new, decision=said, open=possible
+        )
+        found[edit.fact] = (*found.get(edit.fact, ()), shown)
+    return found
+
+
+def fact_verdict(
+    name: str, fact: FactRecord, mark: Mark | None = None, *, edits: tuple[FactEdit, ...] = ()
+) -> FactVerdict:
     """Where a fact stands: by the reviewer's mark where there is one, else by what the check came to.
 
-    `mended`: a reviewer accepted an edit that changes it, so it was wrong.
+    A fact that an accepted edit changes was wrong.
     """
     ruling = fact.ruling
     stand = OF_OUTCOME[fact.outcome]
-    if mended:
+    if any(edit.new and edit.decision == "accepted" for edit in edits):
         stand = "contradicted"
     elif ruling is not None and ruling.unsure and stand in ("borne out", "contradicted"):
         stand = "unsure"
@@ -199,6 +295,7 @@ def fact_verdict(name: str, fact: FactRecord, mark: Mark | None = None, *, mende
         probability=ruling.scores.get(ruling.verdict) if ruling else None,
         proposed=fact.edit.after if fact.edit else "",
         mark=mark,
+        edits=edits,
     )
 
 

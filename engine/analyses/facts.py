@@ -5,20 +5,11 @@ In the report a reviewer's verdict on a fact and the decision on an edit stand b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.analyses.again import changed_since
 from engine.analyses.floors import Listening, embedding_floor
-from engine.analyses.kind import (
-    FACTS,
-    Again,
-    Json,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-)
+from engine.analyses.kind import FACTS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.cases.blocks import (
     Block,
     Cell,
@@ -26,41 +17,34 @@ from engine.cases.blocks import (
     Facts,
     Fold,
     Notice,
-    Run,
     Section,
     Table,
     Text,
+    TextRun,
     cells,
     decided_by,
     name_of,
     plain,
 )
-from engine.cases.places import decisions, numbered, verdict_of
+from engine.cases.places import decisions, numbered, revision, verdict_of
 from engine.cases.review import Mark, Review
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, now, package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Settings, Verification
 from engine.core.text import counted
-from engine.core.values import (
-    Analysis,
-    Case,
-    Stamp,
-    Value,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources
 from engine.methods.are.export import Decision
-from engine.methods.are.facts import Exchange
-from engine.methods.are.task import Tools as Judges
-from engine.methods.are.tools import load_tools
+from engine.methods.are.tools import Tools as Judges, load_tools
 from engine.methods.are.values import (
     MEANING,
     AreRecord,
     Evidence,
+    Exchange,
     FactRecord,
     Iteration,
     Measures,
@@ -104,7 +88,7 @@ def analysis_of(case: Case, record: AreRecord, settings: Settings) -> Analysis:
         inputs=inputs_hash(case.question, case.passages, case.answer.text),
         created=now(),
     )
-    return Analysis(id=f"{FACTS}:{record.verifier}", kind=FACTS, stamp=stamp, result=record.to_dict())
+    return Analysis(id=f"{FACTS}:{record.verifier}", kind=FACTS, stamp=stamp, result=record)
 
 
 def record_of(case: Case) -> AreRecord | None:
@@ -128,7 +112,7 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     facts = numbered(record)
     notes = [*record.notes, *([] if record.finished else ["The check was stopped; this is what was finished."])]
     blocks: list[Block] = [Facts(_made(record)), *(Notice(note) for note in notes)]
-    blocks.append(_section("The answer with its edits", tracked_changes(record, decided, review)))
+    blocks.append(_section("The answer with its edits", tracked_changes(case, record, decided, review)))
     blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
     blocks.append(_section("Evidence", _evidence(case, facts)))
     if record.report is not None:
@@ -305,33 +289,34 @@ def _measure_row(name: str, key: str, before: Measures, after: Measures) -> tupl
     return cells(name, f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
 
 
-def tracked_changes(record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
+def tracked_changes(case: Case, record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
     """The answer with its edits drawn in, and a table of them with what was decided."""
     said = (
         "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it; a rejected"
         " one leaves the words as they are."
     )
-    text = Text(tracked_runs(record.checked, record.edits, decided), "answer")
+    edits, said_of = revision(record, case.answer, review)
+    text = Text(tracked_runs(record.checked, edits, said_of), "answer")
     if not record.edits:
         return [text, plain("No edit was found.")]
     return [plain(said, "note"), text, _edits_table(record, decided, review)]
 
 
-def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[Run, ...]:
+def tracked_runs(answer: str, edits: Iterable[Placed], decided: dict[str, Decision]) -> tuple[TextRun, ...]:
     """The answer with the edits that have a certain place or were accepted, struck through and underlined."""
     runs, position = [], 0
     shown = (e for e in edits if e.status == "placed" or decided.get(e.id) == "accepted")
     for edit in sorted(shown, key=lambda e: (e.start, e.end)):
         if edit.start < position:
             continue
-        runs.append(Run(answer[position : edit.start]))
+        runs.append(TextRun(answer[position : edit.start]))
         if decided.get(edit.id) == "rejected":
-            runs.append(Run(answer[edit.start : edit.end]))
+            runs.append(TextRun(answer[edit.start : edit.end]))
         else:
-            runs += [Run(answer[edit.start : edit.end], "old"), Run(edit.new, "new")]
-        runs.append(Run(f" (edit {edit.id}, {decided.get(edit.id, 'not decided')})", "strong"))
+            runs += [TextRun(answer[edit.start : edit.end], "old"), TextRun(edit.new, "new")]
+        runs.append(TextRun(f" (edit {edit.id}, {decided.get(edit.id, 'not decided')})", "strong"))
         position = edit.end
-    return tuple(run for run in (*runs, Run(answer[position:])) if run.text)
+    return tuple(run for run in (*runs, TextRun(answer[position:])) if run.text)
 
 
 def _edits_table(record: AreRecord, decided: dict[str, Decision], review: Review) -> Table:
@@ -359,31 +344,38 @@ ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its l
 BY_PROMPT = "a language model took part, and not every reply of it is kept; check the answer again instead"
 
 
-def _given(result: Json) -> Json:
+class FactsGiven(Value, frozen=True):
     """Who measured, whether a language model took part, and which passages of the corpus were considered."""
-    record = AreRecord.from_dict(result)
+
+    finished: bool
+    verifier: str
+    by_prompt: bool
+    corpus: tuple[str, ...]
+
+
+def _given(record: AreRecord) -> FactsGiven:
     seen = [e for fact in record.facts for done in fact.iterations for e in done.considered if e.source == "corpus"]
     exchanged = record.decomposition.exchanges or any(d.exchanges for f in record.facts for d in f.iterations)
-    return {
-        "finished": record.finished,
-        "verifier": record.report.after.by if record.report else record.verifier,
-        "by_prompt": bool(exchanged) or record.decomposer != RULES,
-        "corpus": list(dict.fromkeys(e.passage for e in seen)),
-    }
+    return FactsGiven(
+        finished=record.finished,
+        verifier=record.report.after.by if record.report else record.verifier,
+        by_prompt=bool(exchanged) or record.decomposer != RULES,
+        corpus=tuple(dict.fromkeys(e.passage for e in seen)),
+    )
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The whole check again."""
-    asked = analysis.result
-    if not asked.get("finished"):
+    asked = FactsGiven.from_dict(analysis.result)
+    if not asked.finished:
         return Outcome(why="the check was stopped before its end; check the answer again, then replay it")
-    if asked["by_prompt"]:
+    if asked.by_prompt:
         return Outcome(why=BY_PROMPT)
     settings = Verification.from_dict(analysis.stamp.settings.get("verification", {}))
-    collection, why = _collection(case, settings, asked["corpus"], tools)
+    collection, why = _collection(case, settings, asked.corpus, tools)
     if why:
         return Outcome(why=why)
-    embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked["verifier"]))
+    embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
     sources = Sources(embedder=embedder, case=case.passages, collection=collection)
     record = check_answer(case.question, case.answer.text, sources, Judges(verifier), settings)
     cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
@@ -391,7 +383,9 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     return Outcome(values=less(record.to_dict()), floor=most)
 
 
-def _collection(case: Case, settings: Verification, seen: list[str], tools: Loaders) -> tuple[Collection | None, str]:
+def _collection(
+    case: Case, settings: Verification, seen: Sequence[str], tools: Loaders
+) -> tuple[Collection | None, str]:
     """The corpus that evidence was looked for in, and why it cannot be held against what was found then."""
     if case.corpus is None or settings.evidence_from == "case":
         return None, ""

@@ -8,41 +8,13 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from engine.analyses.attribution import of_the_stamp
-from engine.analyses.floors import (
-    rounding,
-    token_floor,
-)
-from engine.analyses.kind import (
-    COSTS,
-    FAITHFULNESS,
-    ByModel,
-    Json,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-    words_of,
-)
-from engine.cases.blocks import (
-    Block,
-    Facts,
-    Fold,
-    Notice,
-    Table,
-    cells,
-)
+from engine.analyses.floors import rounding, token_floor
+from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
+from engine.cases.blocks import Block, Facts, Fold, Notice, Table, cells
 from engine.cases.review import Review
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Attribution,
-    Case,
-    Prompt,
-    Value,
-)
+from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Value
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import (
@@ -111,11 +83,7 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 
 
 def faithfulness_of(
-    case: Case,
-    model: LanguageModel,
-    settings: Settings,
-    watch: Watch | None = None,
-    methods: Sequence[str] = METHODS,
+    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, methods: Sequence[str] = METHODS
 ) -> Iterator[Analysis]:
     """MoRF, LeRF and ABPC of the rankings on the case's passages, beside random ones: a value after each of those."""
     prompt, answer, notes = subject(case, model, settings)
@@ -125,23 +93,11 @@ def faithfulness_of(
         seconds = time.perf_counter() - start
         whole = replace(report, forwards=count.rows, seconds=seconds, notes=(*notes, *report.notes))
         extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
-        return analysis_of(case, model, settings, FAITHFULNESS, whole.to_dict(), extra)
+        return analysis_of(case, model, settings, FAITHFULNESS, whole, extra)
 
     with count_forwards(model) as count:
         for found in measured(model, prompt, answer, settings, watch, methods):
             yield keep(found)
-
-
-def faithfulness(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    settings: Settings,
-    watch: Watch | None = None,
-    methods: Sequence[str] = METHODS,
-) -> FaithfulnessReport:
-    """The last of `measured`."""
-    return last(measured(model, prompt, answer, settings, watch, methods))
 
 
 def measured(
@@ -240,7 +196,7 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """The report again, its rounding measured with a few random rankings."""
     prompt, answer, _ = subject(case, model, settings)
-    coded, methods = model.encode(prompt), tuple(analysis.result["rankings"])
+    coded, methods = model.encode(prompt), RankingsGiven.from_dict(analysis.result).rankings
     values = less(last(faithfulness_of(case, model, settings, methods=methods)).result)
     # A probability moves by no more than its logarithm does.
     floor = token_floor(model, [(coded, [token.id for token in answer.tokens])])
@@ -251,9 +207,14 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     return Outcome(values=values, floor=floor, floors=rounding(values, again, floor))
 
 
-def _given(result: Json) -> Json:
-    """The names of the rankings that faithfulness was asked of; of other kinds nothing."""
-    return {"rankings": [curve["ranking"] for curve in result["curves"]]} if "curves" in result else {}
+class RankingsGiven(Value, frozen=True):
+    """The names of the rankings that faithfulness was asked of."""
+
+    rankings: tuple[str, ...]
+
+
+def _given(report: FaithfulnessReport) -> RankingsGiven:
+    return RankingsGiven(rankings=tuple(curve.ranking for curve in report.curves))
 
 
 def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:

@@ -14,21 +14,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.analyses.kind import Json
 from engine.core.progress import Watch
-from engine.core.values import Answer, Prompt
+from engine.core.values import Answer, Json, Prompt
 from engine.methods.input_x_gradient import Relevance
 from engine.models.embedder import embed_passages
 from engine.models.memory import computed_otherwise, summed_otherwise
-from engine.models.protocols import (
-    Embedder,
-    Entailment,
-    Floats,
-    Judged,
-    LanguageModel,
-    Reranker,
-    TokenPrompt,
-)
+from engine.models.protocols import Embedder, Entailment, Floats, Judged, LanguageModel, Reranker, TokenPrompt
 
 T = TypeVar("T")
 WIDE = 4  # times the rounding seen here

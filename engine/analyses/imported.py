@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from engine.analyses.kind import Kind
-from engine.cases.blocks import (
-    Block,
-    Facts,
-    Table,
-    cells,
-    plain,
-    short,
-)
-from engine.cases.importers.layouts import Labels
+from engine.cases.blocks import Block, Facts, Table, cells, plain, short
+from engine.cases.importers import Labels
 from engine.cases.review import Review
 from engine.core.values import Case
 

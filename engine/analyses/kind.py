@@ -13,24 +13,17 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from engine.cases.blocks import Block
-from engine.cases.review import Review
+from engine.cases.review import Review, review_of, with_labels
 from engine.cases.store import CaseStore, added
-from engine.core.canonical import canonical
-from engine.core.errors import CorpusNotFound, InputError
-from engine.core.progress import Watch
+from engine.core.canonical import plain
+from engine.core.errors import CaseError, CorpusNotFound, GroundworkError, InputError
+from engine.core.progress import Watch, last
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Case, Value, converted
+from engine.core.values import Analysis, Case, Json, Passage, Value, converted
 from engine.corpus.collection import Collection
-from engine.models.defaults import AUTO, READER, default_for
+from engine.models.defaults import AUTO, READER, default_for, default_generator
 from engine.models.embedder import load_embedder
-from engine.models.protocols import (
-    Embedder,
-    Entailment,
-    LanguageModel,
-    Reranker,
-    Writer,
-    require,
-)
+from engine.models.protocols import Embedder, Entailment, LanguageModel, Reranker, Writer, require
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
 from engine.models.verifier import load_entailment
@@ -47,7 +40,6 @@ REFINEMENT = "refinement"
 FACTS = "facts"
 STEPS = "steps"
 
-Json = dict[str, Any]
 R = TypeVar("R", bound=Value)
 Floor = float | tuple[float, ...]
 
@@ -72,6 +64,10 @@ class Loaders:
         except CorpusNotFound:
             return None
 
+    def generator(self, name: str = AUTO) -> Writer:
+        """The model that generates: `auto` is the default writer, the embedded model in the quoting reader's place."""
+        return self.writer(default_generator() if name == AUTO else name)
+
     def scorer(self, name: str = AUTO) -> LanguageModel:
         """The model that scores: `auto` and `reader` mean the default one; raise `CannotDo` for one that cannot."""
         writer = self.writer(default_for("scores").model if name in (AUTO, READER) else name)
@@ -82,12 +78,18 @@ class Loaders:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a run is given beside the case and its options: settings, models and collections, the library, progress."""
+    """What a run is given beside the case and its options: settings, models and collections, the library, progress.
+
+    For a case of no library, from a file of records: `pool` has the passages that unrelated ones are drawn from (None:
+    the case's corpus), `overlaps` S3 of the file's answers (in the library's place).
+    """
 
     settings: Settings = Settings()
     tools: Loaders = Loaders()
     watch: Watch = field(default_factory=Watch)
     cases: CaseStore | None = None
+    pool: Sequence[Passage] | None = None
+    overlaps: tuple[float, ...] = ()
 
 
 class ByModel(Value, frozen=True):
@@ -119,34 +121,35 @@ class Outcome(Value, frozen=True):
     floors: Mapping[str, Floor] = {}
 
 
-def plain(value: Any) -> Any:
-    """A value as the library stores it: plain JSON, what is not finite as null."""
-    return msgspec.json.decode(canonical(value))
-
-
 def less(result: Any, but: Container[str] = COSTS) -> Any:
     """A stored result less what is no result, at any depth: by default what it cost, and words about it."""
+    if isinstance(result, Value):
+        result = plain(result)
     if isinstance(result, dict):
         return {key: less(value, but) for key, value in plain(result).items() if key not in but}
     return [less(value, but) for value in result] if isinstance(result, list) else result
 
 
-def nothing(result: Json) -> Json:
+class Nothing(Value, frozen=True):
     """Of most results nothing is an input of their replay."""
-    return {}
+
+
+def nothing(result: Any) -> Nothing:
+    """See there."""
+    return Nothing()
 
 
 @dataclass(frozen=True)
 class Again:
     """How analyses of one kind are computed again.
 
-    `given` is what of a stored result is an input: texts that a language model wrote. The copy that is replayed holds
-    that and nothing else. `compared` is what of it is held against the outcome of `run`, in the same shape.
+    `given` is what of a result is an input, as a value: texts that a language model wrote. The copy that is replayed
+    holds that and nothing else. `compared` is what of it is held against the outcome of `run`, in the same shape.
     """
 
     run: Callable[[Case, Analysis, Loaders], Outcome]
-    given: Callable[[Json], Json] = nothing
-    compared: Callable[[Json], Any] = less
+    given: Callable[[Any], Value] = nothing
+    compared: Callable[[Any], Any] = less
 
 
 # The kind itself
@@ -217,3 +220,47 @@ def options_of(kind: Kind[Any], assignments: Sequence[str] = ()) -> Value:
         return converted(data, kind.options, strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"An option of {kind.name} is missing or of the wrong kind: {error}.") from error
+
+
+# The one driver for every kind: load, run, show what grows, keep it
+
+
+def analyse(cases: CaseStore, case_id: str, kind: Kind[Any], options: Value, context: RunContext) -> Case:
+    """Run a kind on a saved case, the reviewers' labels in place; return the case with what was found.
+
+    What was finished of a run that is stopped or fails is kept where the case holds nothing of it yet. Raises what
+    the kind raises.
+    """
+    case, marks = cases.load_whole(case_id)
+    held = {analysis.id for analysis in case.analyses}
+    latest: Analysis | None = None
+
+    def keep(analysis: Analysis) -> Case:
+        saved = cases.update(case_id, lambda stored: kind.entered(stored, analysis))
+        context.watch.case(saved)
+        return saved
+
+    saved = case
+    try:
+        for latest in grown(with_labels(case, review_of(marks)), kind, options, context):
+            if kind.keeps_each:
+                saved = keep(latest)
+    except GroundworkError:
+        if latest is not None:
+            marked = kind.stopped(latest)
+            if marked is not latest if kind.keeps_each else latest.id not in held:
+                keep(marked)
+        raise
+    return saved if kind.keeps_each or latest is None else keep(latest)
+
+
+def examine(case: Case, kind: Kind[Any], options: Value, context: RunContext) -> Case:
+    """The same on a case that is in no library, and nothing is kept: the case with what was found."""
+    return kind.entered(case, last(grown(case, kind, options, context)))
+
+
+def grown(case: Case, kind: Kind[Any], options: Value, context: RunContext) -> Iterator[Analysis]:
+    """The analysis of a case as it grows; raise `CaseError` for a kind that is not run."""
+    if kind.run is None:
+        raise CaseError(f"{kind.title}: this came with the case and is not run.")
+    return kind.run(case, options, context)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace as replace_kind
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
 from engine.analyses.attribution import attributed, of_the_stamp, placebos, placebos_of, with_notes
-from engine.analyses.floors import (
-    drop_floor,
-    token_floor,
-)
+from engine.analyses.floors import drop_floor, token_floor
 from engine.analyses.kind import (
     OCCLUSION,
     SENTENCES,
@@ -32,17 +28,10 @@ from engine.answer.quoting_reader import whole_id
 from engine.core.progress import Watch, last
 from engine.core.settings import Occlusion, Settings
 from engine.core.text import sentences
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Attribution,
-    Case,
-    Passage,
-    Prompt,
-)
+from engine.core.values import Analysis, Answer, Attribution, Case, Passage, Prompt
 from engine.methods.aggregate import sentence_sources
 from engine.methods.occlusion import Options, occlude, occluding, occlusion, rows_needed
-from engine.methods.spans import content_mask, passage_numbers
+from engine.methods.spans import Span, content_mask, passage_numbers
 from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel, require
 
@@ -88,6 +77,29 @@ def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[i
     return tuple(dict.fromkeys(number for j in order[:count] for number in attribution.sources[j]))
 
 
+def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
+    """By the case's last occlusion of passages: of each sentence (from 1) the passage that matters most.
+
+    With its score in nats per token and the scorer. A sentence where none exceeds its floors is left out.
+    """
+    held = [analysis.result for analysis in case.analyses if analysis.kind == OCCLUSION]
+    if not held:
+        return {}
+    found = Attribution.from_dict(held[-1])
+    details = found.details
+    result: dict[int, tuple[int, float, str]] = {}
+    for number, span in enumerate(case.answer.sentences, start=1):
+        if span not in found.spans or not found.sources:
+            continue
+        row = found.spans.index(span)
+        best = max(range(len(found.sources)), key=lambda j: found.scores[row][j])
+        floors = [floors[row] for floors in (details.numerical_floor_by_span, details.placebo_floor_by_span) if floors]
+        tokens = details.content_tokens[row] if details.content_tokens else 0
+        if tokens and found.scores[row][best] > max(floors, default=0.0):
+            result[number] = (found.sources[best][0], found.scores[row][best] / tokens, found.model)
+    return result
+
+
 def sources_of(case: Case) -> tuple[tuple[int, ...], ...]:
     """Passage numbers grouped into the chunk sets that they came in; a passage outside every set is its own source."""
     groups: dict[int, list[int]] = {}
@@ -104,9 +116,12 @@ def occlusion_of(
     *,
     by_set: bool = False,
     placebos: Sequence[Passage] = (),
+    spans: Sequence[Span] | None = None,
+    alone: bool = True,
+    floors: bool = True,
     watch: Watch | None = None,
 ) -> Iterator[Analysis]:
-    """Teacher-forced occlusion of every passage (or chunk set), with each alone and both floors."""
+    """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
     prompt, answer, notes = subject(case, model, settings)
     kind = SETS if by_set else OCCLUSION
 
@@ -119,8 +134,10 @@ def occlusion_of(
         prompt,
         answer,
         sources=sources_of(case) if by_set else None,
+        spans=spans or None,
         placebos=[passage.text for passage in placebos],
-        alone=True,
+        alone=alone,
+        floors=floors,
         settings=settings.occlusion,
         watch=watch,
     )
@@ -165,7 +182,7 @@ def sentence_occlusion_of(
     return map(keep, grown)
 
 
-def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> dict[str, Any]:
+def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> Attribution:
     """With where the tokens of `per_token` stand: `details.tokens` [start, end) and `details.content`."""
     tokens = tuple((token.start, token.end) for token in answer.tokens)
     content = content_mask(answer, count_citation_markers=settings.occlusion.count_citation_markers)
@@ -194,16 +211,31 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     return Outcome(values=values, floor=drop_floor(model, coded, ids), why=missing, floors=floors)
 
 
-def _run(case: Case, options: ByModel, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
-    settings, tools = context.settings, context.tools
-    model, unrelated = tools.scorer(options.model), placebos_of(case, settings, tools)
-    return occlusion_of(case, model, settings, by_set=by_set, placebos=unrelated, watch=context.watch)
+class OcclusionOptions(ByModel, frozen=True):
+    """Stretches of the answer (() is the whole and each sentence), each source alone, numerical and placebo floor."""
+
+    spans: tuple[Span, ...] = ()
+    alone: bool = True
+    floors: bool = True
+
+
+def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
+    return occlusion_of(
+        case,
+        context.tools.scorer(options.model),
+        context.settings,
+        by_set=by_set,
+        placebos=placebos_of(case, context),
+        spans=options.spans,
+        alone=options.alone,
+        floors=options.floors,
+        watch=context.watch,
+    )
 
 
 def _run_sentences(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    settings, tools = context.settings, context.tools
-    model, unrelated = tools.scorer(options.model), placebos_of(case, settings, tools)
-    return sentence_occlusion_of(case, model, settings, placebos=unrelated, watch=context.watch)
+    model, unrelated = context.tools.scorer(options.model), placebos_of(case, context)
+    return sentence_occlusion_of(case, model, context.settings, placebos=unrelated, watch=context.watch)
 
 
 def rows_of(case: Case, kind: str, settings: Settings) -> int:
@@ -226,6 +258,7 @@ PASSAGES: Kind[Attribution] = Kind(
     title="Occlusion: without each passage",
     result=Attribution,
     blocks=attributed,
+    options=OcclusionOptions,
     run=_run,
     cost=partial(_cost, OCCLUSION),
     again=of_the_stamp(_again),
@@ -240,6 +273,7 @@ CHUNK_SETS: Kind[Attribution] = replace_kind(
 SINGLE_SENTENCES: Kind[Attribution] = replace_kind(
     PASSAGES,
     name=SENTENCES,
+    options=ByModel,
     title="Occlusion: without each sentence of the passages that mattered most",
     run=_run_sentences,
     cost=partial(_cost, SENTENCES),

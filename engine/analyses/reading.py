@@ -6,27 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.analyses.floors import embedding_floor
-from engine.analyses.kind import (
-    Again,
-    Kind,
-    Loaders,
-    Outcome,
-    less,
-)
-from engine.analyses.kind import (
-    plain as as_json,
-)
+from engine.analyses.kind import Again, Kind, Loaders, Outcome, less
 from engine.answer.quoting_reader import QuotingReader, Reading
 from engine.answer.sentence_scores import Candidate
-from engine.cases.blocks import (
-    Block,
-    Cell,
-    Fold,
-    Table,
-    name_of,
-    plain,
-)
+from engine.cases.blocks import Block, Cell, Fold, Table, name_of, plain
 from engine.cases.review import Review
+from engine.core.canonical import plain as as_json
 from engine.core.settings import Reader
 from engine.core.values import Analysis, Case, Stamp
 from engine.models.protocols import Embedder

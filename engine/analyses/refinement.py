@@ -21,7 +21,6 @@ from engine.analyses.kind import (
     REFINEMENT,
     Again,
     Floor,
-    Json,
     Kind,
     Loaders,
     Outcome,
@@ -36,10 +35,10 @@ from engine.cases.blocks import (
     Facts,
     Fold,
     Notice,
-    Run,
     Section,
     Table,
     Text,
+    TextRun,
     answer_runs,
     cells,
     plain,
@@ -51,45 +50,20 @@ from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
 from engine.core.metrics import ENTAILED, Entails
 from engine.core.progress import Watch
-from engine.core.settings import SecondPass as Rules
-from engine.core.settings import Settings
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Case,
-    Passage,
-    Value,
-    inputs_hash,
-    sha256,
-)
+from engine.core.settings import SecondPass as Rules, Settings
+from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value, inputs_hash, sha256
 from engine.methods import registry
 from engine.methods.are.values import AreRecord
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import (
-    Request,
-    conditions_of,
-    own_tokens,
-    read_by,
-    scored_prompt,
-    stamp_for,
-)
+from engine.methods.refinement.request import Request, conditions_of, own_tokens, read_by, scored_prompt, stamp_for
 from engine.methods.refinement.run import refine, refining
 from engine.methods.refinement.values import Gate, Refinement
-from engine.methods.signals import (
-    MEASURES,
-    FactKept,
-    Scores,
-    deployed_cost,
-    facts_kept,
-    overlap_words,
-    s3,
-    scores_of,
-)
-from engine.models.defaults import AUTO, default_generator
+from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, facts_kept, overlap_words, s3, scores_of
+from engine.models.defaults import AUTO
 from engine.models.protocols import Entailment, LanguageModel, Writer
 
 
-class Report(Value, frozen=True):
+class RefinementReport(Value, frozen=True):
     """`entailments`: probability by the hash of (claim, evidence), as `verifier` gave it.
 
     `facts`: the atomic facts of A with their verdicts, where A was taken apart. `labels`: relevance by the passage's
@@ -158,18 +132,18 @@ def analysis_id(model: str, use_answer: bool) -> str:
     return f"{REFINEMENT}:{model}:{'given' if use_answer else 'written'}"
 
 
-def analysis_of(case: Case, report: Report, use_answer: bool) -> Analysis:
+def analysis_of(case: Case, report: RefinementReport, use_answer: bool) -> Analysis:
     """The report as an analysis of the case."""
     stamp = report.refinement.stamp
     return Analysis(
         id=analysis_id(stamp.model, use_answer),
         kind=REFINEMENT,
         stamp=replace(stamp, inputs=inputs_hash(case.question, case.passages, case.answer.text)),
-        result=report.to_dict(),
+        result=report,
     )
 
 
-def reports_of(case: Case) -> dict[str, Report]:
+def reports_of(case: Case) -> dict[str, RefinementReport]:
     """The case's reports by analysis id, last added last."""
     return {a.id: KIND.read(a) for a in case.analyses if a.kind == REFINEMENT}
 
@@ -190,9 +164,9 @@ def assessed(
     refinement: Refinement,
     passages: Sequence[Passage],
     verifier: Entailment,
-    known: Report | None = None,
+    known: RefinementReport | None = None,
     watch: Watch | None = None,
-) -> Report:
+) -> RefinementReport:
     """Ask the verifier for every pair that the scores need and that it has not judged yet."""
     kept = dict(known.entailments) if known is not None and known.verifier == verifier.name else {}
 
@@ -208,10 +182,10 @@ def assessed(
         scores_of(answer, passages, entails)
         facts_kept(facts, answer.text, entails)
     labels = known.labels if known is not None else {}
-    return Report(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
+    return RefinementReport(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
 
 
-def report_facts(report: Report) -> dict[str, tuple[FactKept, ...]]:
+def report_facts(report: RefinementReport) -> dict[str, tuple[FactKept, ...]]:
     """For each condition, which facts of A its answer still says; empty where the verifier was not asked."""
     ask = _remembering(report.entailments)
     try:
@@ -220,7 +194,9 @@ def report_facts(report: Report) -> dict[str, tuple[FactKept, ...]]:
         return {}
 
 
-def report_scores(report: Report, passages: Sequence[Passage], golds: Sequence[str] = ()) -> dict[str, Scores]:
+def report_scores(
+    report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
+) -> dict[str, Scores]:
     """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
     ask = _remembering(report.entailments)
     return {name: _scores_of(answer, passages, ask, golds) for name, answer in answers_of(report.refinement).items()}
@@ -246,18 +222,18 @@ def refine_case(
     case: Case,
     request: Request,
     *,
-    earlier: Report | None = None,
+    earlier: RefinementReport | None = None,
     verifier: Entailment | None = None,
     facts: tuple[tuple[str, str], ...] = (),
     watch: Watch | None = None,
-) -> Iterator[Report]:
+) -> Iterator[RefinementReport]:
     """Run the conditions and the verifier: the report after every step.
 
     `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
     raises.
     """
     labels = {str(number): label for number, label in request.labels.items() if label is not None}
-    report = replace(earlier or Report(refinement=_nothing(request)), facts=facts, labels=labels)
+    report = replace(earlier or RefinementReport(refinement=_nothing(request)), facts=facts, labels=labels)
     for value in refining(request, earlier.refinement if earlier else None, watch):
         report = replace(report, refinement=value)
         yield report
@@ -285,7 +261,7 @@ def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float,
 def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterator[Analysis]:
     """Run conditions on a saved case with the reviewers' labels in place, going on from what the case holds."""
     settings, tools, cases = context.settings, context.tools, context.cases
-    writer = tools.writer(default_generator() if options.model == AUTO else options.model)
+    writer = tools.generator(options.model)
     request = request_for(
         case,
         writer,
@@ -294,7 +270,7 @@ def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterato
         gate=options.gate,
         use_answer=options.use_answer,
         scorer=tools.scorer(options.scorer) if options.scorer not in ("", writer.name, options.model) else None,
-        history=history_of(cases, writer.name, settings) if cases else (),
+        history=history_of(cases, writer.name, settings) if cases else context.overlaps,
     )
     grown = refine_case(
         case,
@@ -321,7 +297,7 @@ def facts_of(case: Case) -> tuple[tuple[str, str], ...]:
 LONGEST = 120_000  # characters of prompts that are printed; the case file has the rest
 
 
-def _blocks(case: Case, report: Report, review: Review) -> list[Block]:
+def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]:
     """One run of the conditions on the case."""
     value = report.refinement
     names = [name for name in value.order if name in value.variants]
@@ -390,7 +366,7 @@ def title_of(name: str) -> str:
     return f"{name}, {VARIANTS[name].title}" if name in VARIANTS else name
 
 
-def _scores(report: Report, scores: Mapping[str, Scores]) -> list[Block]:
+def _scores(report: RefinementReport, scores: Mapping[str, Scores]) -> list[Block]:
     names = list(scores)
     rows = [cells(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
     value = report.refinement
@@ -421,14 +397,14 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
         return [plain(f"{title_of(name)}: word for word the answer of A.", "note")]
     kinds = {"same": "text", "removed": "old", "added": "new"}
     words = word_diff(value.baseline.text, variant.answer.text)
-    runs = tuple(Run(word.text, kinds[word.change]) for word in words)  # type: ignore[arg-type]
+    runs = tuple(TextRun(word.text, kinds[word.change]) for word in words)  # type: ignore[arg-type]
     return [
         plain(f"{title_of(name)}; struck through: in A alone, underlined: here alone", "note"),
         Text(runs, "answer"),
     ]
 
 
-def _kept(report: Report) -> list[Block]:
+def _kept(report: RefinementReport) -> list[Block]:
     """Which facts of A each condition still says."""
     kept = {name: facts for name, facts in report_facts(report).items() if facts}
     if not kept:
@@ -463,29 +439,41 @@ LEFT_OUT = COSTS | {"stamp", "cost", "shared", "facts", "labels", "n"}
 THRESHOLD = "D's threshold is a percentile of S3 over the library as it was then; it is an input of the replay"
 
 
-def _given(result: Json) -> Json:
+class RefinementGiven(Value, frozen=True):
     """The replies with the hashes of their prompts, what was asked for, and D's threshold where the library gave it."""
-    report = Report.from_dict(result)
+
+    replies: tuple[Reply, ...]
+    order: tuple[str, ...]
+    gate: Gate
+    scorer: str
+    verifier: str
+    cases: int
+    threshold: float | None
+    facts: tuple[tuple[str, str], ...]
+    labels: dict[str, bool]
+    finished: bool
+
+
+def _given(report: RefinementReport) -> RefinementGiven:
     value = report.refinement
     names = ("A", "B", *(name for name in value.order if name not in ("A", "B")))
     written = [turn for name in names if name in value.variants for turn in value.variants[name].turns]
-    return {
-        "replies": [Reply.of(turn.reply, turn.prompt).to_dict() for turn in written],
-        "order": list(value.order),
-        "gate": value.gate,
-        "scorer": value.scorer,
-        "verifier": report.verifier,
-        "cases": value.threshold.n if value.threshold else 0,
-        "threshold": value.threshold.value
-        if value.threshold and not value.threshold.rule.startswith("fixed")
-        else None,
-        "facts": [list(fact) for fact in report.facts],
-        "labels": report.labels,
-        "finished": value.finished,
-    }
+    threshold = value.threshold
+    return RefinementGiven(
+        replies=tuple(Reply.of(turn.reply, turn.prompt) for turn in written),
+        order=value.order,
+        gate=value.gate,
+        scorer=value.scorer,
+        verifier=report.verifier,
+        cases=threshold.n if threshold else 0,
+        threshold=threshold.value if threshold and not threshold.rule.startswith("fixed") else None,
+        facts=report.facts,
+        labels=report.labels,
+        finished=value.finished,
+    )
 
 
-def _compared(result: Json) -> Any:
+def _compared(result: Any) -> Any:
     """All but costs and inputs; an answer that was given to the run keeps no probabilities."""
     values = less(result, LEFT_OUT)
     value = values.get("refinement", {})
@@ -500,17 +488,17 @@ def _compared(result: Json) -> Any:
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every condition again with the writer's kept replies."""
-    asked = analysis.result
-    if not asked.get("finished"):
+    asked = RefinementGiven.from_dict(analysis.result)
+    if not asked.finished:
         return Outcome(why="the run was stopped before its end; run what is missing, then replay it")
     model = tools.writer(analysis.stamp.model)
     why = differs(analysis.stamp, model)
     if why:
         return Outcome(why=why)
-    case = _as_labelled(case, asked["labels"])
-    repeating = Repeating([Reply.from_dict(reply) for reply in asked["replies"]], model)
-    scorer = None if asked["scorer"] in ("", model.name) else tools.writer(asked["scorer"])
-    request = _request(case, analysis, repeating, scorer)  # type: ignore[arg-type]
+    case = _as_labelled(case, asked.labels)
+    repeating = Repeating(asked.replies, model)
+    scorer = None if asked.scorer in ("", model.name) else tools.writer(asked.scorer)
+    request = _request(case, asked, analysis.stamp, repeating, scorer)  # type: ignore[arg-type]
     value = refine(request)
     report, floor = _assessed(case, value, asked, tools)
     values = _compared(report.to_dict())
@@ -532,30 +520,30 @@ def _as_labelled(case: Case, labels: dict[str, bool]) -> Case:
     return replace(case, passages=tuple(passages))
 
 
-def _request(case: Case, analysis: Analysis, writer: Repeating, scorer: LanguageModel | None) -> Request:
-    asked, stamp = analysis.result, analysis.stamp
+def _request(
+    case: Case, asked: RefinementGiven, stamp: Stamp, writer: Repeating, scorer: LanguageModel | None
+) -> Request:
     rules = Rules.from_dict(stamp.settings.get("refinement", {}))
     settings = replace(settings_of(stamp), refinement=rules)
     return request_for(
         case,
         writer,
         settings,
-        variants=tuple(asked["order"]),
-        gate=asked["gate"],
+        variants=asked.order,
+        gate=asked.gate,
         use_answer=bool(stamp.settings.get("given")),
         scorer=scorer,
         # A library whose S3 are all that value has it as every percentile.
-        history=(float(asked["threshold"] or 0.0),) * int(asked["cases"]),
+        history=(asked.threshold or 0.0,) * asked.cases,
         read=tuple((n, piece(case.passages[n - 1], start, end)) for n, start, end in stamp.settings.get("read", ())),
     )
 
 
-def _assessed(case: Case, value: Refinement, asked: Json, tools: Loaders) -> tuple[Report, float]:
-    facts = tuple((str(fact), str(verdict)) for fact, verdict in asked["facts"])
-    bare = Report(refinement=value, facts=facts)
-    if not asked["verifier"]:
+def _assessed(case: Case, value: Refinement, asked: RefinementGiven, tools: Loaders) -> tuple[RefinementReport, float]:
+    bare = RefinementReport(refinement=value, facts=asked.facts)
+    if not asked.verifier:
         return bare, 0.0
-    verifier = Listening(tools.verifier(asked["verifier"]))
+    verifier = Listening(tools.verifier(asked.verifier))
     report = assessed(value, case.passages, verifier, replace(bare, verifier=verifier.name))
     return report, verifier.floor
 
@@ -601,7 +589,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
 KIND = Kind(
     name=REFINEMENT,
     title="Refinement",
-    result=Report,
+    result=RefinementReport,
     blocks=_blocks,
     options=RefinementOptions,
     run=_run,

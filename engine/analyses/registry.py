@@ -25,10 +25,11 @@ from engine.analyses import (
     used_supports,
 )
 from engine.analyses.attribution import method_kind
-from engine.analyses.kind import Json, Kind
+from engine.analyses.kind import Kind
 from engine.cases.case_file import json_schema
 from engine.core.errors import InputError
 from engine.core.settings import Gradient
+from engine.core.values import Json
 from engine.methods import registry as methods
 
 AnyKind = Kind[Any]
@@ -49,6 +50,7 @@ BUILT_IN: tuple[AnyKind, ...] = (
     said.PASSAGES,
 )
 
+_OWN = {kind.name: kind for kind in BUILT_IN}
 _registered: dict[str, AnyKind] = {}
 _lock = threading.Lock()
 
@@ -56,7 +58,7 @@ _lock = threading.Lock()
 def kinds() -> dict[str, AnyKind]:
     """Every kind by its name: the project's own, the attribution methods, those of this process."""
     of_methods = {method.name: method_kind(method) for method in methods.methods()}
-    return of_methods | {kind.name: kind for kind in BUILT_IN} | _registered
+    return of_methods | _OWN | _registered
 
 
 def runnable() -> dict[str, AnyKind]:
@@ -66,15 +68,16 @@ def runnable() -> dict[str, AnyKind]:
 
 def find(name: str) -> AnyKind | None:
     """The kind of that name, None where this installation has none."""
-    return kinds().get(name)
+    own = _OWN.get(name) or _registered.get(name)
+    return own or next((method_kind(method) for method in methods.methods() if method.name == name), None)
 
 
 def kind_named(name: str) -> AnyKind:
     """A kind that can be run; `InputError` listing those there are."""
-    found = runnable()
-    if name not in found:
-        raise InputError(f"There is no analysis {name!r}. Choose one of: {', '.join(found)}.")
-    return found[name]
+    found = find(name)
+    if found is None or found.run is None:
+        raise InputError(f"There is no analysis {name!r}. Choose one of: {', '.join(runnable())}.")
+    return found
 
 
 def register(kind: AnyKind) -> None:

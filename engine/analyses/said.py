@@ -12,8 +12,7 @@ from engine.cases.review import Review
 from engine.core.errors import CaseError
 from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
 from engine.methods.judge import PairJudgement, judge_pair
-from engine.methods.raise_.relevance import KIND as RELEVANCE
-from engine.methods.raise_.relevance import Ratings, rate, ratings_analysis
+from engine.methods.raise_.relevance import KIND as RELEVANCE, Ratings, rate, ratings_analysis
 
 JUDGEMENT = "judgement"
 
@@ -47,7 +46,7 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
     stamp = Stamp(model=judge.name, settings={"judge": judge.name}, inputs=inputs)
     identity = f"{JUDGEMENT}:{judge.name}:{options.x}:{options.y}"
-    yield Analysis(id=identity, kind=JUDGEMENT, stamp=stamp, result=found.to_dict())
+    yield Analysis(id=identity, kind=JUDGEMENT, stamp=stamp, result=found)
 
 
 def _judged(case: Case, found: JudgedPair, review: Review) -> list[Block]:

@@ -12,54 +12,18 @@ from msgspec.structs import replace
 from engine.analyses.again import Repeating, Reply, changed_since
 from engine.analyses.attribution import settings_of
 from engine.analyses.floors import embedding_floor
-from engine.analyses.kind import (
-    COSTS,
-    STEPS,
-    Again,
-    Json,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-)
+from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
-from engine.answer.write import stamp_of
-from engine.cases.blocks import (
-    Block,
-    Cell,
-    Code,
-    Facts,
-    Fold,
-    Notice,
-    Section,
-    Table,
-    cells,
-    place,
-    plain,
-    short,
-)
+from engine.answer.prompt import stamp_of
+from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, place, plain, short
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Reasoning, Retrieval, Settings
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Case,
-    Hit,
-    Stamp,
-    Value,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Answer, Case, Hit, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
-from engine.methods.raise_.solve import (
-    Find,
-    Means,
-    known_calls,
-    solutions,
-)
+from engine.methods.raise_.solve import Find, Means, known_calls, solutions
 from engine.methods.raise_.threshold import PRIMER, threshold_for
 from engine.methods.raise_.values import (
     METHODS,
@@ -72,7 +36,7 @@ from engine.methods.raise_.values import (
     method_of,
     similarity,
 )
-from engine.models.defaults import AUTO, default_generator
+from engine.models.defaults import AUTO
 from engine.models.protocols import Writer
 from engine.retrieve.search import check_query, search
 
@@ -113,13 +77,7 @@ def means_for(
 
 
 def steps_of(
-    case: Case,
-    method: str,
-    model: Writer,
-    collection: Collection,
-    settings: Settings,
-    *,
-    watch: Watch | None = None,
+    case: Case, method: str, model: Writer, collection: Collection, settings: Settings, *, watch: Watch | None = None
 ) -> Iterator[Analysis]:
     """Run a method on a case's question; calls that the case already holds for this model are taken over.
 
@@ -139,9 +97,7 @@ def analysis_of(case: Case, solution: Solution, model: Writer, settings: Setting
     stamp = stamp_of(model, settings.prompting, settings.decoding, inputs_hash(case.question, ()))
     used = {**settings.reasoning.to_dict(), "threshold": solution.threshold, "corpus": solution.corpus}
     stamp = replace(stamp, settings={**stamp.settings, "reasoning": used})
-    return Analysis(
-        id=f"{STEPS}:{solution.method}:{solution.model}", kind=STEPS, stamp=stamp, result=solution.to_dict()
-    )
+    return Analysis(id=f"{STEPS}:{solution.method}:{solution.model}", kind=STEPS, stamp=stamp, result=solution)
 
 
 def solutions_of(case: Case) -> tuple[Solution, ...]:
@@ -334,39 +290,46 @@ def _prompts(calls: Sequence[Call]) -> list[Block]:
 LEFT_OUT = COSTS - {"notes"} | {"read", "written", "reply", "finished"}
 
 
-def _given(result: Json) -> Json:
+class StepsGiven(Value, frozen=True):
     """The replies with the hashes of their prompts, the method, and which passages were found."""
-    solution = Solution.from_dict(result)
+
+    replies: tuple[Reply, ...]
+    method: str
+    finished: bool
+    passages: tuple[str, ...]
+
+
+def _given(solution: Solution) -> StepsGiven:
     replies = (Reply.of(Answer(text=a.reply, finished=a.finished), a.prompt) for a in solution.calls)
     found = (hit.passage.id for step in solution.steps if step.search for hit in step.search.hits)
-    return {
-        "replies": [reply.to_dict() for reply in replies],
-        "method": solution.method,
-        "finished": solution.state in ("done", "unparsed"),
-        "passages": list(dict.fromkeys(found)),
-    }
+    return StepsGiven(
+        replies=tuple(replies),
+        method=solution.method,
+        finished=solution.state in ("done", "unparsed"),
+        passages=tuple(dict.fromkeys(found)),
+    )
 
 
-def _compared(result: Json) -> Any:
+def _compared(result: Any) -> Any:
     """All but costs and inputs."""
     return less(result, LEFT_OUT)
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
-    asked, stamp = analysis.result, analysis.stamp
-    if not asked.get("finished"):
+    asked, stamp = StepsGiven.from_dict(analysis.result), analysis.stamp
+    if not asked.finished:
         return Outcome(why="the run was stopped before its end; let it finish, then replay it")
     stamped = dict(stamp.settings.get("reasoning", {}))
     collection = tools.collection(str(stamped.pop("corpus", "") or case.corpus))
-    changed = changed_since(collection, asked["passages"])
+    changed = changed_since(collection, asked.passages)
     if changed:
         return Outcome(why=changed)
     own = settings_of(stamp)
     reasoning = Reasoning.from_dict({"demonstrations": 0, **stamped})  # older runs were shown none
     settings = Settings(prompting=own.prompting, decoding=own.decoding, reasoning=reasoning)
-    repeating = Repeating([Reply.from_dict(reply) for reply in asked["replies"]], name=stamp.model)
-    method = method_of(asked["method"])
+    repeating = Repeating(asked.replies, name=stamp.model)
+    method = method_of(asked.method)
     solution, why = None, ""
     try:
         means = means_for(collection, repeating, settings, method)
@@ -391,7 +354,7 @@ class StepsOptions(Value, frozen=True):
 
 def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:
     tools = context.tools
-    writer = tools.writer(default_generator() if options.model == AUTO else options.model)
+    writer = tools.generator(options.model)
     collection = tools.collection(case.corpus or PRIMER)
     return steps_of(case, options.method, writer, collection, context.settings, watch=context.watch)
 
@@ -412,7 +375,7 @@ def _entered(case: Case, analysis: Analysis) -> Case:
 def _stopped(analysis: Analysis) -> Analysis:
     """The run as it stood when it was stopped."""
     solution = replace(KIND.read(analysis), state="stopped")
-    return replace(analysis, result=solution.to_dict())
+    return replace(analysis, result=solution)
 
 
 KIND = Kind(

@@ -7,67 +7,27 @@ section 4.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
-from engine.analyses.floors import (
-    FLOOR_ROWS,
-    relevance_floors,
-)
-from engine.analyses.kind import (
-    TOKEN_MAP,
-    ByModel,
-    Json,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-    words_of,
-)
-from engine.analyses.kind import plain as plain_json
+from engine.analyses.floors import FLOOR_ROWS, relevance_floors
+from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
-from engine.cases.blocks import (
-    Block,
-    Facts,
-    Fold,
-    Heat,
-    Notice,
-    Table,
-    cells,
-    name_of,
-    plain,
-    signed,
-)
+from engine.cases.blocks import Block, Facts, Fold, Heat, Notice, Table, cells, name_of, plain, signed
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import Watch, last
 from engine.core.settings import Gradient, Settings
 from engine.core.text import counted as number_of
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Attribution,
-    Case,
-    Details,
-    Prompt,
-    Stamp,
-    Value,
-)
+from engine.core.values import Analysis, Answer, Attribution, Case, Details, Json, Prompt, Stamp, Value
 from engine.methods import registry
 from engine.methods.aggregate import passage_maps
-from engine.methods.flags import (
-    Concentration,
-    Flags,
-    concentration,
-    distractor_flags,
-)
+from engine.methods.flags import Concentration, Flags, concentration, distractor_flags
 from engine.methods.input_x_gradient import INPUT_X_GRADIENT, Relevance
 from engine.methods.spans import Span, content_mask, first_content_tokens
-from engine.methods.subject import analysis_of, subject
+from engine.methods.subject import stamp_for, subject
 from engine.models.protocols import LanguageModel, TokenPrompt
 
 
@@ -174,19 +134,20 @@ def token_map_of(
     if own.explain is None:
         raise CannotDo(f"{asked.method} scores whole passages and has no value per token. Choose another method.")
     coded = model.encode(prompt)
-    empty = analysis_of(case, model, settings, TOKEN_MAP, {}, {"gradient": settings.gradient.to_dict()})
-    identity = empty.id if asked.method == INPUT_X_GRADIENT else f"{TOKEN_MAP}, {asked.method}:{model.name}"
-    known = _known(case, identity, empty.stamp)
+    stamp = stamp_for(case, model, settings, {"gradient": settings.gradient.to_dict()})
+    name = TOKEN_MAP if asked.method == INPUT_X_GRADIENT else f"{TOKEN_MAP}, {asked.method}"
+    identity = f"{name}:{model.name}"
+    known = _known(case, identity, stamp)
     whole = () if known else ((0, len(answer.text)),)
     spans, tokens = _missing(asked, answer, known)
 
     def keep(found: Relevance) -> Analysis:
         more = _token_map(model, prompt, coded, answer, found, len(whole))
-        result = known.with_rows(more) if known else replace(more, method=asked.method, notes=(*notes, *more.notes))
-        return replace(empty, id=identity, result=result.to_dict())
+        result = known.with_rows(more) if known else replace(more, method=own.name, notes=(*notes, *more.notes))
+        return Analysis(id=identity, kind=TOKEN_MAP, stamp=stamp, result=result)
 
     if known and not spans and not tokens:
-        yield replace(empty, id=identity, result=known.to_dict())
+        yield Analysis(id=identity, kind=TOKEN_MAP, stamp=stamp, result=known)
         return
     yield keep(own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=watch))
 
@@ -199,7 +160,7 @@ def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
     return TokenMap.from_dict(stored.result)
 
 
-def _settings(stamp: Stamp) -> dict[str, Any]:
+def _settings(stamp: Stamp) -> Json:
     """The stamped settings; what an older stamp does not name has its default."""
     return {**stamp.settings, "gradient": Gradient.from_dict(stamp.settings.get("gradient", {}))}
 
@@ -291,10 +252,9 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     """
     found: dict[str, Attribution] = {}
     for analysis in case.analyses:
-        if analysis.result.get("model") == model:
-            found.update(_attributions(analysis))
+        found.update(_attributions(analysis))
     every = tuple((number,) for number in range(1, len(case.passages) + 1))
-    return {name: attribution for name, attribution in found.items() if attribution.sources == every}
+    return {name: one for name, one in found.items() if (one.model, one.sources) == (model, every)}
 
 
 def _attributions(analysis: Analysis) -> dict[str, Attribution]:
@@ -368,18 +328,24 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _given(result: Json) -> Json:
+class RowsGiven(Value, frozen=True):
     """What was asked for: the method, and which rows."""
-    found = TokenMap.from_dict(result)
-    return {"method": found.method, "sentences": plain_json(found.sentences), "tokens": plain_json(found.tokens)}
+
+    method: str
+    sentences: tuple[Span, ...]
+    tokens: tuple[int, ...]
+
+
+def _given(found: TokenMap) -> RowsGiven:
+    return RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """The same rows again."""
     prompt, answer, _ = subject(case, model, settings)
-    stored = analysis.result
-    sentences = tuple(i for i, span in enumerate(answer.sentences) if list(span) in stored["sentences"])
-    asked = MapRows(method=stored["method"], sentences=sentences, tokens=tuple(stored["tokens"]))
+    stored = RowsGiven.from_dict(analysis.result)
+    sentences = tuple(i for i, span in enumerate(answer.sentences) if span in stored.sentences)
+    asked = MapRows(method=stored.method, sentences=sentences, tokens=stored.tokens)
     bare = replace(case, analyses=())  # rows that the case holds would be kept
     values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
     counted = settings.occlusion.count_citation_markers

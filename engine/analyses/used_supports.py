@@ -7,38 +7,15 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
-from engine.analyses.floors import (
-    Listening,
-    drop_floor,
-)
-from engine.analyses.kind import (
-    USED_SUPPORTS,
-    ByModel,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-)
-from engine.cases.blocks import (
-    Block,
-    Cell,
-    Facts,
-    Notice,
-    Table,
-    name_of,
-    signed,
-)
+from engine.analyses.floors import Listening, drop_floor
+from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Loaders, Outcome, RunContext, less
+from engine.cases.blocks import Block, Cell, Facts, Notice, Table, name_of, signed
 from engine.cases.review import Review
 from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.text import counted
-from engine.core.values import (
-    Analysis,
-    Case,
-    Passage,
-)
+from engine.core.values import Analysis, Case, Passage
 from engine.methods.occlusion import occlusion
 from engine.methods.subject import analysis_of, subject
 from engine.methods.used_supports import UsedSupports, used_supports
@@ -66,7 +43,7 @@ def used_supports_of(
         "placebos": [passage.id for passage in placebos],
         "verifier": verifier.name,
     }
-    return analysis_of(case, model, settings, USED_SUPPORTS, result.to_dict(), extra)
+    return analysis_of(case, model, settings, USED_SUPPORTS, result, extra)
 
 
 def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
@@ -105,7 +82,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
 
 def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
     settings, tools = context.settings, context.tools
-    model, unrelated = tools.scorer(options.model), placebos_of(case, settings, tools)
+    model, unrelated = tools.scorer(options.model), placebos_of(case, context)
     yield used_supports_of(case, model, tools.verifier(EMBEDDED), settings, placebos=unrelated, watch=context.watch)
 
 

@@ -8,6 +8,7 @@ Ranges ("[1-3]") are not read: neither paper's format has them.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -44,6 +45,20 @@ def without_markers(text: str) -> str:
     'Ice melts. Water boils.'
     """
     return re.sub(rf"(?<![ \t])[ \t]*(?:{ANY_CITATION.pattern})", "", text, flags=re.IGNORECASE).strip()
+
+
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """`text` with number n of its markers replaced by `numbers[n - 1]`; a number beyond them stays.
+
+    >>> renumbered("Ice melts [cite_1, cite_2]. It is 3 am [3].", [2, 5])
+    'Ice melts [cite_2, cite_5]. It is 3 am [3].'
+    """
+
+    def numbered(found: re.Match[str]) -> str:
+        number = int(found.group())
+        return str(numbers[number - 1]) if 1 <= number <= len(numbers) else found.group()
+
+    return ANY_CITATION.sub(lambda marker: re.sub(r"\d+", numbered, marker.group()), text)
 
 
 def cited_sentences(text: str, style: Style = "garage") -> tuple[tuple[int, int], ...]:

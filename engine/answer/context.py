@@ -15,12 +15,7 @@ from typing import Any, TypeVar
 from engine.core.errors import QuestionError
 from engine.core.progress import Watch
 from engine.core.settings import Retrieval
-from engine.core.values import (
-    ChunkSet,
-    Hit,
-    Passage,
-    Step,
-)
+from engine.core.values import ChunkSet, Hit, Passage, Step
 from engine.corpus.collection import Collection
 from engine.models.protocols import Reranker
 from engine.retrieve.search import rerank, search

@@ -40,7 +40,9 @@ def doubted(case: Case, settings: Retrieval) -> str:
     """The warning that the documents do not seem to answer the case's question; empty where they may."""
     if case.answerable is None or case.answerable >= settings.doubt_under:
         return ""
+    best = max((hit.score for hit in case.hits), default=None)
+    said = f"probability {case.answerable:.2f}" + ("" if best is None else f", best passage score {best:.2f}")
     return (
-        f"The documents do not seem to answer this question (probability {case.answerable:.2f}). The answer below is"
-        " what the writer makes of the closest passages."
+        f"The documents do not seem to answer this question ({said}). The answer below is what the writer makes of the"
+        " closest passages."
     )

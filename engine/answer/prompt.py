@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from engine.core.settings import Prompting
+from engine.core.files import now, package_versions
+from engine.core.settings import Decoding, Prompting
 from engine.core.text import content_words
-from engine.core.values import Passage, Prompt, Segment, Value, decoded
-from engine.prompts import fill, system
+from engine.core.values import Passage, Prompt, Segment, Stamp, Value, decoded
+from engine.prompts import fill, system, templates_hash
 
 # Worked examples before the passages: two passages each, never of the question's own set (refinement, 3.3).
 
@@ -106,3 +108,26 @@ def build_prompt(
     instruction = system("answer", marker=marker.format(1)) if passages else system("answer_from_memory")
     ask = Segment(kind="question", text=fill("question", question=question))
     return Prompt(segments=(instruction, *demonstrations, *passage_segments(passages, numbers), ask))
+
+
+TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
+
+
+def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
+    """What wrote an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
+
+    `template` joins the hash of the engine's prompt templates with that of the model's chat template.
+    """
+    own = templates_hash(*TEMPLATES)
+    chat = getattr(model, "template", "")
+    return Stamp(
+        model=model.name,
+        revision=getattr(model, "revision", ""),
+        dtype=getattr(model, "dtype", ""),
+        template=f"{own}+{chat}" if chat else own,
+        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict()},
+        seed=decoding.seed if decoding.temperature > 0 else None,
+        versions=package_versions(),
+        inputs=inputs,
+        created=now(),
+    )

@@ -20,12 +20,7 @@ from msgspec.structs import replace
 from engine.answer.sentence_scores import Candidate, score_sentences
 from engine.core.settings import Reader
 from engine.core.text import titled
-from engine.core.values import (
-    Answer,
-    Citation,
-    Passage,
-    Value,
-)
+from engine.core.values import Answer, Citation, Passage, Value
 from engine.models.protocols import Can, Embedder
 
 # How much is quoted. *short*: the best sentence and others within `NEAR` of it, a margin chosen on XQuAD so that a
@@ -230,8 +225,7 @@ class QuotingReader:
 
     name = "reader"
     can = Can(
-        generate=True,
-        why_not="The quoting reader copies sentences and has no probabilities. Choose a language model.",
+        generate=True, why_not="The quoting reader copies sentences and has no probabilities. Choose a language model."
     )
 
     def __init__(self, embedder: Embedder, settings: Reader | None = None) -> None:

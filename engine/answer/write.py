@@ -9,30 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
-from engine.answer.prompt import REFUSAL, build_prompt, passage_segments
+from engine.answer.prompt import REFUSAL, build_prompt, passage_segments, stamp_of
 from engine.answer.quoting_reader import QuotingReader, Reading
-from engine.core.files import now, package_versions
+from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, Reader
-from engine.core.values import (
-    Answer,
-    Passage,
-    Prompt,
-    Segment,
-    Stamp,
-)
+from engine.core.values import Answer, Passage, Prompt, Segment, Stamp
 from engine.models.closed import Choice, choose
 from engine.models.protocols import Embedder, LanguageModel, Writer, require
-from engine.prompts import system, templates_hash
+from engine.prompts import system
 
 # An answer written by a language model: prompt, writing, citations.
-
-TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
 
 def answer_with(
@@ -55,26 +47,6 @@ def answer_with(
     prompt = build_prompt(question, passages, prompting, numbers=numbers)
     answer = model.generate(prompt, decoding, on_text, watch)
     return prompt, annotate(answer, max(prompt.numbers, default=0), prompting.citations)
-
-
-def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
-    """What wrote an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
-
-    `template` joins the hash of the engine's prompt templates with that of the model's chat template.
-    """
-    own = templates_hash(*TEMPLATES)
-    chat = getattr(model, "template", "")
-    return Stamp(
-        model=model.name,
-        revision=getattr(model, "revision", ""),
-        dtype=getattr(model, "dtype", ""),
-        template=f"{own}+{chat}" if chat else own,
-        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict()},
-        seed=decoding.seed if decoding.temperature > 0 else None,
-        versions=package_versions(),
-        inputs=inputs,
-        created=now(),
-    )
 
 
 # Do the passages answer the question? Asked inside the answering prompt, small writers refuse what they could answer;
@@ -116,11 +88,7 @@ class Write(Protocol):
     """Write an answer to a question from passages; `on_text` gets the text so far."""
 
     def __call__(
-        self,
-        question: str,
-        passages: Sequence[Passage],
-        on_text: OnText | None = None,
-        watch: Watch | None = None,
+        self, question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None
     ) -> Written:
         """Return the answer and what made it."""
         ...

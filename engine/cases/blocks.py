@@ -14,7 +14,7 @@ RunKind = Literal["text", "strong", "cite", "invalid", "mark", "label", "old", "
 
 
 @dataclass(frozen=True)
-class Run:
+class TextRun:
     """A stretch of text. `link` is the id of another place in the report; `note` is what a label or mark says."""
 
     text: str
@@ -27,7 +27,7 @@ class Run:
 class Text:
     """A paragraph; `kind` "answer" and "passage" keep the line breaks of the text."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
     kind: Literal["plain", "answer", "passage", "note"] = "plain"
 
 
@@ -117,7 +117,7 @@ class ReportDocument:
 
 def plain(text: str, kind: Literal["plain", "answer", "passage", "note"] = "plain") -> Text:
     """A paragraph of one run."""
-    return Text((Run(text),), kind)
+    return Text((TextRun(text),), kind)
 
 
 def cells(*values: str) -> tuple[Cell, ...]:
@@ -157,7 +157,7 @@ def name_of(case: Case, number: int) -> str:
     return f"{number} {title if len(title) <= 60 else title[:57] + '...'}"
 
 
-def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[Labelled] = ()) -> tuple[Run, ...]:
+def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[Labelled] = ()) -> tuple[TextRun, ...]:
     """The answer cut at its citations and at labelled spans; text positions are offsets into `answer.text`."""
     spans = sorted(labels)
     cuts = {0, len(answer.text)}
@@ -172,29 +172,29 @@ def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[
             runs.extend([] if start > citation.start else [_citation(citation.number, citation.valid, passages)])
         elif said:
             closes = any(e == end for s, e, _ in spans if s <= start < e)
-            runs.append(Run(answer.text[start:end], "label", note="; ".join(said) if closes else ""))
+            runs.append(TextRun(answer.text[start:end], "label", note="; ".join(said) if closes else ""))
         else:
-            runs.append(Run(answer.text[start:end]))
+            runs.append(TextRun(answer.text[start:end]))
     return tuple(runs)
 
 
-def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> Run:
+def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> TextRun:
     if not valid or not 1 <= number <= len(passages):
-        return Run(f"[{number}]", "invalid", note="no such passage was given")
+        return TextRun(f"[{number}]", "invalid", note="no such passage was given")
     passage = passages[number - 1]
-    return Run(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
+    return TextRun(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
 
 
-def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[Run, ...]:
+def marked_runs(text: str, spans: Iterable[tuple[int, int]]) -> tuple[TextRun, ...]:
     """Text with the quoted stretches marked; stretches that overlap are drawn as one."""
     runs, position = [], 0
     for start, end in sorted(spans):
         start, end = max(start, position), min(end, len(text))
         if end <= start:
             continue
-        runs += [Run(text[position:start]), Run(text[start:end], "mark")]
+        runs += [TextRun(text[position:start]), TextRun(text[start:end], "mark")]
         position = end
-    return tuple(run for run in (*runs, Run(text[position:])) if run.text)
+    return tuple(run for run in (*runs, TextRun(text[position:])) if run.text)
 
 
 def decided_by(mark: Mark | None) -> str:

@@ -10,25 +10,17 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from engine.cases.review import Mark, check_chain, check_draft
 from engine.core.canonical import canonical, content_hash, digest, settled
 from engine.core.errors import CaseFileError, InputError
-from engine.core.values import (
-    Case,
-    Value,
-    converted,
-    inputs_hash,
-    sha256,
-)
+from engine.core.values import Case, Json, Value, converted, inputs_hash, sha256
 
 # Older schemas, one step each. Schema 1 was the bare case, without envelope, history and hashes. A kept file of each is
 # among the tests.
-
-Json = dict[str, Any]
 
 
 def envelope(data: Json) -> Json:
@@ -132,10 +124,7 @@ def json_schema(results: Mapping[str, type[Value]]) -> Json:
     for name in named.keys() - described.keys():
         named[name].pop("description", None)  # what a result means stands in docs/methods
     named["Analysis"]["allOf"] = [
-        {
-            "if": {"properties": {"kind": {"const": kind}}},
-            "then": {"properties": {"result": of[result]}},
-        }
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": {"properties": {"result": of[result]}}}
         for kind, result in results.items()
     ]
     return {
@@ -146,7 +135,7 @@ def json_schema(results: Mapping[str, type[Value]]) -> Json:
     }
 
 
-def _decoded(data: bytes | str) -> dict[str, Any]:
+def _decoded(data: bytes | str) -> Json:
     if len(data) > LARGEST:
         raise CaseFileError(f"The file has {len(data) / 2**20:,.0f} MB; a case file has at most {LARGEST >> 20}.")
     try:
@@ -176,12 +165,7 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
 
 def _problems(file: CaseFile) -> list[tuple[str, str]]:
     """Everything that does not hold, the narrowest place first: (JSON path, what is wrong)."""
-    return [
-        *_hash_problems(file),
-        *_offset_problems(file.case),
-        *_stamp_problems(file.case),
-        *_history_problems(file),
-    ]
+    return [*_hash_problems(file), *_offset_problems(file.case), *_stamp_problems(file.case), *_history_problems(file)]
 
 
 def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:

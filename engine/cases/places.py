@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from engine.cases.review import Review
+from engine.cases.review import SENTENCE, Mark, MarkDraft, Review
 from engine.core.errors import RecordError
-from engine.core.values import Analysis, Case, Value
+from engine.core.values import Analysis, Answer, Case, Value
 from engine.methods.are.export import Decision, proposed
-from engine.methods.are.values import AreRecord, FactRecord
+from engine.methods.are.values import AreRecord, Evidence, FactRecord, Placed
 
 
 class MarkTarget(Value, frozen=True):
@@ -35,7 +35,7 @@ def verdicts(analysis: Analysis) -> Iterator[MarkTarget]:
     """Every verdict in an analysis, labelled by the claim or fact that it is about; proposed edits too."""
     record = _record(analysis)
     if record is None:
-        yield from _walk(analysis.result, f"analysis:{analysis.id}")
+        yield from _walk(analysis.stored(), f"analysis:{analysis.id}")
         return
     for name, fact in numbered(record).items():
         yield MarkTarget(target=f"fact:{name}", label=fact.fact.text, machine=verdict_of(fact))
@@ -67,6 +67,49 @@ def decisions(record: AreRecord, review: Review) -> dict[str, Decision]:
         if mark is not None and mark.machine == proposed(edit) and mark.value in ("accepted", "rejected"):
             found[edit.id] = "accepted" if mark.value == "accepted" else "rejected"
     return found
+
+
+def rewritten(answer: Answer, review: Review) -> dict[int, Mark]:
+    """The sentences that a reviewer wrote anew, by their numbers from 1; one of another text does not count."""
+    found = {}
+    for number, (start, end) in enumerate(answer.sentences, start=1):
+        mark = review.overrides.get(f"{SENTENCE}{number}")
+        if mark is not None and mark.machine == answer.text[start:end]:
+            found[number] = mark
+    return found
+
+
+def rewrite(answer: Answer, number: int, text: str, author: str, reason: str) -> MarkDraft:
+    """The mark that puts `text` in place of sentence `number`."""
+    start, end = answer.sentences[number - 1]
+    old = answer.text[start:end]
+    target = f"{SENTENCE}{number}"
+    return MarkDraft(kind="override", author=author, target=target, value=text, reason=reason, machine=old)
+
+
+def revision(record: AreRecord, answer: Answer, review: Review) -> tuple[tuple[Placed, ...], dict[str, Decision]]:
+    """The edits of a check, and the reviewers' own sentences as accepted edits in place of those they cover."""
+    decided = decisions(record, review)
+    own = []
+    for number, mark in rewritten(answer, review).items() if record.checked == answer.text else ():
+        start, end = answer.sentences[number - 1]
+        own.append(
+            Placed(
+                id=f"s{number}",
+                clause=-1,
+                fact=-1,
+                start=start,
+                end=end,
+                old=mark.machine,
+                new=mark.value,
+                status="placed",
+                why=mark.reason,
+                evidence=Evidence(text="", source="case"),
+            )
+        )
+    edits = [e for e in record.edits if not any(o.start < e.end and e.start < o.end for o in own)]
+    decided = {edit.id: decided[edit.id] for edit in edits if edit.id in decided}
+    return (*edits, *own), decided | {edit.id: "accepted" for edit in own}
 
 
 def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -70,6 +70,10 @@ def signature_holds(key: bytes, digest: str, signature: str) -> bool:
 Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
 STATUSES = ("open", "in review", "signed off")
 RELEVANCE = ("relevant", "not relevant")
+Conclusion = Literal["stands", "stands as edited", "does not stand"]
+CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
+"""What a reviewer says of the whole answer on signing off; kept as their verdict on "answer"."""
+SENTENCE = "sentence:"  # the place of a sentence, by its number from 1
 LONGEST = 20_000  # characters of a note or a reason
 
 
@@ -78,7 +82,8 @@ class MarkDraft(Value, frozen=True):
 
     `target` is "case", "answer", "passage:3", "fact:1.2", "edit:4", "analysis:ID" or, for a withdrawal, "entry:5".
     `value` is the note's text, "relevant" or "not relevant", the verdict, or the status; `machine` is what the
-    machine says at the same place, kept beside an override.
+    machine says at the same place, kept beside an override. An override of "sentence:3" is the sentence as the reviewer
+    writes it, empty to take it out; its `machine` is the sentence as it was.
     """
 
     kind: Kind
@@ -115,6 +120,12 @@ class Review(Value, frozen=True):
     head: str = ""
 
     @property
+    def conclusion(self) -> Mark | None:
+        """What the sign-off says of the answer; None before it, and where it was signed off without a conclusion."""
+        mark = self.overrides.get("answer")
+        return mark if mark and mark.value in CONCLUSIONS and self.status == "signed off" else None
+
+    @property
     def edit_decisions(self) -> dict[str, Mark]:
         """The overrides that accept or reject an edit."""
         return {target: mark for target, mark in self.overrides.items() if target.startswith("edit:")}
@@ -122,7 +133,12 @@ class Review(Value, frozen=True):
     @property
     def verdicts(self) -> dict[str, Mark]:
         """The overrides that replace a verdict of the machine."""
-        return {target: mark for target, mark in self.overrides.items() if not target.startswith("edit:")}
+        return {target: mark for target, mark in self.overrides.items() if not target.startswith(("edit:", SENTENCE))}
+
+    @property
+    def sentences(self) -> dict[str, Mark]:
+        """The sentences that a reviewer wrote anew or took out."""
+        return {target: mark for target, mark in self.overrides.items() if target.startswith(SENTENCE)}
 
 
 @dataclass(frozen=True)
@@ -156,6 +172,19 @@ class Chain:
         return f"{self.signed} of {self.entries} entries are signed with a key that is not here: not verified. {tail}"
 
 
+def sign_off(author: str, conclusion: Conclusion, reason: str, machine: str = "") -> tuple[MarkDraft, MarkDraft]:
+    """What a sign-off adds: the conclusion next to what the check said of the answer (`machine`), then the status."""
+    said = MarkDraft(
+        kind="override",
+        author=author,
+        target="answer",
+        value=conclusion,
+        reason=reason,
+        machine=machine or "not checked",
+    )
+    return said, MarkDraft(kind="status", author=author, value="signed off")
+
+
 def append(case: Case, history: Sequence[Mark], draft: MarkDraft, time: str, key: bytes | None = None) -> Mark:
     """The next entry of a case's history; raise `InputError` for a draft that says nothing or not enough."""
     check_draft(draft, len(case.passages), history)
@@ -187,7 +216,8 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
         raise InputError("The note is empty. Write what you found.")
     if draft.kind == "status" and draft.value not in STATUSES:
         raise InputError(f"{draft.value!r} is no status. Choose one of: {', '.join(STATUSES)}.")
-    if draft.kind == "override" and not (draft.value.strip() and draft.reason.strip()):
+    said = draft.value.strip() or draft.target.startswith(SENTENCE)
+    if draft.kind == "override" and not (said and draft.reason.strip()):
         raise InputError("An override needs a verdict and a reason. The machine's own verdict stays beside it.")
     if draft.kind == "relevance":
         _check_label(draft, passages)

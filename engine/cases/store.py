@@ -10,28 +10,16 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from engine.cases.query import (
-    CaseRow,
-    Query,
-    select,
-    where,
-)
-from engine.cases.review import (
-    Mark,
-    MarkDraft,
-    append,
-    review_of,
-    signing_key,
-)
+from engine.cases.query import CaseRow, Query, select, where
+from engine.cases.review import Mark, MarkDraft, append, review_of, signing_key
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
 from engine.core.files import now
-from engine.core.values import Analysis, Case
+from engine.core.values import Analysis, Case, Json
 
 # The library's SQLite schema and how a file of any age is brought up to it.
 
@@ -65,6 +53,10 @@ MIGRATIONS = (
     CREATE TABLE marks (
         case_id TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (case_id, number)
     ) WITHOUT ROWID;
+    """,
+    # What a line of the library says of its case, and of which state of the case.
+    """
+    CREATE TABLE summaries (id TEXT PRIMARY KEY, of TEXT NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
     """,
 )
 
@@ -184,6 +176,7 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
         row,
     )
     connection.execute("INSERT OR REPLACE INTO bodies (id, body) VALUES (?, ?)", (case.id, msgspec.json.encode(case)))
+    connection.execute("DELETE FROM summaries WHERE id = ?", (case.id,))
 
 
 def check_known(connection: sqlite3.Connection, case_id: str) -> None:
@@ -209,7 +202,7 @@ def check_open(connection: sqlite3.Connection, case_id: str) -> None:
 
 def forget(connection: sqlite3.Connection, case_id: str) -> None:
     """Remove a case for good, with its history."""
-    for table, column in (("cases", "id"), ("bodies", "id"), ("marks", "case_id")):
+    for table, column in (("cases", "id"), ("bodies", "id"), ("marks", "case_id"), ("summaries", "id")):
         connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (case_id,))
 
 
@@ -234,6 +227,7 @@ def note_status(connection: sqlite3.Connection, case_id: str, history: Sequence[
         "UPDATE cases SET status = ?, reviewer = ?, updated = ? WHERE id = ?",
         (review.status, review.reviewer, time, case_id),
     )
+    connection.execute("DELETE FROM summaries WHERE id = ?", (case_id,))
 
 
 def new_case_id() -> str:
@@ -337,6 +331,20 @@ class CaseStore:
             "tag": sorted(tags),
         }
 
+    def summaries(self) -> dict[str, tuple[str, bytes]]:
+        """Of each case what `keep_summaries` kept: the state that it is of, and its body."""
+        with self._file.reading() as connection:
+            found = connection.execute("SELECT id, of, body FROM summaries").fetchall()
+        return {row["id"]: (row["of"], row["body"]) for row in found}
+
+    def keep_summaries(self, found: Mapping[str, tuple[str, bytes]]) -> None:
+        """Keep what the library says of cases, by their ids: the state that it is of, and its body."""
+        with self._file.writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO summaries (id, of, body) VALUES (?, ?, ?)",
+                [(case_id, of, body) for case_id, (of, body) in found.items()],
+            )
+
     def delete(self, case_id: str) -> Case:
         """Take a case out of the library and return it; `restore` brings it back with its history."""
         with self._file.writing() as connection:
@@ -367,7 +375,11 @@ class CaseStore:
             return marks_of(connection, case_id)
 
     def add_mark(self, case_id: str, draft: MarkDraft, seen: str | None = None) -> Mark:
-        """Append to the history; signed where `GROUNDWORK_SIGNING_KEY` names a key.
+        """Append one entry to the history; as `add_marks`."""
+        return self.add_marks(case_id, (draft,), seen)[0]
+
+    def add_marks(self, case_id: str, drafts: Sequence[MarkDraft], seen: str | None = None) -> tuple[Mark, ...]:
+        """Append to the history, all or none; signed where `GROUNDWORK_SIGNING_KEY` names a key.
 
         `seen` is the head hash that the reviewer looked at: where another entry came since, `CaseError` says so and
         nothing is written. Raises `CaseFrozen` for a signed-off case.
@@ -382,10 +394,11 @@ class CaseStore:
                     f"{history[-1].author} has added to this case since you looked. Read entry {history[-1].number},"
                     " then try again."
                 )
-            mark = append(case, history, draft, now(), key)
-            add_mark(connection, mark)
-            note_status(connection, case_id, (*history, mark), now())
-        return mark
+            for draft in drafts:
+                history = (*history, append(case, history, draft, now(), key))
+                add_mark(connection, history[-1])
+            note_status(connection, case_id, history, now())
+        return history[len(history) - len(drafts) :]
 
     def new_version(self, case_id: str, author: str) -> Case:
         """A copy of a case under a new id, open again, that names the case it came from; standing marks come along."""
@@ -404,7 +417,7 @@ class CaseStore:
         return case
 
 
-def _line(row: dict[str, Any]) -> CaseRow:
+def _line(row: Json) -> CaseRow:
     row["tags"] = tuple(row["tags"].split("\n")[1:-1])
     return CaseRow(**row)
 

@@ -8,19 +8,7 @@ from __future__ import annotations
 
 import click
 
-from engine.commands import (
-    analyses,
-    answers,
-    corpora,
-    evaluate,
-    facts,
-    library,
-    models,
-    refine,
-    review,
-    steps,
-    verify,
-)
+from engine.commands import analyses, answers, corpora, evaluate, facts, library, models, refine, review, steps, verify
 from engine.commands.shared import GroundworkGroup
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Collection, Sequence
-from functools import partial
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
-import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.faithfulness import FaithfulnessReport, faithfulness
-from engine.analyses.kind import options_of
+from engine.analyses.attribution import Spans, placebos_of
+from engine.analyses.faithfulness import KIND as FAITHFULNESS, FaithfulnessReport, Rankings
+from engine.analyses.kind import RunContext, options_of
+from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
-from engine.answer.citations import annotate
-from engine.answer.prompt import build_prompt
+from engine.cases.importers import imported_case
 from engine.commands.shared import (
+    Record,
     emit,
     file_argument,
     good_records,
@@ -25,21 +26,13 @@ from engine.commands.shared import (
     run_records,
     seed_option,
     set_option,
+    workbench as open_workbench,
 )
-from engine.commands.shared import workbench as open_workbench
 from engine.core.errors import InputError, RecordError
-from engine.core.progress import Watch
-from engine.core.settings import Occlusion, Settings
 from engine.core.statistics import interval_or_none
-from engine.core.values import Answer, Attribution, AuditRecord, Details, Passage, Prompt
-from engine.methods import registry
-from engine.methods.aggregate import passage_attribution
-from engine.methods.input_x_gradient import input_x_gradient
-from engine.methods.occlusion import occlusion
-from engine.methods.regeneration import regenerate
-from engine.methods.spans import Span
-from engine.methods.subject import banner
-from engine.models.protocols import LanguageModel
+from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
+from engine.methods import hierarchy, registry
+from engine.methods.regeneration import attribution_of, regenerate
 from engine.workbench import Workbench
 
 NAMES = {
@@ -47,104 +40,57 @@ NAMES = {
     "gradient-norm": "gradient norm",
     "integrated-gradients": "integrated gradients",
     "attention": "value-weighted attention",
+    "hierarchy": hierarchy.METHOD,
 }
-METHODS = ("occlusion", "keep-one", "occlusion-regenerate", *NAMES)
+KEEP_ONE = "keep-one"
+METHODS = ("occlusion", KEEP_ONE, "occlusion-regenerate", *NAMES)
 
 
-class Scored:
-    """A record under a model: prompt, answer with the model's ids, spans; `placebos` are unrelated passages."""
-
-    def __init__(
-        self, record: AuditRecord, model: LanguageModel, settings: Settings, pool: Sequence[Passage] = ()
-    ) -> None:
-        passages = record.as_passages()
-        if not passages:
-            raise RecordError("The record has no passages, so there is nothing to attribute its answer to.")
-        self.record = record
-        self.passages = passages
-        self.placebos = unrelated(passages, pool, settings.occlusion)
-        self.prompt: Prompt = build_prompt(record.question, passages, settings.prompting)
-        style = settings.prompting.citations
-        self.answer: Answer = annotate(model.encode_answer(record.answer), len(passages), style)
-        said = banner(record.model or "imported", model.name)
-        self.notes = (said,) if said else ()
-        self.spans: tuple[Span, ...] = record.spans or ((0, len(record.answer)),)
-        for start, end in self.spans:
-            if not 0 <= start < end <= len(record.answer):
-                raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
+def case_of(record: AuditRecord) -> Case:
+    """The record as a case of no library; raise `RecordError` without passages and for a span that is none."""
+    if not record.passages:
+        raise RecordError("The record has no passages, so there is nothing to attribute its answer to.")
+    for start, end in record.spans:
+        if not 0 <= start < end <= len(record.answer):
+            raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
+    return imported_case(record)
 
 
-def unrelated(held: Sequence[Passage], pool: Sequence[Passage], how: Occlusion) -> tuple[Passage, ...]:
-    """As many of `pool` as the settings ask for, drawn by their seed, none with a text that is held."""
-    known = {passage.text for passage in held}
-    others = list({p.text: p for p in pool if p.text not in known}.values())
-    drawn = np.random.default_rng(how.seed).permutation(len(others))[: how.placebos]
-    return tuple(others[i] for i in drawn)
-
-
-def attribute_record(bench: Workbench, model: LanguageModel, scored: Scored, name: str, watch: Watch) -> Attribution:
+def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Attribution:
     """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
-    prompt, answer, spans = scored.prompt, scored.answer, scored.spans
-    counted = bench.settings.occlusion.count_citation_markers
+    case, spans = case_of(record), record.spans or ((0, len(record.answer)),)
     if name == "occlusion-regenerate":
-        return _regenerated(bench, model, scored, watch)
-    if name == "input-x-gradient":
-        explain = partial(input_x_gradient, target=bench.settings.gradient.target, count_citation_markers=counted)
-        found = explain(model, prompt, answer, spans=spans, tokens=range(len(answer.tokens)), watch=watch)
-        return passage_attribution(found, model.encode(prompt))
-    if name not in ("occlusion", "keep-one"):
-        method = registry.method(NAMES.get(name, name), bench.settings.gradient, count_citation_markers=counted)
-        return method.attribute(model, prompt, answer, spans, watch)
-    settings = bench.settings.occlusion
-    if name == "occlusion":
-        texts = [passage.text for passage in scored.placebos]
-        return occlusion(model, prompt, answer, spans=spans, placebos=texts, settings=settings, watch=watch)
-    alone = occlusion(model, prompt, answer, spans=spans, alone=True, floors=False, settings=settings, watch=watch)
+        writer, settings = bench.scorer(model).name, context.settings
+        write = bench.writer(writer, case.passages)
+        written = regenerate(
+            case.question,
+            [(passage,) for passage in case.passages],
+            lambda question, passages: write(question, passages, None, context.watch).answer,
+            bench.embedder,
+            placebos=placebos_of(case, context),
+            floor="largest" if settings.selection.floor == "largest" else "median",
+            seed=settings.occlusion.seed,
+            watch=context.watch,
+        )
+        return attribution_of(written, writer)
+    options: Value
+    if name in ("occlusion", KEEP_ONE):
+        alone = name == KEEP_ONE
+        options = OcclusionOptions(model=model, spans=spans, alone=alone, floors=not alone)
+    else:
+        options = Spans(model=model, spans=spans, tokens=name == "input-x-gradient")
+    kind = "occlusion" if name == KEEP_ONE else NAMES.get(name, name)
+    found: Attribution = kind_named(kind).read(bench.examine(case, kind, options, context).analyses[-1])
     # Each passage as the only one: the token rows of leave-one-out do not belong to these totals.
-    return replace(alone, method="keep-one", scores=alone.details.alone, per_token=())
+    return replace(found, method=name, scores=found.details.alone, per_token=()) if name == KEEP_ONE else found
 
 
-def _regenerated(bench: Workbench, model: LanguageModel, scored: Scored, watch: Watch) -> Attribution:
-    """Alpha of each passage by regeneration: mean over the six metrics, whole answer."""
-    write = bench.writer(model.name, scored.passages)
-    sources = [(passage,) for passage in scored.passages]
-    floor = bench.settings.selection.floor
-    result = regenerate(
-        scored.record.question,
-        sources,
-        lambda q, p: write(q, p, None, watch).answer,
-        bench.embedder,
-        placebos=scored.placebos,
-        floor="largest" if floor == "largest" else "median",
-        seed=bench.settings.occlusion.seed,
-        watch=watch,
-    )
-    rows = list(zip(*result.alphas.values(), strict=True))
-    return Attribution(
-        method="occlusion-regenerate",
-        model=model.name,
-        unit="1 - similarity",
-        spans=((0, len(result.full.text)),),
-        sources=tuple((number,) for number in range(1, len(sources) + 1)),
-        scores=(tuple(sum(row) / len(row) for row in rows),),
-        per_token=(),
-        numerical_floor=max(result.floors.values()),
-        forwards=result.written,
-        notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
-        details=Details(alphas=result.alphas, floors=result.floors),
-    )
+KEPT = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor", "forwards", "backwards")
 
 
-def _line(scored: Scored, name: str, found: Attribution) -> dict[str, Any]:
-    kept = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor", "forwards", "backwards")
-    data = found.to_dict()
-    return {
-        "id": scored.record.id,
-        "method": name,
-        **{key: data[key] for key in kept},
-        "seconds": found.seconds,
-        "notes": [*scored.notes, *data["notes"]],
-    }
+def _line(identity: str, name: str, found: Attribution) -> Record:
+    kept = {key: getattr(found, key) for key in (*KEPT, "seconds", "notes")}
+    return {"id": identity, "method": name, **kept}
 
 
 def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
@@ -175,24 +121,22 @@ def attribute(
     """
     names = _listed(methods, {*METHODS, *(method.name for method in registry.methods())})
     bench = open_workbench(assignments, seed)
-    scorer = bench.scorer(model)
-    watch = progress()
-    lines = list(file)
+    lines, _ = list(file), bench.scorer(model)  # a model that is none is told now
     pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
+    context = dataclasses.replace(bench.context(progress()), pool=pool)
 
-    def work(record: AuditRecord) -> list[dict[str, Any]]:
-        scored = Scored(record, scorer, bench.settings, pool)
-        return [_line(scored, name, attribute_record(bench, scorer, scored, name, watch)) for name in names]
+    def work(record: AuditRecord) -> list[Record]:
+        return [_line(record.id, name, attribute_record(record, name, model, bench, context)) for name in names]
 
     run_records(lines, AuditRecord, work)
 
 
 def _passages_in(lines: Sequence[str]) -> list[Passage]:
-    """The passages of all records of a file that can be read."""
+    """The passages of all records of a file that can be read, each of them a document."""
     found: list[Passage] = []
     for record in good_records(lines):
         with contextlib.suppress(RecordError):  # told in the record's own place
-            found.extend(record.as_passages())
+            found += [replace(passage, document=passage.id) for passage in record.as_passages()]
     return found
 
 
@@ -214,14 +158,12 @@ def faithfulness_command(
     """
     names = _listed(methods, RANKED)
     bench = open_workbench(assignments, seed)
-    scorer = bench.scorer(model)
-    watch = progress()
+    options = Rankings(model=model, methods=tuple(NAMES.get(name, name) for name in names))
+    context, _ = bench.context(progress()), bench.scorer(model)  # a model that is none is told now
     found: dict[str, list[float]] = {name: [] for name in names}
 
-    def work(record: AuditRecord) -> list[dict[str, Any]]:
-        scored = Scored(record, scorer, bench.settings)
-        ranked = [NAMES.get(name, name) for name in names]
-        report = faithfulness(scorer, scored.prompt, scored.answer, bench.settings, watch, ranked)
+    def work(record: AuditRecord) -> list[Record]:
+        (report,) = FAITHFULNESS.of(bench.examine(case_of(record), FAITHFULNESS.name, options, context))
         for name, curve in zip(names, report.curves, strict=True):
             found[name].append(curve.abpc)
         return [_curve_line(record.id, name, i, report) for i, name in enumerate(names)]
@@ -229,7 +171,7 @@ def faithfulness_command(
     run_records(file, AuditRecord, work, lambda: emit({"summary": _summaries(found)}))
 
 
-def _curve_line(identity: str, name: str, index: int, report: FaithfulnessReport) -> dict[str, Any]:
+def _curve_line(identity: str, name: str, index: int, report: FaithfulnessReport) -> Record:
     curve = report.curves[index]
     return {
         "id": identity,
@@ -246,17 +188,17 @@ def _curve_line(identity: str, name: str, index: int, report: FaithfulnessReport
     }
 
 
-def _summaries(found: dict[str, list[float]]) -> dict[str, Any]:
+def _summaries(found: dict[str, list[float]]) -> Record:
     """The first method's summary, and every method's under its name where there are more."""
     all_of_them = {name: _summary(values) for name, values in found.items()}
     first = next(iter(all_of_them.values()))
     return first if len(found) == 1 else {**first, "methods": all_of_them}
 
 
-def _summary(values: list[float]) -> dict[str, Any]:
+def _summary(values: list[float]) -> Record:
     """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
     mean = sum(values) / len(values) if values else None
-    summary: dict[str, Any] = {"n": len(values), "unit": "case", "abpc": mean, "interval": None}
+    summary: Record = {"n": len(values), "unit": "case", "abpc": mean, "interval": None}
     interval = interval_or_none(values)
     if interval is not None:
         summary["interval"] = [interval.low, interval.high]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
 from engine.answer.in_documents import doubted
 from engine.commands.shared import (
+    Record,
     corpus_option,
     emit,
     file_argument,
@@ -31,13 +32,7 @@ from engine.workbench import METHODS
 @seed_option
 @set_option
 def ask(
-    question: str,
-    corpus: str,
-    method: str,
-    as_json: bool,
-    model: str,
-    seed: int | None,
-    assignments: tuple[str, ...],
+    question: str, corpus: str, method: str, as_json: bool, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
     """Answer a question from a collection; the case is kept in the library.
 
@@ -83,9 +78,9 @@ def audit(file: TextIO, as_json: bool) -> None:
     bench = workbench()
     watch = progress()
 
-    def work(record: AuditRecord) -> list[dict[str, Any]]:
+    def work(record: AuditRecord) -> list[Record]:
         case = bench.audit(record)
-        line: dict[str, Any] = {"id": record.id, "case": case.id}
+        line: Record = {"id": record.id, "case": case.id}
         if as_json:
             line["support"] = [sentence.to_dict() for sentence in bench.support(case, watch)]
         return [line]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 import msgspec
 
 from engine.commands.shared import (
+    Record,
     corpus_option,
     emit,
     error_record,
+    hit_row,
     progress,
     run_records,
     set_option,
@@ -20,13 +22,12 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, InputError
 from engine.core.settings import Settings
-from engine.core.values import Hit, Value
+from engine.core.values import Value
 from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
 from engine.corpus.formats.records import Fields
 from engine.corpus.health import health
 from engine.models.embedder import full_name, load_embedder
-from engine.retrieve.search import rerank_hits
-from engine.retrieve.search import search as search_passages
+from engine.retrieve.search import rerank_hits, search as search_passages
 
 chunking_option = click.option(
     "--chunking", type=click.Choice(["sentences", "words", "headings"]), default=None, help="How to cut."
@@ -134,18 +135,6 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
     text: str
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
-    passage = hit.passage
-    return {
-        "passage": passage.id,
-        "document": passage.document,
-        "start": passage.start,
-        "end": passage.end,
-        "score": hit.score,
-        "text": passage.text,
-    }
-
-
 @click.command()
 @click.argument("question", required=False)
 @corpus_option
@@ -174,11 +163,11 @@ def search(
     wanted = max(retrieval.k, retrieval.rerank_pool) if reranked else retrieval.k
     pool = msgspec.structs.replace(retrieval, k=wanted)
 
-    def answer(query: SearchRecord) -> list[dict[str, Any]]:
+    def answer(query: SearchRecord) -> list[Record]:
         hits = search_passages(collection, query.text, pool)
         if reranked:
             hits = rerank_hits(query.text, hits, bench.reranker)[: retrieval.k]
-        return [{"id": query.id, "hits": [_hit(hit) for hit in hits]}]
+        return [{"id": query.id, "hits": [hit_row(hit, hit.score) for hit in hits]}]
 
     if queries is not None:
         run_records(queries, SearchRecord, answer)

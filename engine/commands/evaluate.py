@@ -10,8 +10,7 @@ import click
 
 from engine.commands.shared import emit, set_option, speaker
 from engine.studies.config import as_toml, config_text, parse_config, with_assignments
-from engine.studies.evaluate import Where, report
-from engine.studies.evaluate import evaluate as run_evaluation
+from engine.studies.evaluate import Where, evaluate as run_evaluation, report
 from engine.studies.plan import Plan
 from engine.studies.run import Control, Progress
 from engine.studies.values import Estimate
@@ -35,13 +34,7 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
     if assignments:
         text = as_toml(with_assignments(parse_config(text, config.name), assignments))
     result = run_evaluation(
-        text,
-        out,
-        resume=resume,
-        workers=workers,
-        on=on,
-        control=Control(tell=_teller()),
-        on_cost=_say_cost,
+        text, out, resume=resume, workers=workers, on=on, control=Control(tell=_teller()), on_cost=_say_cost
     )
     failed = result.failures
     emit(

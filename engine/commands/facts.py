@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
+from msgspec.structs import replace
 
+from engine.analyses.facts import KIND as FACTS, FactsOptions
 from engine.answer.context import check_question
-from engine.commands.shared import (
-    file_argument,
-    progress,
-    run_records,
-    set_option,
-)
-from engine.commands.shared import workbench as open_workbench
+from engine.cases.importers import imported_case
+from engine.commands.shared import Record, file_argument, progress, run_records, set_option, workbench as open_workbench
 from engine.commands.verify import decomposer_option, verifier_option
 from engine.core.errors import RecordError
 from engine.core.values import AuditRecord, GivenPassage, Value
-from engine.methods.are.are import check_answer
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
 from engine.methods.are.entropy import entropies
 from engine.methods.are.evidence import Sources
@@ -82,18 +78,19 @@ def facts(
     if method not in (ARE, *offered(tools.judge)):
         raise click.UsageError(NEEDS_MODEL.format(method))
     settings, watch = bench.settings.verification, progress()
+    options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
     model = load_writer(scorer) if scorer else None
 
-    def work(record: AnswerRecord) -> list[dict[str, Any]]:
+    def work(record: AnswerRecord) -> list[Record]:
         question, answer = record.checked().question, record.answer
-        passages = AuditRecord(question=question, passages=record.passages).as_passages()
-        sources = Sources(embedder=bench.embedder, case=passages, collection=collection)
+        case = imported_case(AuditRecord(question=question, passages=record.passages, answer=answer))
         if method != ARE:
+            sources = Sources(embedder=bench.embedder, case=case.passages, collection=collection)
             given = (question, answer, sources, tools.verifier, settings, tools.judge, watch, tools.demonstrations)
             other = run_baseline(method, *given)
             reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}
             return [{"id": record.id, "method": method, **reached, **other.to_dict()}]
-        found = check_answer(question, answer, sources, tools, settings, watch)
+        (found,) = FACTS.of(bench.examine(replace(case, corpus=corpus), FACTS.name, options, bench.context(watch)))
         extra = {}
         if model is not None:
             questions, _ = ask_questions("yes_no_questions", answer, tools.judge or model, watch, tools.demonstrations)
@@ -104,7 +101,7 @@ def facts(
     run_records(file, AnswerRecord, work)
 
 
-def summary(record: AreRecord) -> dict[str, Any]:
+def summary(record: AreRecord) -> Record:
     """The measures after editing at the top of a line, and how many facts came to what."""
     after = record.report.after if record.report else None
     reached = {name: getattr(after, name) if after else None for name in ("attr_r", "attr_p", "pres")}

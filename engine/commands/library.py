@@ -11,17 +11,11 @@ import click
 import msgspec
 
 from engine.cases.case_file import write_case_file
-from engine.cases.importers import LAYOUTS, read_cases
-from engine.cases.importers.layouts import Layout
+from engine.cases.importers import LAYOUTS, Layout, read_cases
 from engine.cases.query import SORTS, Query
 from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import CaseStore, new_case_id
-from engine.commands.shared import (
-    Record,
-    emit,
-    error_record,
-    workbench,
-)
+from engine.commands.shared import Record, emit, error_record, workbench
 from engine.core.errors import GroundworkError, StorageError
 from engine.core.values import Case
 from engine.report import html_report, markdown_report

@@ -9,8 +9,7 @@ import click
 
 from engine.commands.shared import emit, progress
 from engine.models.catalogue import LANGUAGE_MODEL, catalogue, entry_of
-from engine.models.install import install as install_model
-from engine.models.install import remove as remove_model
+from engine.models.install import install as install_model, remove as remove_model
 from engine.models.registry import ModelCard, available_models, load_writer
 from engine.models.self_test import self_test as run_self_test
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TextIO
+import contextlib
+from dataclasses import replace as replace_context
+from typing import TextIO
 
 import click
 from msgspec.structs import replace
 
+from engine.analyses.kind import RunContext
+from engine.analyses.refinement import KIND as REFINEMENT, RefinementOptions
+from engine.cases.importers import imported_case
 from engine.commands.shared import (
+    Record,
     emit,
     file_argument,
     good_records,
@@ -16,36 +22,21 @@ from engine.commands.shared import (
     run_records,
     seed_option,
     set_option,
-    settings_of,
+    workbench as open_workbench,
 )
 from engine.core.errors import GroundworkError, RecordError
-from engine.core.settings import Settings
-from engine.core.values import Answer, AuditRecord, GivenPassage, Hit, Value
+from engine.core.values import AuditRecord, Case, GivenPassage, Hit, Value
 from engine.methods.judge import Winner, judge_pair, tally
-from engine.methods.refinement.advisor import Advice
-from engine.methods.refinement.advisor import advise as advise_case
+from engine.methods.refinement.advisor import Advice, advise as advise_case
 from engine.methods.refinement.conditions import VARIANTS, chosen
-from engine.methods.refinement.request import Request, read_by
-from engine.methods.refinement.run import refine as run_refinement
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import overlap_words, s3
-from engine.models.defaults import AUTO, default_generator
 from engine.models.embedder import load_embedder
-from engine.models.protocols import Embedder, LanguageModel, Writer
+from engine.models.protocols import Embedder
 from engine.models.registry import load_writer
 
 ALL = ",".join(VARIANTS)
 scorer_option = click.option("--scorer", metavar="MODEL", help="A local model for S2 and gradients, if not the writer.")
-
-
-def writer_of(model: str) -> Writer:
-    """The model that writes: `auto` is the default writer, the embedded model in place of the quoting reader."""
-    return load_writer(default_generator() if model == AUTO else model)
-
-
-def local_scorer(name: str | None) -> LanguageModel | None:
-    """The model named with --scorer."""
-    return None if name is None else load_writer(name)  # type: ignore[return-value]
 
 
 @click.command()
@@ -71,46 +62,33 @@ def refine(
 
     Example: python -m engine refine cases.jsonl --variants A,D,E --gate own
     """
-    names, settings = chosen(variants), settings_of(assignments, seed)
-    writer, scored_by = writer_of(model), local_scorer(scorer)
-    lines = list(file)
-    history, drafts = baselines(lines, writer, settings, scored_by, gate)
+    bench, names, lines = open_workbench(assignments, seed), chosen(variants), list(file)
+    bench.tools.generator(model)  # a model that is none is told now
+    if scorer:
+        bench.scorer(scorer)
+    options = RefinementOptions(model=model, variants=names, gate=gate, scorer=scorer or "", verifier="")
+    context = replace_context(bench.context(progress()), cases=None)
 
-    def work(record: AuditRecord) -> list[dict[str, Any]]:
-        request = request_of(record, writer, settings, names, gate, scored_by, history)
-        value = run_refinement(request, drafts.get(record.id), watch=progress())
-        return [row_of(record.id, value, names)]
+    def refined(case: Case, options: RefinementOptions, context: RunContext) -> Case:
+        own = replace(options, use_answer=bool(case.answer.text.strip()))
+        return bench.examine(case, REFINEMENT.name, own, context)
+
+    drafts: dict[str, Case] = {}
+    if gate == "own" and len(records := list(good_records(lines))) >= bench.settings.refinement.overlap_cases:
+        for record in records:
+            with contextlib.suppress(GroundworkError):  # said in this record's place when its turn comes
+                drafts[record.id] = refined(imported_case(record), replace(options, variants=("A", "B")), context)
+    overlaps = (REFINEMENT.of(case)[-1].refinement.signals.s3 for case in drafts.values())
+    beside = replace_context(context, overlaps=tuple(value for value in overlaps if value is not None))
+
+    def work(record: AuditRecord) -> list[Record]:
+        case = refined(drafts.get(record.id) or imported_case(record), options, beside)
+        return [row_of(record.id, REFINEMENT.of(case)[-1].refinement, names)]
 
     run_records(lines, AuditRecord, work)
 
 
-def request_of(
-    record: AuditRecord,
-    writer: Writer,
-    settings: Settings,
-    names: tuple[str, ...],
-    gate: Gate,
-    scorer: LanguageModel | None,
-    history: tuple[float, ...] = (),
-) -> Request:
-    """A record as a request; an answer that came with it is A."""
-    passages = record.as_passages()
-    return Request(
-        question=record.question,
-        passages=passages,
-        writer=writer,
-        settings=settings,
-        variants=names,
-        gate=gate,
-        given=Answer(text=record.answer) if record.answer.strip() else None,
-        given_by=record.model,
-        scorer=scorer,
-        history=history,
-        read=read_by(writer.name, record.question, passages, settings.retrieval),
-    )
-
-
-def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> dict[str, Any]:
+def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> Record:
     """The line of a record: the conditions asked for, the threshold, and what several of them stand on."""
     rows = value.summary()
     return {
@@ -128,24 +106,6 @@ def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> dict[str
         "max_new_tokens": value.decoding.max_new_tokens,
         "notes": [*filter(None, (value.signals.banner, *value.notes))],
     }
-
-
-def baselines(
-    lines: list[str], writer: Writer, settings: Settings, scorer: LanguageModel | None, gate: Gate
-) -> tuple[tuple[float, ...], dict[str, Refinement]]:
-    """A, B and S3 of every record of a file that is long enough for a percentile; nothing for a shorter one."""
-    records = list(good_records(lines))
-    if gate == "always" or len(records) < settings.refinement.overlap_cases:
-        return (), {}
-    drafts: dict[str, Refinement] = {}
-    for record in records:
-        try:
-            request = request_of(record, writer, settings, ("A", "B"), gate, scorer)
-            drafts[record.id] = run_refinement(request, watch=progress())
-        except GroundworkError:
-            continue  # said in this record's place when its turn comes
-    found = (value.signals.s3 for value in drafts.values())
-    return tuple(value for value in found if value is not None), drafts
 
 
 class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
@@ -169,7 +129,7 @@ def judge(file: TextIO, name: str) -> None:
     model = load_writer(name)
     winners: list[Winner] = []
 
-    def work(record: PairRecord) -> list[dict[str, Any]]:
+    def work(record: PairRecord) -> list[Record]:
         texts = [given if isinstance(given, str) else given.text for given in record.passages]
         found = judge_pair(model, record.question, texts, record.x, record.y, progress())
         winners.append(found.winner)
@@ -188,7 +148,7 @@ def advise(file: TextIO) -> None:
     """
     embedder = load_embedder()
 
-    def work(record: AuditRecord) -> list[dict[str, Any]]:
+    def work(record: AuditRecord) -> list[Record]:
         found = advice_for(record, embedder)
         proxies = {proxy.name: proxy.to_dict() for proxy in found.proxies}
         return [{"id": record.id, **found.to_dict(), "proxies": proxies}]

@@ -10,13 +10,7 @@ from typing import Any
 import click
 
 from engine.cases.case_file import read_case_file
-from engine.cases.review import (
-    STATUSES,
-    MarkDraft,
-    check_chain,
-    review_of,
-    signing_key,
-)
+from engine.cases.review import STATUSES, MarkDraft, check_chain, review_of, signing_key
 from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay

@@ -14,7 +14,7 @@ import msgspec
 from engine.core.errors import GroundworkError
 from engine.core.progress import Watch
 from engine.core.settings import PAPERS, Settings
-from engine.core.values import AuditRecord, Value, read_jsonl
+from engine.core.values import AuditRecord, Hit, Value, read_jsonl
 from engine.models.defaults import AUTO, default_notes
 from engine.workbench import Workbench
 
@@ -108,6 +108,13 @@ def speaker() -> Callable[[str], None]:
     return say
 
 
+def hit_row(hit: Hit, score: float) -> Record:
+    """A passage that was found, with the score that ordered it; for `steps` that is the cosine which T is held to."""
+    passage, kept = hit.passage, ("document", "start", "end")
+    places = {name: getattr(passage, name) for name in kept}
+    return {"passage": passage.id, **places, "score": score, "text": passage.text}
+
+
 def error_record(identity: str, error: GroundworkError) -> Record:
     """What stands in the place of a record that failed."""
     return {"id": identity, "error": {"type": type(error).__name__, "message": str(error)}}
@@ -124,10 +131,7 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
 
 
 def run_records(
-    lines: Iterable[str],
-    kind: type[V],
-    work: Callable[[V], Iterable[Record]],
-    close: Callable[[], None] | None = None,
+    lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
 ) -> None:
     """Apply `work` to every record of a JSONL file's lines; a bad one leaves an error in its place and the run goes on.
 

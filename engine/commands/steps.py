@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
-from engine.analyses.steps import finder, means_for
-from engine.commands.refine import writer_of
+from engine.analyses.steps import KIND, StepsOptions, finder, means_for, new_case
 from engine.commands.shared import (
+    Record,
     corpus_option,
     emit,
     file_argument,
+    hit_row,
     model_option,
     progress,
     run_records,
     seed_option,
     set_option,
+    workbench as open_workbench,
 )
-from engine.commands.shared import workbench as open_workbench
 from engine.core.errors import InputError, RecordError
-from engine.core.values import Hit, Value, read_jsonl
-from engine.methods.raise_.solve import known_calls, solve
-from engine.methods.raise_.threshold import (
-    LabelledQuestion,
-    calibrate,
-    keep,
-    labelled_pairs,
-    logical_query,
-)
-from engine.methods.raise_.values import (
-    METHODS,
-    Call,
-    Problem,
-    ReasonStep,
-    Solution,
-    letter,
-    method_of,
-    similarity,
-)
+from engine.core.values import Value, read_jsonl
+from engine.methods.raise_.threshold import LabelledQuestion, calibrate, keep, labelled_pairs, logical_query
+from engine.methods.raise_.values import METHODS, Problem, ReasonStep, Solution, letter, method_of, similarity
 from engine.retrieve.search import check_query
 
 ALL = ",".join(method.name for method in METHODS)
@@ -60,7 +45,7 @@ class StepsRecord(Value, frozen=True, forbid_unknown_fields=False):
         return Problem(question=self.question, options=self.options)
 
 
-def row_of(identity: str, solution: Solution) -> dict[str, Any]:
+def row_of(identity: str, solution: Solution) -> Record:
     """The line of a run."""
     choice = solution.choice
     raw = solution.decomposition.asked.reply if solution.decomposition and solution.state == "unparsed" else None
@@ -80,7 +65,7 @@ def row_of(identity: str, solution: Solution) -> dict[str, Any]:
     }
 
 
-def step_row(step: ReasonStep) -> dict[str, Any]:
+def step_row(step: ReasonStep) -> Record:
     """One step; `logical_query` is null for a method that searches something else, named in `searched`."""
     search = step.search
     return {
@@ -89,23 +74,10 @@ def step_row(step: ReasonStep) -> dict[str, Any]:
         "searched": search.kind if search else None,
         "searched_text": search.text if search else None,
         "logical_query": search.text if search and search.kind == "logical query" else None,
-        "kept": [hit_row(hit) for hit in step.kept],
-        "dropped": [hit_row(hit) for hit in step.dropped],
+        "kept": [hit_row(hit, similarity(hit)) for hit in step.kept],
+        "dropped": [hit_row(hit, similarity(hit)) for hit in step.dropped],
         "answer": step.answer,
         "notes": list(step.notes),
-    }
-
-
-def hit_row(hit: Hit) -> dict[str, Any]:
-    """A passage as `search` writes it; the score is the cosine that T is compared with."""
-    passage = hit.passage
-    return {
-        "passage": passage.id,
-        "document": passage.document,
-        "start": passage.start,
-        "end": passage.end,
-        "score": similarity(hit),
-        "text": passage.text,
     }
 
 
@@ -127,17 +99,15 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
     if not chosen:
         raise InputError(f"No method is named. Choose of: {ALL}.")
     bench = open_workbench(assignments, seed)
-    collection, writer = bench.collection(corpus), writer_of(model)
-    watch = progress()
-    means = [means_for(collection, writer, bench.settings, method) for method in chosen]  # a T that lacks is told now
+    context, collection = bench.context(progress()), bench.collection(corpus)
+    for method in chosen:  # a model that is none and a T that lacks are told now
+        means_for(collection, bench.tools.generator(model), bench.settings, method)
 
-    def work(record: StepsRecord) -> list[dict[str, Any]]:
-        problem, known, rows = record.as_problem(), dict[str, Call](), []
-        for method, given in zip(chosen, means, strict=True):
-            solution = solve(problem, method, given.with_known(known), watch)
-            known.update(known_calls(solution, writer, bench.settings.decoding))
-            rows.append(row_of(record.id, solution))
-        return rows
+    def work(record: StepsRecord) -> list[Record]:
+        case = new_case(record.as_problem(), corpus, record.id, "")
+        for method in chosen:
+            case = bench.examine(case, KIND.name, StepsOptions(method=method.name, model=model), context)
+        return [row_of(record.id, solution) for solution in KIND.of(case)]
 
     run_records(file, StepsRecord, work)
 
@@ -162,7 +132,7 @@ def calibrate_threshold(
     bench = open_workbench(assignments, seed)
     collection, watch = bench.collection(corpus), progress()
     pairs = labelled_pairs(_labelled(file), collection)
-    writer = writer_of(model)
+    writer = bench.tools.generator(model)
     found = calibrate(
         pairs,
         logical_query(writer, bench.settings.decoding, watch),

@@ -7,13 +7,7 @@ from typing import TextIO
 
 import click
 
-from engine.commands.shared import (
-    Record,
-    emit,
-    file_argument,
-    progress,
-    run_records,
-)
+from engine.commands.shared import Record, emit, file_argument, progress, run_records
 from engine.core.errors import RecordError
 from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
@@ -30,7 +24,10 @@ from engine.models.verifier import entails_by, load_entailment
 from engine.retrieve.relevance import evidence_relevance
 
 verifier_option = click.option(
-    "--verifier", default=EMBEDDED, show_default=True, help="embedded, an NLI model's id or folder, or lm:MODEL."
+    "--verifier",
+    default=EMBEDDED,
+    show_default=True,
+    help="embedded, medium, large, an NLI model's id or folder, or lm:MODEL.",
 )
 decomposer_option = click.option(
     "--model", "decomposer", default=RULES, show_default=True, help="rules, or the language model that splits."

@@ -25,6 +25,11 @@ def canonical(value: Any) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
+def plain(value: Any) -> Any:
+    """A value as the library stores it: plain JSON, what is not finite as null."""
+    return msgspec.json.decode(canonical(value))
+
+
 def digest(value: Any) -> str:
     """Hex SHA-256 of the canonical JSON of `value` without its empty parts.
 
@@ -34,12 +39,12 @@ def digest(value: Any) -> str:
     >>> digest({"a": 1, "b": None, "c": {"d": ""}}) == digest({"a": 1})
     True
     """
-    return hashlib.sha256(canonical(_pruned(msgspec.json.decode(canonical(value))))).hexdigest()
+    return hashlib.sha256(canonical(_pruned(plain(value)))).hexdigest()
 
 
 def settled(value: V) -> V:
     """The value as it reads back: 2 in a field of floats is 2.0. Raises `RecordError` where it cannot be read back."""
-    return type(value).from_dict(msgspec.json.decode(canonical(value)))
+    return type(value).from_dict(plain(value))
 
 
 def content_hash(case: Case) -> str:

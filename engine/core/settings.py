@@ -15,7 +15,7 @@ import msgspec.inspect
 
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED
-from engine.core.values import Value, converted
+from engine.core.values import Json, Value, converted
 
 
 def about(label: str, unit: str = "", *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
@@ -306,7 +306,7 @@ class Settings(Value, frozen=True):
 
         `paper=NAME` sets everything that the paper gives. A list is written with commas: refinement.seeds=1337,2024.
         """
-        data: dict[str, Any] = self.to_dict()
+        data: Json = self.to_dict()
         for assignment in assignments:
             path, equals, value = (part.strip() for part in assignment.partition("="))
             for place, content in _as_the_paper(value) if path == "paper" else [(path, value)]:
@@ -332,7 +332,7 @@ class Settings(Value, frozen=True):
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
         """The settings with values by `stage.field`; raise `InputError` for one of the wrong kind or out of range."""
-        data: dict[str, Any] = self.to_dict()
+        data: Json = self.to_dict()
         for path, value in values.items():
             stage, _, field = path.partition(".")
             data[stage][field] = value
@@ -344,7 +344,7 @@ def _as_the_paper(name: str) -> Iterable[tuple[str, Any]]:
     return [(path, given.value) for path, given in paper_of(name).gives.items()]
 
 
-def _checked(data: dict[str, Any], strict: bool) -> Settings:
+def _checked(data: Json, strict: bool) -> Settings:
     """The settings of plain data; raise `InputError` for a value of the wrong kind or out of its range."""
     try:
         return converted(data, Settings, strict=strict)

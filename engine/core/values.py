@@ -12,7 +12,7 @@ import hashlib
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 import msgspec
 
@@ -22,19 +22,25 @@ from engine.core.errors import RecordError
 # comes in through `converted` and `decoded`, and a decoder of one's own is made after `ready`.
 
 T = TypeVar("T")
+Json = dict[str, Any]  # an object of plain JSON, where it enters or leaves
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A frozen value with a checked JSON form."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return plain dicts, lists, strings and numbers."""
-        data: dict[str, Any] = msgspec.to_builtins(self)
+        data: Json = msgspec.to_builtins(self)
         return data
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Check `data` and build the value; raise `RecordError` naming the place that does not fit."""
+        """Check `data` and build the value; raise `RecordError` naming the place that does not fit.
+
+        What is the value already comes back as it is.
+        """
+        if type(data) is cls:
+            return data
         try:
             return converted(data, cls)
         except msgspec.ValidationError as error:
@@ -232,7 +238,7 @@ class Stamp(Value, frozen=True):
     revision: str = ""
     dtype: str = ""
     template: str = ""
-    settings: dict[str, Any] = {}
+    settings: Json = {}
     seed: int | None = None
     versions: dict[str, str] = {}
     inputs: str = ""
@@ -310,13 +316,27 @@ class Step(Value, frozen=True):
     counts: dict[str, float] = {}
 
 
+if TYPE_CHECKING:
+    Result = Value | Json
+else:
+    Result = Any  # msgspec takes no union of a struct and a dict
+
+
 class Analysis(Value, frozen=True):
-    """One analysis of a case with the stamp of what produced it; `result` is the method's value as JSON."""
+    """What a method found in a case, with the stamp of what produced it.
+
+    `kind` is the tag of `result`: that kind's own value. From the library or a file it is the value's plain JSON until
+    the kind reads it (`Kind.read`), so that what an older version wrote keeps its bytes and its hash.
+    """
 
     id: str
     kind: str
     stamp: Stamp
-    result: dict[str, Any]
+    result: Result
+
+    def stored(self) -> Json:
+        """The result as plain JSON."""
+        return self.result.to_dict() if isinstance(self.result, Value) else self.result
 
 
 class Case(Value, frozen=True):
@@ -397,7 +417,7 @@ def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
     )
 
 
-def read_jsonl(lines: Iterable[str]) -> Iterator[dict[str, Any] | RecordError]:
+def read_jsonl(lines: Iterable[str]) -> Iterator[Json | RecordError]:
     """The objects of a JSONL text, in order; a bad line comes out as the error that it is.
 
     `_id` is read as `id`; a record without either gets its line number.
@@ -418,14 +438,14 @@ def identity(record: Mapping[str, Any], number: int) -> str:
     return str(next((record[name] for name in ("id", "_id") if record.get(name) is not None), number))
 
 
-def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any] | RecordError]]:
+def numbered_jsonl(lines: Iterable[str]) -> Iterator[tuple[int, Json | RecordError]]:
     """(line number from 1, object as it stands, or what is wrong with the line) of every line that is not blank."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield number, _object(number, line)
 
 
-def _object(number: int, line: str) -> dict[str, Any] | RecordError:
+def _object(number: int, line: str) -> Json | RecordError:
     if len(line) > LINE_LIMIT:
         return RecordError(
             f"Line {number} has {len(line):,} characters, over the limit of {LINE_LIMIT:,}. Give shorter passages."

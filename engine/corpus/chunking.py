@@ -29,18 +29,21 @@ def passages(document: Document, chunking: Chunking | None = None) -> tuple[Pass
     how = chunking or Chunking()
     digest = sha256(document.text)[:10]
     spans = _SPANS[how.method](document, how)
-    return tuple(
-        Passage(
-            id=f"{document.id}@{digest}:{start}-{end}",
-            document=document.id,
-            title=document.title,
-            ordinal=ordinal,
-            start=start,
-            end=end,
-            text=document.text[start:end],
-            page=page_of(document, start),
-        )
-        for ordinal, (start, end) in enumerate(spans)
+    return tuple(passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
+
+
+def passage_of(document: Document, digest: str, ordinal: int, span: Span) -> Passage:
+    """The passage at a span; `digest`: the first 10 hex digits of the SHA-256 of the document's text."""
+    start, end = span
+    return Passage(
+        id=f"{document.id}@{digest}:{start}-{end}",
+        document=document.id,
+        title=document.title,
+        ordinal=ordinal,
+        start=start,
+        end=end,
+        text=document.text[start:end],
+        page=page_of(document, start),
     )
 
 

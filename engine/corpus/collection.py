@@ -14,10 +14,13 @@ import re
 import shutil
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -28,17 +31,20 @@ from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.core.text import titled
 from engine.core.values import Document, Passage, Value
-from engine.corpus import index, store
+from engine.corpus import index, large, store
 from engine.corpus.chunking import passages
 from engine.corpus.formats.records import Fields
-from engine.corpus.sources import read_files
+from engine.corpus.sources import stream_files
 from engine.corpus.store import Manifest, Snapshot, storage
 from engine.models.embedder import DEFAULT, embed_passages, full_name, load_embedder
 from engine.models.protocols import Embedder, Floats
 
+T = TypeVar("T")
+
 # Names, and whether a reader and a collection fit together.
 
 _NAME = re.compile(r"[^\W_][\w .\-]{0,63}")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)  # devices of Windows
 
 
 def corpora_folder() -> Path:
@@ -48,7 +54,8 @@ def corpora_folder() -> Path:
 
 def check_name(name: str) -> str:
     """`name` unchanged; raise `InputError` unless it is a plain name of letters, digits, space, `.`, `-`, `_`."""
-    if not _NAME.fullmatch(name) or name.endswith((".", " ")) or ".." in name:
+    kept = _NAME.fullmatch(name) and not name.endswith((".", " ")) and ".." not in name
+    if not kept or _RESERVED.fullmatch(name):
         raise InputError(
             f"{name!r} cannot name a collection. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
         )
@@ -305,8 +312,8 @@ class Collection:
         self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None
     ) -> IngestReport:
         """Read files and make their documents part of the collection; see the module's docstring."""
-        documents, skipped = read_files(paths, watch or Watch(), fields)
-        return self.add(documents, watch, skipped)
+        skipped: list[tuple[str, str]] = []
+        return self.add(stream_files(paths, watch or Watch(), skipped, fields), watch, skipped)
 
     def add(
         self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()
@@ -316,17 +323,23 @@ class Collection:
         started = time.perf_counter()
         with self.writing():
             old = self.snapshot()
-            new = {d.id: d for d in documents}
-            changed = {k: d for k, d in new.items() if old.documents.get(k) != d}
-            if changed:
-                self._write(old, changed, watch)
+            coming = iter(documents)
+            new = {d.id: d for d in _held(coming)}
+            rest = list(islice(coming, 1))
+            if rest:
+                tally = self._stream(old, chain(new.values(), rest, coming), watch)
+            else:
+                changed = {k: d for k, d in new.items() if old.documents.get(k) != d}
+                tally = Counter(_change(old, d) for d in new.values())
+                if changed:
+                    self._write(old, changed, watch)
+            if tally["added"] or tally["replaced"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
-        replaced = len(changed.keys() & old.documents.keys())
         now = self.manifest
         return IngestReport(
-            added=len(changed) - replaced,
-            unchanged=len(new) - len(changed),
-            replaced=replaced,
+            added=tally["added"],
+            unchanged=tally["unchanged"],
+            replaced=tally["replaced"],
             skipped=tuple(skipped),
             documents=now.documents,
             passages=now.passages,
@@ -340,12 +353,14 @@ class Collection:
 
         Cancelled or killed, it leaves the old state; started again, it embeds only what was not embedded yet.
         """
-        documents = store.read_documents(self.folder, self.manifest) if self.manifest.generation else {}
+        documents: Mapping[str, Document] = (
+            store.read_documents(self.folder, self.manifest) if self.manifest.generation else {}
+        )
         new = Collection(self.name, self.folder, embedder or self.embedder, chunking or self.chunking)
         new.rebuild_from(documents, watch or Watch())
         return new
 
-    def rebuild_from(self, documents: dict[str, Document], watch: Watch) -> None:
+    def rebuild_from(self, documents: Mapping[str, Document], watch: Watch) -> None:
         """Write a generation made of nothing but `documents`, this embedder and this chunking."""
         with self.writing():
             manifest = msgspec.structs.replace(
@@ -353,10 +368,16 @@ class Collection:
             )
             self._write(store.empty(manifest), documents, watch)
 
-    def _write(self, old: Snapshot, changed: dict[str, Document], watch: Watch) -> None:
+    def _write(self, old: Snapshot, changed: Mapping[str, Document], watch: Watch) -> None:
         """Write the generation in which `changed` documents take the place of their old selves."""
+        if max(len(old.passages), len(changed)) > large.FROM:
+            self._stream(old, changed.values(), watch)
+            return
         kept = np.array([p.document not in changed for p in old.passages], dtype=bool)
         fresh = [p for d in changed.values() for p in passages(d, self.chunking)]
+        if kept.sum() + len(fresh) > large.FROM:
+            self._stream(old, changed.values(), watch)
+            return
         had = {embedding_text(p): row for row, p in enumerate(old.passages) if not kept[row]}
         known = {text: old.vectors[row] for text, row in had.items()}
         vectors = embed_resumably(self.folder, self.embedder, [embedding_text(p) for p in fresh], watch, known)
@@ -370,6 +391,90 @@ class Collection:
         manifest = store.write_generation(self.folder, new)
         store.drop_old_generations(self.folder, manifest.generation)
         drop_pending(self.folder)
+
+    def _stream(self, old: Snapshot, documents: Iterable[Document], watch: Watch) -> Counter[str]:
+        """The same for more documents than memory should hold, written as they come; how many were what.
+
+        Those that the collection keeps stand behind those that came.
+        """
+        tally: Counter[str] = Counter()
+        manifest = old.manifest
+        made = large.Made(embedder=manifest.embedder, dimensions=manifest.dimensions, chunking=manifest.chunking)
+        with closing(large.Staging(self.folder, made)) as staged:
+            new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally))
+            for batch in _batches(new, lambda item: len(item[1])):
+                vectors = self._vectors(old, batch, staged.passages, watch)
+                with storage(f"the collection {self.name}"):
+                    staged.add([(d, [(p.start, p.end) for p in found]) for d, found in batch], vectors)
+            if not staged.passages:
+                return tally
+            kept = (part for part in old.spans() if not staged.has(part[0].id))
+            with storage(f"the collection {self.name}"):
+                for part in _batches(kept, lambda item: len(item[2])):
+                    watch.step("store", staged.passages, 0)
+                    rows = [first + i for _, first, spans in part for i in range(len(spans))]
+                    staged.add([(document, spans) for document, _, spans in part], old.vectors[rows])
+            current = store.place_generation(self.folder, staged, msgspec.structs.replace(manifest, changed=now()))
+        store.drop_old_generations(self.folder, current.generation, keep=0)
+        drop_pending(self.folder)
+        return tally
+
+    def _new(
+        self, old: Snapshot, documents: Iterable[Document], staged: large.Staging, tally: Counter[str]
+    ) -> Iterator[Document]:
+        """Those that are new or changed and do not stand in the stage; raise `InputError` for two of one id."""
+        for document in documents:
+            what = _change(old, document)
+            tally[what] += 1
+            if what == "unchanged":
+                continue
+            if staged.has(document.id):
+                raise InputError(f"Two documents that were given are named {document.id!r}. Rename one of them.")
+            if not staged.again(document):
+                yield document
+
+    def _vectors(
+        self, old: Snapshot, batch: Sequence[tuple[Document, Sequence[Passage]]], done: int, watch: Watch
+    ) -> Floats:
+        """The vectors of a batch's passages; those of texts that the collection has are taken from it."""
+        texts = [embedding_text(p) for _, found in batch for p in found]
+        had = {embedding_text(p): p.id for document, _ in batch for p in old.of_document(document.id)}
+        rows = old.rows(had.values()) if had else {}
+        known = {text: old.vectors[rows[name]] for text, name in had.items()}
+        return embed_resumably(self.folder, self.embedder, texts, _shifted(watch, done, done + len(texts)), known)
+
+
+_HELD = 32_000_000  # characters of documents held in memory until it is known whether there are more
+
+
+def _held(documents: Iterator[Document]) -> Iterator[Document]:
+    """The first documents of a stream, as many as memory may hold."""
+    characters = 0
+    for document in islice(documents, large.FROM):
+        yield document
+        characters += len(document.text)
+        if characters > _HELD:
+            return
+
+
+def _change(old: Snapshot, document: Document) -> str:
+    """What taking a document in would do: "added", "replaced", or "unchanged"."""
+    had = old.documents.get(document.id)
+    return "added" if had is None else "unchanged" if had == document else "replaced"
+
+
+def _batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """The items in lists that hold about `PIECE` passages by `size`."""
+    batch: list[T] = []
+    held = 0
+    for item in items:
+        batch.append(item)
+        held += size(item)
+        if held >= PIECE:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
 
 
 _SNAPSHOTS: dict[Path, Snapshot] = {}

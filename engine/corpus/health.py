@@ -9,12 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.errors import (
-    CorpusError,
-    CorpusLocked,
-    GroundworkError,
-    ServerError,
-)
+from engine.core.errors import CorpusError, CorpusLocked, GroundworkError, ServerError
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.corpus import index, store

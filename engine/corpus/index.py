@@ -1,25 +1,26 @@
-"""Chroma as an index of a collection's vectors: built from our own files, checked, and rebuilt when it fails.
+"""The search index of a large collection: built from our own files, checked, and rebuilt when it fails.
 
-Measured reasons for the precautions: a process killed while Chroma wrote left collections that never opened again,
-and two processes writing one path lost vectors without a word. So an index folder is used by one process at a
-time, says in `index.json` (written last) which passages it holds, is never trusted without that file, a count and
-a probe, and is rebuilt under a new name when any of them fails. Hits are scored again from our own vectors.
+It lies in `index-*/` (see `cells.py`), several processes may read it, and `index.json` (written last) says which
+passages it holds. It is never trusted without that file, a count and a probe. Hits are scored again from our vectors.
 
-With GROUNDWORK_CHROMA=http://HOST:PORT a Chroma server (`chroma run`) holds the index instead, shared by several
-processes.
+With GROUNDWORK_CHROMA=http://HOST:PORT a Chroma server (`chroma run`) holds the index instead, on another machine if
+need be. Chroma inside the process was measured at 12 GB of memory for a million passages, and a process killed while it
+wrote left collections that never opened again.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from engine.core.progress import Watch
+from engine.corpus import cells, large
 from engine.corpus.store import Snapshot
 
 if TYPE_CHECKING:
@@ -34,13 +35,8 @@ from dataclasses import dataclass
 import msgspec
 from numpy.typing import NDArray
 
-from engine.core.errors import (
-    Cancelled,
-    CorpusLocked,
-    ServerError,
-    StorageError,
-)
-from engine.core.files import replace_file
+from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
+from engine.core.files import replace_file, sha256_of
 from engine.core.values import decoded
 from engine.corpus.store import storage
 from engine.models.protocols import Floats
@@ -54,9 +50,7 @@ if TYPE_CHECKING:
 _BATCH = 5_000  # Chroma refuses more than 5,461 a call
 _PROBES = 8
 _SERVER_TIMEOUT = 60.0  # seconds for one answer of a Chroma server
-_HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}
-# Written to the disk by the batch: `index.json` is absent meanwhile, so that a kill only costs a rebuild.
-_EMBEDDED_HNSW = {**_HNSW, "sync_threshold": 20_000, "batch_size": 5_000}
+_HNSW: dict[str, Any] = {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}
 
 
 class NotInStep(Exception):
@@ -83,16 +77,12 @@ def failures() -> tuple[type[Exception], ...]:
     )
 
 
-def embedded(place: Path) -> ChromaCollection:
-    """The one collection of an embedded index folder."""
-    import chromadb
-
-    return _named(chromadb.PersistentClient(path=str(place), settings=_settings()), "passages", _EMBEDDED_HNSW)
-
-
 def served(address: str, folder: Path) -> ChromaCollection:
     """The collection on a server that stands for the data folder's collection `folder`."""
-    return _named(_server_client(address), _server_name(folder), _HNSW)
+    configuration: Any = {"hnsw": _HNSW}
+    return _server_client(address).get_or_create_collection(
+        _server_name(folder), embedding_function=None, configuration=configuration
+    )
 
 
 def delete_served(address: str, folder: Path) -> None:
@@ -119,12 +109,6 @@ def _server_client(address: str) -> ClientAPI:
 def _server_name(folder: Path) -> str:
     """The name on the server of the collection in `folder`: two data folders never share one."""
     return "groundwork-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:24]
-
-
-def _named(client: ClientAPI, name: str, hnsw: dict[str, Any]) -> ChromaCollection:
-    """A collection by name, made if absent; our vectors only, no embedding function."""
-    configuration: Any = {"hnsw": hnsw}
-    return client.get_or_create_collection(name, embedding_function=None, configuration=configuration)
 
 
 def _settings() -> Any:
@@ -160,22 +144,48 @@ def _batches(items: Sequence[Any]) -> Iterator[Any]:
         yield items[first : first + _BATCH]
 
 
-def check(collection: ChromaCollection, snapshot: Snapshot) -> None:
+class Nearest(Protocol):
+    """Whatever names the rows of vectors near to one."""
+
+    @property
+    def size(self) -> int:
+        """How many vectors it holds."""
+
+    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
+        """About the `count` nearest rows, ascending; approximate, so ask for more than needed."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """The collection on a Chroma server."""
+
+    collection: ChromaCollection
+    snapshot: Snapshot
+
+    @property
+    def size(self) -> int:
+        """How many vectors it holds."""
+        return self.collection.count()
+
+    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
+        """About the `count` nearest rows, ascending; `ServerError` where the server has gone away."""
+        try:
+            answer = self.collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
+        except failures() as error:
+            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
+        return np.array(sorted(self.snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
+
+
+def check(found: Nearest, snapshot: Snapshot) -> None:
     """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal."""
-    count = collection.count()
+    count = found.size
     if count != len(snapshot.passages):
         raise NotInStep(f"it holds {count} passages, the collection {len(snapshot.passages)}")
-    rows = rows_of(snapshot)
     for row in np.linspace(0, max(count - 1, 0), min(_PROBES, count), dtype=int):
         vector = snapshot.vectors[row]
-        found = collection.query(query_embeddings=[vector.tolist()], n_results=1, include=[])["ids"][0]
-        if not found or found[0] not in rows or float(snapshot.vectors[rows[found[0]]] @ vector) < 0.999:
+        rows = found.nearest(vector, 2)
+        if not len(rows) or float((snapshot.vectors[rows] @ vector).max()) < 0.999:
             raise NotInStep("a stored passage was not found by its own vector")
-
-
-def rows_of(snapshot: Snapshot) -> dict[str, int]:
-    """Row of each passage id."""
-    return {passage.id: row for row, passage in enumerate(snapshot.passages)}
 
 
 log = logging.getLogger(__name__)
@@ -189,20 +199,20 @@ class Index:
     """An index that holds exactly the passages of `held`; `repaired` says what was found and done, or is empty."""
 
     held: str
-    collection: ChromaCollection
-    rows: dict[str, int]
+    found: Nearest
     repaired: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many passages it holds."""
+        return self.found.size
 
     def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
         """Snapshot rows of about the `count` nearest passages, ascending; approximate, so ask for more than needed.
 
         Raises `ServerError` where the server has gone away since the index was opened.
         """
-        try:
-            answer = self.collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
-        except failures() as error:
-            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
-        return np.array(sorted(self.rows[i] for i in answer["ids"][0] if i in self.rows), dtype=np.intp)
+        return self.found.nearest(vector, count)
 
 
 class NotReady(Exception):
@@ -211,15 +221,16 @@ class NotReady(Exception):
 
 def held_by(snapshot: Snapshot) -> str:
     """The hashes of the passages' and the vectors' files: the same exactly where one index serves for both."""
-    return "-".join(snapshot.manifest.hashes.get(name, "")[:32] for name in ("passages.jsonl", "vectors.npy"))
+    hashes = snapshot.manifest.hashes
+    return "-".join(hashes[name][:32] for name in ("passages.jsonl", large.TEXT, large.VECTORS) if name in hashes)
 
 
 def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, build: bool = True) -> Index:
     """The index of a collection in step with `snapshot`: opened, brought up to date, or rebuilt.
 
-    Raises `CorpusLocked` where another process has the embedded index open, `ServerError` where the server named
-    by GROUNDWORK_CHROMA does not answer, `NotReady` where there is something to write and `build` is False. Each
-    leaves exact search, which needs no index.
+    Raises `CorpusLocked` where another process is building it, `ServerError` where the server named by
+    GROUNDWORK_CHROMA does not answer, `NotReady` where there is something to write and `build` is False. Each leaves
+    exact search, which needs no index.
     """
     held = held_by(snapshot)
     known = _OPEN.get(folder)
@@ -228,7 +239,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
     server = os.environ.get(SERVER, "")
     if not build and not server and _state(folder).get("held") != held:
         raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
-    opened = (_on_server if server else _embedded)(folder, snapshot, held, watch or Watch(), build)
+    opened = (_on_server if server else _local)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened
 
@@ -268,34 +279,34 @@ def forget(folder: Path) -> None:
 
 
 def close_index(folder: Path) -> None:
-    """Forget the open index of a collection and let another process have it."""
+    """Forget the open index of a collection."""
     _OPEN.pop(folder, None)
-    lock = _LOCKS.pop(folder, None)
-    if lock is not None:
-        lock.release()
 
 
 _OPEN: dict[Path, Index] = {}
-_LOCKS: dict[Path, Any] = {}
 
 
-def _embedded(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
-    """The index under the collection's own folder."""
-    _take_lock(folder)
-    place = _current_place(folder)
-    trouble = ""
-    if place is not None:
+def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
+    """The index under the collection's own folder, rebuilt where it is not that of `held` or damaged."""
+    state, trouble = _state(folder), ""
+    place = _current_place(folder, state)
+    if place is not None and state.get("held") == held:
         try:
-            return _brought_up_to_date(embedded(place), folder, place, snapshot, held, watch)
-        except failures() as error:
+            _check_files(place, state)
+            found = cells.Cells(place)
+            check(found, snapshot)
+        except (NotInStep, OSError, ValueError, EOFError) as error:
             trouble = f"The search index did not fit its collection ({error}) and was rebuilt from the stored vectors."
             log.warning("The search index of %s did not fit its collection (%s).", folder.name, error)
+        else:
+            return Index(held, found)
     if not build:
         raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
-    return _rebuilt(folder, snapshot, held, watch, trouble)
+    with _building(folder):
+        return Index(held, cells.Cells(_rebuilt(folder, snapshot, held, watch)), trouble)
 
 
-def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch, trouble: str) -> Index:
+def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch) -> Path:
     """A new index under a new name; the old folders go."""
     place = folder / f"index-{uuid.uuid4().hex[:12]}"
     with storage("the search index"):
@@ -303,23 +314,17 @@ def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch, trouble:
         for old in folder.glob("index-*"):
             shutil.rmtree(old, ignore_errors=True)
         place.mkdir()
-    collection = embedded(place)
-    fill(collection, snapshot, range(len(snapshot.passages)), watch)
-    _write_state(folder, place, held)
-    return Index(held=held, collection=collection, rows=rows_of(snapshot), repaired=trouble)
+        cells.build(place, snapshot.vectors, watch)
+        hashes = {path.name: sha256_of(path) for path in place.iterdir()}
+        replace_file(folder / _STATE, msgspec.json.encode({"folder": place.name, "held": held, **hashes}))
+    return place
 
 
-def _brought_up_to_date(
-    collection: ChromaCollection, folder: Path, place: Path, snapshot: Snapshot, held: str, watch: Watch
-) -> Index:
-    """The index with what is new added and what is gone removed; raise `NotInStep` if it fails its check."""
-    if _state(folder).get("held") != held:
-        with storage("the search index"):
-            (folder / _STATE).unlink(missing_ok=True)
-        synchronise(collection, snapshot, watch)
-        _write_state(folder, place, held)
-    check(collection, snapshot)
-    return Index(held=held, collection=collection, rows=rows_of(snapshot))
+def _check_files(place: Path, state: dict[str, str]) -> None:
+    """Raise `NotInStep` where a file is not as it was written; a second or two for a gigabyte."""
+    for name in cells.FILES:
+        if state.get(name) != sha256_of(place / name):
+            raise NotInStep(f"{name} is not as it was written")
 
 
 def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
@@ -335,30 +340,31 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
                     raise NotReady(f"The index on {address} is not in step with the collection.")
                 synchronise(collection, snapshot, watch)
                 collection.modify(metadata={"held": held})
-        check(collection, snapshot)
+        check(found := Served(collection, snapshot), snapshot)
     except failures() as error:
         raise ServerError(
             f"The Chroma server at {address} does not answer as it should ({error}). Start it with `chroma run`, "
             f"or unset {SERVER} to use the index in the data folder."
         ) from error
-    return Index(held=held, collection=collection, rows=rows_of(snapshot))
+    return Index(held, found)
 
 
-def _take_lock(folder: Path) -> None:
-    """Hold the embedded index for this process; raise `CorpusLocked` if another has it."""
+@contextmanager
+def _building(folder: Path) -> Iterator[None]:
+    """Hold the right to build; raise `CorpusLocked` if another process has it."""
     from filelock import FileLock, Timeout
 
-    if folder in _LOCKS:
-        return
-    lock = FileLock(folder / "index.lock", thread_local=False)
+    lock = FileLock(folder / "index.build", thread_local=False)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise CorpusLocked(
-            f"Another process has the search index of {folder.name!r} open. Search goes on without it, exactly; "
-            f"set {SERVER} to a Chroma server to share one index."
+            f"Another process is building the search index of {folder.name!r}. Search goes on without it, exactly."
         ) from error
-    _LOCKS[folder] = lock
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _state(folder: Path) -> dict[str, str]:
@@ -369,14 +375,8 @@ def _state(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _current_place(folder: Path) -> Path | None:
+def _current_place(folder: Path, state: dict[str, str]) -> Path | None:
     """The folder of the finished index, or None."""
-    name = _state(folder).get("folder", "")
+    name = state.get("folder", "")
     place = folder / name
     return place if name.startswith("index-") and Path(name).name == name and place.is_dir() else None
-
-
-def _write_state(folder: Path, place: Path, held: str) -> None:
-    """Say, last of all, which folder holds what."""
-    with storage("the search index"):
-        replace_file(folder / _STATE, msgspec.json.encode({"folder": place.name, "held": held}))

@@ -54,9 +54,6 @@ SAMPLES = (
         name="science-primer",
         title="Science primer",
         folder=ASSETS / "corpora" / "science_primer",
-        questions=(
-            "What does Ohm's law say about current and voltage?",
-            "Why does ice float on water?",
-        ),
+        questions=("What does Ohm's law say about current and voltage?", "Why does ice float on water?"),
     ),
 )

@@ -22,17 +22,8 @@ from typing import Any
 from engine.core.errors import FileError, InputError
 from engine.core.progress import Watch
 from engine.core.values import Document, DocumentSection
-from engine.corpus.formats import (
-    documents,
-    records,
-)
-from engine.corpus.formats.documents import (
-    DAMAGED,
-    MEMBERS,
-    UNPACKED,
-    check_zip,
-    too_large,
-)
+from engine.corpus.formats import documents, records
+from engine.corpus.formats.documents import DAMAGED, MEMBERS, UNPACKED, check_zip, too_large
 from engine.corpus.formats.records import Fields
 
 # A document's text never changes after this: every offset points into it.
@@ -164,24 +155,35 @@ def read_files(
     paths: Sequence[str | Path], watch: Watch, fields: Fields | None = None
 ) -> tuple[list[Document], list[tuple[str, str]]]:
     """(documents, skipped as (name, reason)) of files, folders and archives; a bad file never stops the batch."""
-    documents: dict[str, Document] = {}
     skipped: list[tuple[str, str]] = []
+    return list(stream_files(paths, watch, skipped, fields)), skipped
+
+
+def stream_files(
+    paths: Sequence[str | Path], watch: Watch, skipped: list[tuple[str, str]], fields: Fields | None = None
+) -> Iterator[Document]:
+    """The same one by one; what is left out is put into `skipped` on the way.
+
+    A file in wiki_dpr's layout is read twice, once to see whether all of it can be taken, and never held.
+    """
+    taken: dict[int, int] = {}  # by the hash of its id the hash of each document
     sources = [source for path in paths for source in files_in(Path(path), skipped)]
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
         try:
-            found = list(documents_of(source, fields, watch))
-            records.refuse_repeats(found, source.name)
+            found = documents_of(source, fields, watch)
+            own = {hash(d.id): hash(d) for d in records.without_repeats(found, source.name)}
         except InputError as error:
             skipped.append((source.name, str(error)))
             continue
-        clash = next((d.id for d in found if documents.get(d.id, d) != d), None)
-        if clash is not None:
+        again = found if isinstance(found, list) else documents_of(source, fields)
+        if any(taken.get(key, value) != value for key, value in own.items()):
+            clash = next(d.id for d in again if taken.get(hash(d.id), own[hash(d.id)]) != own[hash(d.id)])
             reason = f"Another file of this batch already has the document {clash!r}. Give them different names."
             skipped.append((source.name, reason))
             continue
-        documents.update((d.id, d) for d in found)
-    return list(documents.values()), skipped
+        yield from (d for d in again if hash(d.id) not in taken)
+        taken |= own
 
 
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:

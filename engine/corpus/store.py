@@ -2,9 +2,11 @@
 
     corpora/NAME/
       manifest.json        what the collection is and which generation is current; replaced atomically, last
-      generation-0001/     documents.jsonl, passages.jsonl, vectors.npy (float32), row i = passage i
+      generation-0001/     documents.jsonl, passages.jsonl, vectors.npy (float32), row i = passage i;
+                           above `large.FROM` passages text.sqlite in place of the first two (see `large.py`)
+      staged/              the next generation of a large collection while it is written
       pending/             vectors already paid for by an ingest that has not finished (see `collection.py`)
-      index-*/             Chroma's files; may be deleted at any time
+      index-*/             the search index of a large collection; may be deleted at any time
 
 A generation is written whole under a name of its own and never changed; renaming the manifest makes it current.
 A process killed at any point leaves either the old manifest or the new one, each with all its files.
@@ -15,7 +17,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +28,11 @@ import msgspec
 import numpy as np
 
 from engine.core.errors import CorpusError, StorageError
-from engine.core.files import replace_file, sha256_of
+from engine.core.files import place_folder, replace_file, sha256_of
 from engine.core.settings import Chunking
+from engine.core.text import Span
 from engine.core.values import Document, Passage, Value, decoded, ready
+from engine.corpus import large
 from engine.models.protocols import Floats
 
 MANIFEST = "manifest.json"
@@ -53,12 +58,52 @@ class Manifest(Value, frozen=True):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One generation in memory: `vectors` has shape (len(passages), dimensions), unit rows."""
+    """One generation: `vectors` has shape (len(passages), dimensions), unit rows.
+
+    Documents and passages of a large collection are read when they are asked for.
+    """
 
     manifest: Manifest
-    documents: dict[str, Document]
-    passages: tuple[Passage, ...]
+    documents: Mapping[str, Document]
+    passages: Sequence[Passage]
     vectors: Floats
+
+    def of_document(self, name: str) -> tuple[Passage, ...]:
+        """The passages of a document, in order."""
+        return tuple(passage for _, passage in self._rows_of(name))
+
+    def rows(self, passages: Iterable[str]) -> dict[str, int]:
+        """The rows of those of the passages, by id, that are here."""
+        if not isinstance(self.passages, large.StoredPassages):
+            wanted = set(passages)
+            return {p.id: row for row, p in enumerate(self.passages) if p.id in wanted}
+        named = {name: name.rpartition("@")[0] for name in passages}  # see `chunking.passages`
+        there = {p.id: row for document in set(named.values()) for row, p in self._rows_of(document)}
+        return {name: there[name] for name in named if name in there}
+
+    def named(self, passages: Iterable[str]) -> dict[str, Passage]:
+        """Those of the passages, by id, that are here."""
+        return {name: self.passages[row] for name, row in self.rows(passages).items()}
+
+    def spans(self) -> Iterator[tuple[Document, int, list[Span]]]:
+        """Every document with its first row and the spans of its passages, which are consecutive rows."""
+        if isinstance(self.documents, large.StoredDocuments):
+            yield from self.documents.rows.all()
+            return
+        first: dict[str, int] = {}
+        spans: dict[str, list[Span]] = {name: [] for name in self.documents}
+        for row, passage in enumerate(self.passages):
+            first.setdefault(passage.document, row)
+            spans[passage.document].append((passage.start, passage.end))
+        for name, document in self.documents.items():
+            yield document, first.get(name, 0), spans[name]
+
+    def _rows_of(self, name: str) -> Iterator[tuple[int, Passage]]:
+        """A document's passages with their rows."""
+        if isinstance(self.passages, large.StoredPassages):
+            first, passages = self.passages.of_document(name)
+            return enumerate(passages, first)
+        return ((row, p) for row, p in enumerate(self.passages) if p.document == name)
 
 
 def empty(manifest: Manifest) -> Snapshot:
@@ -89,23 +134,36 @@ def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
         return empty(manifest)
     place = generation_folder(folder, manifest.generation)
     try:
-        documents = _read_lines(place / "documents.jsonl", Document)
-        passages = _read_lines(place / "passages.jsonl", Passage)
-        vectors: Floats = np.load(place / "vectors.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, msgspec.DecodeError) as error:
+        documents = _documents(place)
+        passages = (
+            large.StoredPassages(documents.rows)
+            if isinstance(documents, large.StoredDocuments)
+            else tuple(_read_lines(place / "passages.jsonl", Passage))
+        )
+        vectors: Floats = np.load(place / large.VECTORS, mmap_mode="r", allow_pickle=False)
+    except _UNREADABLE as error:
         raise _damaged(folder, str(error)) from error
     if vectors.shape != (len(passages), manifest.dimensions) or len(passages) != manifest.passages:
         raise _damaged(folder, "counts do not agree")
-    return Snapshot(manifest, {d.id: d for d in documents}, tuple(passages), vectors)
+    return Snapshot(manifest, documents, passages, vectors)
 
 
-def read_documents(folder: Path, manifest: Manifest) -> dict[str, Document]:
+def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
     """The current generation's documents alone; raise `CorpusError` where they cannot be read."""
     try:
-        found = _read_lines(generation_folder(folder, manifest.generation) / "documents.jsonl", Document)
-    except (OSError, ValueError, msgspec.DecodeError) as error:
+        return _documents(generation_folder(folder, manifest.generation))
+    except _UNREADABLE as error:
         raise _damaged(folder, str(error)) from error
-    return {document.id: document for document in found}
+
+
+_UNREADABLE = (OSError, ValueError, msgspec.DecodeError, sqlite3.Error)
+
+
+def _documents(place: Path) -> Mapping[str, Document]:
+    """A generation's documents by id."""
+    if (place / large.TEXT).exists():
+        return large.StoredDocuments(large.StoredRows(place / large.TEXT))
+    return {document.id: document for document in _read_lines(place / "documents.jsonl", Document)}
 
 
 def verify_hashes(folder: Path, manifest: Manifest) -> list[str]:
@@ -127,17 +185,29 @@ def write_generation(folder: Path, snapshot: Snapshot) -> Manifest:
                 "passages.jsonl": _write_lines(place / "passages.jsonl", snapshot.passages),
                 "vectors.npy": _write_vectors(place / "vectors.npy", snapshot.vectors),
             }
-            manifest = msgspec.structs.replace(
-                old,
-                generation=old.generation + 1,
-                documents=len(snapshot.documents),
-                passages=len(snapshot.passages),
-                hashes=hashes,
-            )
-            write_manifest(folder, manifest)
+            return _made_current(folder, old, len(snapshot.documents), len(snapshot.passages), hashes)
         except OSError:
             shutil.rmtree(place, ignore_errors=True)
             raise
+
+
+def place_generation(folder: Path, staged: large.Staging, manifest: Manifest) -> Manifest:
+    """Make what was staged the next generation and current; raise `StorageError` with nothing changed."""
+    with storage(f"the collection {manifest.name}"):
+        documents = staged.finish()
+        hashes = {name: sha256_of(staged.place / name) for name in (large.TEXT, large.VECTORS)}
+        place = generation_folder(folder, manifest.generation + 1)
+        shutil.rmtree(place, ignore_errors=True)
+        place_folder(staged.place, place)
+        return _made_current(folder, manifest, documents, staged.passages, hashes)
+
+
+def _made_current(folder: Path, old: Manifest, documents: int, passages: int, hashes: dict[str, str]) -> Manifest:
+    """The manifest of the generation after `old`, written."""
+    manifest = msgspec.structs.replace(
+        old, generation=old.generation + 1, documents=documents, passages=passages, hashes=hashes
+    )
+    write_manifest(folder, manifest)
     return manifest
 
 

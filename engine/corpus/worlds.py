@@ -16,13 +16,7 @@ import msgspec
 
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
-from engine.core.values import (
-    Document,
-    Passage,
-    Value,
-    decoded,
-    sha256,
-)
+from engine.core.values import Document, Passage, Value, decoded, sha256
 from engine.corpus.samples import documents_in
 from engine.corpus.sources import load
 
@@ -126,7 +120,7 @@ _CITED = re.compile(r"\[cite_(\d+)\]")
 class World(Value, frozen=True):
     """A sample world: documents by id as the library stores them, questions, drafts and facts in file order.
 
-    `more_drafts` were written later and are for measuring only.
+    `long_questions` and `more_drafts` were written later and are for measuring only.
     """
 
     name: str
@@ -135,6 +129,7 @@ class World(Value, frozen=True):
     drafts: tuple[Draft, ...] = ()
     facts: tuple[DraftFacts, ...] = ()
     more_drafts: tuple[Draft, ...] = ()
+    long_questions: tuple[WorldQuestion, ...] = ()
 
     def question(self, key: str) -> WorldQuestion:
         """The question of that id; raise `RecordError` if there is none."""
@@ -209,6 +204,7 @@ def load_world(name: str, folder: Path | None = None) -> World:
         drafts=_records(place / "drafts.jsonl", Draft, optional=True),
         facts=_records(place / "facts.jsonl", DraftFacts, optional=True),
         more_drafts=_records(place / "more_drafts.jsonl", Draft, optional=True),
+        long_questions=_records(place / "long_questions.jsonl", WorldQuestion, optional=True),
     )
     check(world)
     return world
@@ -216,9 +212,9 @@ def load_world(name: str, folder: Path | None = None) -> World:
 
 def check(world: World) -> None:
     """Raise `RecordError` for the first label of `world` that does not hold."""
-    _check_unique(world, "question's id", [question.id for question in world.questions])
+    _check_unique(world, "question's id", [question.id for question in (*world.questions, *world.long_questions)])
     _check_unique(world, "draft's id", [draft.id for draft in (*world.drafts, *world.more_drafts)])
-    for question in world.questions:
+    for question in (*world.questions, *world.long_questions):
         _check_question(world, question)
     for draft in (*world.drafts, *world.more_drafts):
         _check_draft(world, draft)

@@ -19,14 +19,7 @@ from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.settings import Prompting, Selection
-from engine.core.values import (
-    Answer,
-    Attribution,
-    ChunkSet,
-    Passage,
-    Step,
-    Value,
-)
+from engine.core.values import Answer, Attribution, ChunkSet, Passage, Step, Value
 from engine.methods.occlusion import occlusion
 from engine.methods.regeneration import Answering, Regeneration, regenerate
 from engine.methods.subject import answer_for, banner
@@ -216,11 +209,7 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
 
 
 def _reason(
-    found: Selected,
-    j: int,
-    alphas: Mapping[str, Sequence[float]],
-    floors: Mapping[str, float],
-    settings: Selection,
+    found: Selected, j: int, alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection
 ) -> str:
     """Why set j was kept or dropped, in a sentence."""
     metrics, reach, own = len(alphas), len(found.chosen_by[j]), [values[j] for values in alphas.values()]
@@ -403,11 +392,7 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
 
 
 def scored_by(
-    model: LanguageModel,
-    writer: str,
-    prompting: Prompting | None = None,
-    *,
-    watch: Watch | None = None,
+    model: LanguageModel, writer: str, prompting: Prompting | None = None, *, watch: Watch | None = None
 ) -> Score:
     """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
     prompting = prompting or Prompting()

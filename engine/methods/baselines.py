@@ -10,12 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.core.metrics import bleu
 from engine.core.progress import Watch
-from engine.core.values import (
-    Answer,
-    Hit,
-    Passage,
-    Value,
-)
+from engine.core.values import Answer, Hit, Passage, Value
 from engine.methods.regeneration import Answering, similarities
 from engine.models.protocols import Embedder, Reranker
 from engine.retrieve.search import rerank_hits

@@ -21,11 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from engine.core.errors import (
-    AttributionError,
-    CannotDo,
-    ModelError,
-)
+from engine.core.errors import AttributionError, CannotDo, ModelError
 from engine.core.progress import Watch, last
 from engine.core.values import Answer, Prompt, Value
 from engine.methods.spans import Span, content_mask, span_masks

@@ -16,13 +16,7 @@ from typing import Literal, get_args
 from engine.core.progress import Watch
 from engine.core.statistics import binomial_test, interval_or_none
 from engine.core.values import Prompt, Value
-from engine.models.closed import (
-    GREEDY,
-    By,
-    Choice,
-    can_score,
-    choose,
-)
+from engine.models.closed import GREEDY, By, Choice, can_score, choose
 from engine.models.protocols import Writer, require
 from engine.models.replies import bare, parse_option
 from engine.prompts import ask, fill

@@ -18,7 +18,7 @@ from engine.answer.citations import without_markers
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
 from engine.core.progress import Watch
-from engine.core.values import Answer, Passage, Value
+from engine.core.values import Answer, Attribution, Details, Passage, Value
 from engine.methods.occlusion import insert_at
 from engine.models.protocols import Embedder
 
@@ -131,4 +131,22 @@ def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None,
         floors={name: floor_of(values, floor) for name, values in floor_alphas.items()},
         written=len(answers),
         notes=tuple(notes),
+    )
+
+
+def attribution_of(result: Regeneration, model: str) -> Attribution:
+    """Each source's effect on the whole of the answer: the mean of its alphas over the metrics."""
+    rows = tuple(zip(*result.alphas.values(), strict=True))
+    return Attribution(
+        method="occlusion-regenerate",
+        model=model,
+        unit="1 - similarity",
+        spans=((0, len(result.full.text)),),
+        sources=tuple((number,) for number in range(1, len(rows) + 1)),
+        scores=(tuple(sum(row) / len(row) for row in rows),),
+        per_token=(),
+        numerical_floor=max(result.floors.values()),
+        forwards=result.written,
+        notes=(f"Compared with the answer written here: {result.full.text}", *result.notes),
+        details=Details(alphas=result.alphas, floors=result.floors),
     )

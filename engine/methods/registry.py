@@ -23,6 +23,7 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Gradient, Occlusion
 from engine.core.values import Answer, Attribution, Details, Prompt
+from engine.methods import hierarchy
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
 from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient, unit_of
@@ -60,6 +61,15 @@ def _left_out(settings: Occlusion) -> Attribute:
     return attribute
 
 
+def _down(counted: bool) -> Attribute:
+    def attribute(
+        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
+    ) -> Attribution:
+        return hierarchy.hierarchical(model, prompt, answer, spans=spans, count_citation_markers=counted, watch=watch)
+
+    return attribute
+
+
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
     """A method over tokens as one over passages: sums over each passage's tokens."""
 
@@ -83,6 +93,13 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
     left_out = _left_out(Occlusion(count_citation_markers=counted))
     return (
         Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
+        Method(
+            hierarchy.METHOD,
+            _down(counted),
+            "nats",
+            "score",
+            "Occlusion for many passages: blocks first, then the passages of those that matter.",
+        ),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
         _of_tokens(
             GRADIENT_NORM, norm, unit_of(how.target, "norm"), "How strongly the answer reacts to every input token."

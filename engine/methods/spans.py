@@ -11,13 +11,11 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.answer.citations import content_token_mask
 from engine.core.errors import AttributionError
-from engine.core.text import content_words, words
-from engine.core.values import Answer, Attribution, Details
+from engine.core.values import Answer
 from engine.models.protocols import TokenPrompt
 
 _VISIBLE = re.compile(r"\S")
@@ -76,24 +74,6 @@ def first_content_tokens(answer: Answer, count: int, *, count_citation_markers: 
     return tuple(int(t) for t in np.flatnonzero(mask)[:count])
 
 
-def fact_spans(answer: Answer, clause: Span, fact: str) -> tuple[Span, ...]:
-    """Where a fact stands in its clause: the clause's words that are content words of the fact, else the clause.
-
-    Offsets are into the answer's text.
-    """
-    start, end = clause
-    wanted = set(content_words(fact))
-    found = [(start + a, start + b) for a, b in words(answer.text[start:end])]
-    shared = tuple(span for span in found if wanted.intersection(content_words(answer.text[span[0] : span[1]])))
-    return shared or (clause,)
-
-
-def spans_mask(answer: Answer, spans: Sequence[Span]) -> Mask:
-    """Tokens that belong to any of several spans (a fact's words), shape (tokens,)."""
-    mask: Mask = np.logical_or.reduce([span_mask(answer, span) for span in spans])
-    return mask
-
-
 # Removing ids is the reference. Masking them in place equals it only with position ids counted over what is left: with
 # plain position ids the answer's log-probability was 1.4 nats off. Hiding a passage from the answer alone, while later
 # passages still see it, is another quantity (146 nats).
@@ -128,31 +108,3 @@ def passage_positions(prompt: TokenPrompt, numbers: Iterable[int]) -> frozenset[
 def passage_numbers(prompt: TokenPrompt) -> tuple[int, ...]:
     """The passage numbers in prompt order, each once."""
     return tuple(dict.fromkeys(number for number in prompt.numbers if number is not None))
-
-
-# Any stretch from token scores that exist already: a click on a word asks no model.
-
-
-def span_scores(attribution: Attribution, answer: Answer, stretches: Sequence[Sequence[Span]]) -> Attribution:
-    """The attribution for `stretches`, each one or more spans of the answer whose tokens count together.
-
-    `spans[s]` of the result is the hull of stretch s. Floors stay those of the whole attribution. Raises
-    `AttributionError` where there is no row for every token of the answer.
-    """
-    if len(attribution.per_token) != len(answer.tokens):
-        raise AttributionError("This attribution has no score for each token. Run it again for these spans.")
-    counted = attribution.details.content  # as the attribution counted them
-    content = np.asarray(counted, dtype=bool) if counted else content_mask(answer)
-    masks = np.stack([spans_mask(answer, stretch) & content for stretch in stretches])
-    scores = masks.astype(np.float64) @ np.asarray(attribution.per_token, dtype=np.float64)  # (stretches, sources)
-    return replace(
-        attribution,
-        spans=tuple((min(s for s, _ in stretch), max(e for _, e in stretch)) for stretch in stretches),
-        scores=tuple(tuple(row) for row in scores.tolist()),
-        details=Details(content_tokens=tuple(masks.sum(axis=1).tolist())),
-    )
-
-
-def fact_scores(attribution: Attribution, answer: Answer, facts: Sequence[tuple[Span, str]]) -> Attribution:
-    """Scores of atomic facts, each given as (span of its clause in the answer, the fact's text)."""
-    return span_scores(attribution, answer, [fact_spans(answer, clause, fact) for clause, fact in facts])

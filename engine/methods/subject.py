@@ -6,23 +6,15 @@ case's passages (docs/methods/common-ground.md); a banner in the notes says so.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
 from engine.answer.citations import annotate
-from engine.answer.prompt import build_prompt
-from engine.answer.write import stamp_of
+from engine.answer.prompt import build_prompt, stamp_of
 from engine.core.errors import AttributionError
 from engine.core.settings import Settings
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Case,
-    Prompt,
-    Stamp,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Answer, Case, Json, Prompt, Stamp, Value, inputs_hash
 from engine.models.protocols import LanguageModel
 
 # The model that scores an answer need not be the one that wrote it.
@@ -58,16 +50,20 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
     return prompt, answer, (said,) if said else ()
 
 
-def markers_stamped(settings: Settings) -> dict[str, Any]:
+def markers_stamped(settings: Settings) -> Json:
     """What a stamp says of citation markers: nothing where they are left out, as in every older stamp."""
     return {"occlusion": {"count_citation_markers": True}} if settings.occlusion.count_citation_markers else {}
 
 
 def analysis_of(
-    case: Case, model: LanguageModel, settings: Settings, kind: str, result: dict[str, Any], extra: dict[str, Any]
+    case: Case, model: LanguageModel, settings: Settings, kind: str, result: Value, extra: Json
 ) -> Analysis:
     """The result under a stamp; an analysis of the same kind by the same model takes its place in the case."""
+    return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp_for(case, model, settings, extra), result=result)
+
+
+def stamp_for(case: Case, model: LanguageModel, settings: Settings, extra: Json) -> Stamp:
+    """The stamp of an analysis of the case's answer; `extra` are the settings of its own."""
     inputs = inputs_hash(case.question, case.passages, case.answer.text)
     written = stamp_of(model, settings.prompting, settings.decoding, inputs)
-    stamp: Stamp = replace(written, settings={**written.settings, **markers_stamped(settings), **extra})
-    return Analysis(id=f"{kind}:{model.name}", kind=kind, stamp=stamp, result=result)
+    return replace(written, settings={**written.settings, **markers_stamped(settings), **extra})

@@ -49,11 +49,7 @@ class Window:
 
 
 def answer_support(
-    answer: Answer,
-    passages: Sequence[Passage],
-    verifier: Entailment,
-    embedder: Embedder,
-    watch: Watch | None = None,
+    answer: Answer, passages: Sequence[Passage], verifier: Entailment, embedder: Embedder, watch: Watch | None = None
 ) -> tuple[SentenceSupport, ...]:
     """The support of each sentence of the answer that says something, without its markers; empty without passages."""
     found = passage_windows(passages)

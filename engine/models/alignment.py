@@ -148,7 +148,4 @@ def character_kinds(text: str, found: list[AlignedWord], kinds_found: list[int])
 def align(claim: str, evidence: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Kinds at each character of claim and of evidence."""
     mine, other = words(claim), words(evidence)
-    return (
-        character_kinds(claim, mine, kinds(mine, other)),
-        character_kinds(evidence, other, kinds(other, mine)),
-    )
+    return (character_kinds(claim, mine, kinds(mine, other)), character_kinds(evidence, other, kinds(other, mine)))

@@ -7,8 +7,12 @@ trims its messages therefore trims nothing here.
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -84,6 +88,83 @@ def as_messages(prompt: Prompt, messages: tuple[ChatTurn, ...]) -> list[dict[str
     ]
 
 
+# A template is a program that comes with a model. transformers runs it in Jinja's sandbox, which bounds neither time
+# nor memory: so each is tried once in a process of its own, under limits.
+
+LONGEST = 100_000  # characters that a template may write around two short messages
+_SECONDS, _MEMORY = 5, 2**29
+_TRIAL = """
+import json, sys
+from jinja2 import nodes
+from jinja2.exceptions import TemplateError, TemplateSyntaxError
+from jinja2.ext import Extension
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+class Generation(Extension):
+    tags = {"generation"}
+    def parse(self, parser):
+        next(parser.stream)
+        return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+
+def refuse(message):
+    raise TemplateError(message)
+
+given = json.load(sys.stdin)
+try:
+    import resource
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + given["memory"],) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (given["seconds"],) * 2)
+except (ImportError, OSError):
+    pass  # where there are no such limits the one of time is the caller's
+own = ImmutableSandboxedEnvironment(
+    trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
+)
+own.globals |= {"raise_exception": refuse, "strftime_now": lambda form: "2026-01-01"}
+try:
+    template = own.from_string(given["template"])
+    for roles in (["system", "user"], ["user", "assistant", "user"]):
+        messages, length = [{"role": role, "content": "x"} for role in roles], 0
+        try:
+            for part in template.generate(
+                messages=messages, add_generation_prompt=True, bos_token="", eos_token="", enable_thinking=False
+            ):
+                length += len(part)
+                if length > given["longest"]:
+                    sys.exit("it writes more than a prompt holds")
+        except TemplateSyntaxError:
+            raise
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
+            pass  # these roles it does not take
+except TemplateSyntaxError as error:
+    sys.exit(f"it cannot be read: {error}")
+except (MemoryError, RecursionError, OverflowError) as error:
+    sys.exit(f"it takes too much memory ({type(error).__name__})")
+"""
+
+
+@lru_cache(maxsize=64)
+def check_template(template: str) -> None:
+    """Try a chat template under limits; `ModelError` where it does not end, takes too much or writes too much."""
+    given = {"template": template, "memory": _MEMORY, "seconds": _SECONDS, "longest": LONGEST}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _TRIAL],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=4 * _SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        reason = "it does not end"
+    else:
+        if not done.returncode:
+            return
+        reason = "it does not end" if done.returncode < 0 else (done.stderr.strip().splitlines() or ["it fails"])[-1]
+    raise ModelError(f"The model's chat template is not used: {reason[:200]}. Use another model or another file of it.")
+
+
 def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | None:
     """What the template writes before, between and after the messages: len(messages) + 1 texts.
 
@@ -91,6 +172,9 @@ def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | 
     """
     from jinja2.exceptions import TemplateError
 
+    named = tokenizer.chat_template
+    for template in named.values() if isinstance(named, dict) else (named,):
+        check_template(template)
     marks = [f"\ue000{index}\ue001" for index in range(len(messages))]
     chat = [{"role": turn.role, "content": mark} for turn, mark in zip(messages, marks, strict=True)]
     try:

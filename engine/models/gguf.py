@@ -13,12 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import (
-    ModelError,
-    ModelNotFound,
-    StorageError,
-    first_line,
-)
+from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line
 from engine.core.files import free_disk, models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value

@@ -20,19 +20,8 @@ from numpy.typing import NDArray
 
 from engine.core.progress import Watch, last
 from engine.core.settings import Decoding
-from engine.core.values import (
-    Answer,
-    Prompt,
-    Token,
-    sha256,
-)
-from engine.models.batched import (
-    GPU_ROWS,
-    Tokens,
-    WritingRequest,
-    pads_exactly,
-    write_rows,
-)
+from engine.core.values import Answer, Prompt, Token, sha256
+from engine.models.batched import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
 from engine.models.loading import load_parts, revision_of

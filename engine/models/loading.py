@@ -14,19 +14,8 @@ import torch
 from engine.core.errors import ModelError, ModelNotFound, first_line
 from engine.core.hosts import is_offline
 from engine.core.progress import Watch
-from engine.models.gguf import (
-    check_readable,
-    converted_folder,
-    is_gguf,
-    read_header,
-)
-from engine.models.memory import (
-    BYTES,
-    LOADING,
-    MemoryEstimate,
-    free_memory,
-    memory_estimate,
-)
+from engine.models.gguf import check_readable, converted_folder, is_gguf, read_header
+from engine.models.memory import BYTES, LOADING, MemoryEstimate, free_memory, is_out_of_memory, memory_estimate
 
 QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
@@ -165,6 +154,11 @@ def quantization(dtype: str) -> Any:
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
     """What went wrong in loading, with the way out."""
     folder = Path(source)
+    if is_out_of_memory(error):
+        return ModelError(
+            f"{source} does not fit into the memory that is free. Choose a smaller model, or bfloat16, or end what else"
+            " runs on the device."
+        )
     if os.path.isdir(source) and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
         return ModelNotFound(
             f"{source} holds pickled weights only, which can run code when opened. Convert them to safetensors."

@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 from engine.core.errors import ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
-from engine.core.values import (
-    Answer,
-    Prompt,
-    Token,
-    sha256,
-)
+from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.protocols import Can, TokenPrompt
 
 Replies = Mapping[str, str] | Callable[[str], str] | Sequence[str]

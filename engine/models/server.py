@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from engine.core.errors import GroundworkError, ModelNotFound, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
-from engine.core.values import Answer, Prompt, Token
+from engine.core.values import Answer, Json, Prompt, Token
 from engine.models.budget import Budget
 from engine.models.chat import as_messages, turns
 from engine.models.protocols import Can
@@ -32,7 +32,7 @@ class BrokenStream(Exception):
     """The connection ended or failed while text was coming."""
 
 
-def stream_chunks(client: Any, request: dict[str, Any], watch: Watch) -> Iterator[Any]:
+def stream_chunks(client: Any, request: Json, watch: Watch) -> Iterator[Any]:
     """The chunks of a streamed chat completion.
 
     A thread reads the connection, which may block for as long as the server is silent; this side looks at
@@ -58,7 +58,7 @@ def stream_chunks(client: Any, request: dict[str, Any], watch: Watch) -> Iterato
         stop.set()
 
 
-def _read(client: Any, request: dict[str, Any], items: SimpleQueue[Any], stop: threading.Event) -> None:
+def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.Event) -> None:
     """Put chunks, then None or the exception, into the queue: whatever fails here is raised on the other side."""
     import openai
 
@@ -291,9 +291,9 @@ class ServerModel:
             finally:
                 self.budget.read(received.tokens(messages))
 
-    def _request(self, messages: list[dict[str, str]], decoding: Decoding) -> dict[str, Any]:
+    def _request(self, messages: list[dict[str, str]], decoding: Decoding) -> Json:
         limit = "max_completion_tokens" if self._renamed else "max_tokens"
-        request: dict[str, Any] = {
+        request: Json = {
             "model": self.model,
             "messages": messages,
             "stream": True,

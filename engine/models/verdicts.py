@@ -109,12 +109,7 @@ def combine(
     supportive, editing = float(probabilities[tops[0], 0]), float(probabilities[tops[1], 1])
     verdict = decide(supportive, editing, len(spans), thresholds)
     at = int(tops[1] if verdict == "editing_required" else tops[0])
-    return Verdict(
-        verdict=verdict,
-        scores=_shares(supportive, editing),
-        window=spans[at],
-        windows=len(spans),
-    )
+    return Verdict(verdict=verdict, scores=_shares(supportive, editing), window=spans[at], windows=len(spans))
 
 
 def _shares(supportive: float, editing: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Verifiers of evidence: the embedded one, and classifiers by id or folder (ARE, section 4.3).
+"""Verifiers of evidence: the embedded one, the large one (verifier_large.py), classifiers by id or folder (ARE, 4.3).
 
 Three verdicts: supportive, editing required, irrelevant (also where the evidence supports a part only). `embedded` is
 all-MiniLM-L6-v2 with a trained low-rank adapter; assets/models/verifier/README.md says on what it was trained and how
@@ -19,12 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.errors import (
-    CannotDo,
-    ModelError,
-    ModelNotFound,
-    first_line,
-)
+from engine.core.errors import CannotDo, ModelError, ModelNotFound, first_line
 from engine.core.files import ASSETS, EMBEDDED
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
@@ -36,6 +31,7 @@ from engine.models.protocols import Entailment, Floats, Judged
 from engine.models.verdicts import (
     CLASSES,
     EVEN,
+    WINDOW_WORDS,
     Precision,
     WindowThreshold,
     combine,
@@ -69,10 +65,15 @@ class WindowedVerifier:
     """
 
     def __init__(
-        self, classify: Classify, name: str, thresholds: Sequence[WindowThreshold] = EVEN, batch_size: int = 16
+        self,
+        classify: Classify,
+        name: str,
+        thresholds: Sequence[WindowThreshold] = EVEN,
+        batch_size: int = 16,
+        words: int = WINDOW_WORDS,
     ) -> None:
-        """Wrap `classify`, which is called with at most `batch_size` pairs at a time."""
-        self._classify, self._thresholds, self._batch_size = classify, thresholds, batch_size
+        """Wrap `classify`, which is called with at most `batch_size` pairs at a time; `words` of a window, at most."""
+        self._classify, self._thresholds, self._batch_size, self._words = classify, thresholds, batch_size, words
         self.name = name
 
     def judge(self, pairs: Pairs, watch: Watch | None = None) -> list[Judged]:
@@ -85,7 +86,7 @@ class WindowedVerifier:
 
     def _by_window(self, pairs: Pairs, watch: Watch | None) -> list[tuple[Floats, list[tuple[int, int]]]]:
         """For each pair, the class probabilities of its windows, shape (windows, 3), and their spans."""
-        spans = [windows(evidence) for _, evidence in pairs]
+        spans = [windows(evidence, self._words) for _, evidence in pairs]
         flat = [(c, e[a:b]) for (c, e), found in zip(pairs, spans, strict=True) for a, b in found]
         probabilities = in_batches(self._classify, flat, self._batch_size, watch)
         ends = np.cumsum([len(found) for found in spans])
@@ -211,6 +212,7 @@ def load_nli(name: str) -> Entailment:
 
 
 FOLDER = ASSETS / "models" / "verifier"
+MEDIUM = "medium"  # on all-mpnet-base-v2
 _BATCH = 32
 
 
@@ -230,16 +232,16 @@ class Calibration(Value, frozen=True):
 class EmbeddedVerifier(WindowedVerifier):
     """The trained network behind the `Entailment` protocol."""
 
-    def __init__(self, network: Any, tokenizer: Any, calibration: Calibration) -> None:
+    def __init__(self, network: Any, tokenizer: Any, calibration: Calibration, name: str = EMBEDDED) -> None:
         """Wrap an `EvidenceNetwork` in eval mode."""
-        super().__init__(self._read, EMBEDDED, calibration.thresholds, _BATCH)
+        super().__init__(self._read, name, calibration.thresholds, _BATCH)
         self._network, self._tokenizer, self._lock = network, tokenizer, threading.Lock()
         self._bfloat16 = fast_bfloat16()
         self.calibration = calibration
 
     def in_other_format(self) -> EmbeddedVerifier:
         """The same network in float32 where this one multiplies bfloat16, and the other way round."""
-        other = EmbeddedVerifier(self._network, self._tokenizer, self.calibration)
+        other = EmbeddedVerifier(self._network, self._tokenizer, self.calibration, self.name)
         other._lock, other._bfloat16 = self._lock, not self._bfloat16
         return other
 
@@ -262,12 +264,12 @@ class EmbeddedVerifier(WindowedVerifier):
 
         batch = collate(encode(self._tokenizer, [(clean(claim), clean(evidence)) for claim, evidence in pairs]))
         with self._lock, torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
-            logits: Floats = self._network(**batch).float().numpy()
+            logits: Floats = self._network(**batch).float().cpu().numpy()
         return logits
 
 
-def load_embedded(folder: Path = FOLDER) -> EmbeddedVerifier:
-    """The verifier from its shipped folder on the pip-installed base; raise `ModelNotFound` with the way out."""
+def load_embedded(folder: Path = FOLDER, name: str = EMBEDDED) -> EmbeddedVerifier:
+    """The verifier from its shipped folder on its base; raise `ModelNotFound` with the way out."""
     from engine.models.verifier_network import load_network
 
     try:
@@ -275,10 +277,10 @@ def load_embedded(folder: Path = FOLDER) -> EmbeddedVerifier:
         network, tokenizer = load_network(folder)
     except (OSError, msgspec.DecodeError, KeyError, RuntimeError) as error:
         raise ModelNotFound(
-            f"The embedded verifier in {folder} cannot be read ({error}). Restore assets/models/verifier, "
-            "or train it again: python -m training.verifier --data DIR --minutes 90."
+            f"The {name} verifier in {folder} cannot be read ({error}). Restore that folder, "
+            "or train it again: python -m training.verifier --data DIR."
         ) from error
-    return EmbeddedVerifier(network, tokenizer, calibration)
+    return EmbeddedVerifier(network, tokenizer, calibration, name)
 
 
 def entails_by(verifier: Entailment) -> Entails:
@@ -288,9 +290,11 @@ def entails_by(verifier: Entailment) -> Entails:
 
 @cache
 def load_entailment(name: str = EMBEDDED) -> Entailment:
-    """Load a verifier once a process: `embedded`, or a hub id or folder of an NLI model."""
-    if name == EMBEDDED:
-        return load_embedded()
-    pass
+    """Load a verifier once a process: `embedded`, `medium`, `large`, or a hub id or folder of an NLI model."""
+    if name in (EMBEDDED, MEDIUM):
+        return load_embedded(FOLDER if name == EMBEDDED else FOLDER.with_name("verifier_medium"), name)
+    if name == "large":
+        from engine.models.verifier_large import load_large
 
+        return load_large()
     return load_nli(name)

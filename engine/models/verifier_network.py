@@ -1,4 +1,6 @@
-"""The network of the embedded verifier: all-MiniLM-L6-v2 read as a cross-encoder, with aligned token types.
+"""The network of the trained verifiers: an encoder read as a cross-encoder, with aligned token types.
+
+The small one stands on all-MiniLM-L6-v2, the large one on all-mpnet-base-v2.
 
 Input: [CLS] claim [SEP] evidence [SEP]; the token type of a word is its side (claim 0, evidence 1) times eight plus
 the kind that `engine.models.alignment` gives it. Output: three logits (supportive, editing required, irrelevant) from
@@ -17,7 +19,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, align
+from engine.models.catalogue import EMBEDDER, installed_folder
+from engine.models.embedder import DEFAULT, packaged_weights
 from engine.models.memory import LOADING
 
 MAX_TOKENS = 160
@@ -27,27 +32,27 @@ _PREFIX = "base_model.model."
 
 
 class EvidenceNetwork(nn.Module):
-    """A BERT encoder with sixteen token types and a three-way head."""
+    """An encoder (BERT, MPNet) with sixteen token types and a three-way head."""
 
     def __init__(self, encoder: Any, hidden: int = 256, dropout: float = 0.1) -> None:
-        """Wrap `encoder` (a `BertModel`); its token types are replaced by sixteen copies of its first."""
+        """Wrap `encoder`; the types are added to its word embeddings, since MPNet has none of its own."""
         super().__init__()
         self.encoder = encoder
-        old = encoder.embeddings.token_type_embeddings.weight.detach()
-        width = old.shape[1]
-        types = nn.Embedding(2 * KINDS, width)
-        with torch.no_grad():
-            types.weight.copy_(old[0] + 0.01 * torch.randn(2 * KINDS, width))
-        encoder.embeddings.token_type_embeddings = types
+        width = encoder.config.hidden_size
+        self.types = nn.Embedding(2 * KINDS, width)
+        nn.init.normal_(self.types.weight, std=0.01)
         self.head = nn.Sequential(nn.Linear(5 * width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, 3))
 
     def forward(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
     ) -> torch.Tensor:
-        """Logits, shape (pairs, 3), from ids, mask and types of shape (pairs, tokens)."""
-        states = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-        ).last_hidden_state  # (pairs, tokens, width)
+        """Logits, shape (pairs, 3), from ids, mask and types of shape (pairs, tokens), on whatever device they are."""
+        device = self.types.weight.device
+        input_ids, attention_mask, token_type_ids = (
+            tensor.to(device) for tensor in (input_ids, attention_mask, token_type_ids)
+        )
+        embeds = self.encoder.get_input_embeddings()(input_ids) + self.types(token_type_ids)
+        states = self.encoder(inputs_embeds=embeds, attention_mask=attention_mask).last_hidden_state
         evidence = (token_type_ids >= KINDS).to(states.dtype) * attention_mask
         claim = attention_mask - evidence
         mean_claim, mean_evidence = _mean(states, claim), _mean(states, evidence)
@@ -77,11 +82,19 @@ def encode(tokenizer: Any, pairs: Sequence[tuple[str, str]], limit: int = MAX_TO
         return_offsets_mapping=True,
     )
     return [
-        (ids, _types(claim, evidence, np.asarray(offsets), np.asarray(sides)))
-        for (claim, evidence), ids, offsets, sides in zip(
-            pairs, batch["input_ids"], batch["offset_mapping"], batch["token_type_ids"], strict=True
+        (ids, _types(claim, evidence, np.asarray(offsets), _sides(batch.sequence_ids(row))))
+        for row, ((claim, evidence), ids, offsets) in enumerate(
+            zip(pairs, batch["input_ids"], batch["offset_mapping"], strict=True)
         )
     ]
+
+
+def _sides(texts: Sequence[int | None]) -> Any:
+    """0 for the claim's tokens, 1 for the evidence's; a special token is of the text before it."""
+    sides = np.zeros(len(texts), dtype=np.int64)
+    for place, text in enumerate(texts):
+        sides[place] = sides[max(0, place - 1)] if text is None else text
+    return sides
 
 
 def _types(claim: str, evidence: str, offsets: Any, sides: Any) -> list[int]:
@@ -105,11 +118,14 @@ def collate(encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
 
-def base_network() -> tuple[EvidenceNetwork, Any]:
-    """The untrained network on the pip-installed base, without dropout inside the encoder, and its tokenizer."""
-    from engine.models.embedder import packaged_weights
+def base_network(base: str = DEFAULT) -> tuple[EvidenceNetwork, Any]:
+    """The untrained network on an installed embedder, without dropout inside the encoder, and its tokenizer.
 
-    folder = packaged_weights()
+    Raises `ModelNotFound` with the command that installs it.
+    """
+    folder = packaged_weights() if base == DEFAULT else installed_folder(base, EMBEDDER)
+    if folder is None:
+        raise ModelNotFound(f"A verifier cannot stand on {base}: the catalogue of models has no embedder of that name.")
     # Eager attention: the fused kernel's backward pass takes a third of the training time on a CPU.
     with LOADING:
         from transformers import AutoModel, AutoTokenizer
@@ -121,6 +137,7 @@ def base_network() -> tuple[EvidenceNetwork, Any]:
             folder,
             attn_implementation="eager",
             add_pooling_layer=False,
+            dtype=torch.float32,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
         )
@@ -133,8 +150,8 @@ def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
     """The trained network in eval mode, adapter merged into the base, and the tokenizer; as many logits as trained."""
     from safetensors.torch import load_file
 
-    network, tokenizer = base_network()
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    network, tokenizer = base_network(config["base_model_name_or_path"].rpartition("/")[2])
     merge(network, load_file(folder / ADAPTER), config["lora_alpha"] / config["r"])
     rest = {name: tensor.float() for name, tensor in load_file(folder / REST).items()}
     logits, hidden = rest[f"head.{len(network.head) - 1}.weight"].shape
@@ -142,7 +159,8 @@ def load_network(folder: Path) -> tuple[EvidenceNetwork, Any]:
     unknown = network.load_state_dict(rest, strict=False).unexpected_keys
     if unknown:
         raise KeyError(f"{REST} has tensors that the network lacks: {', '.join(unknown)}")
-    return network.eval().requires_grad_(False), tokenizer
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return network.eval().requires_grad_(False).to(device), tokenizer
 
 
 def merge(network: EvidenceNetwork, factors: Mapping[str, torch.Tensor], scale: float) -> None:

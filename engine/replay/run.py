@@ -15,28 +15,108 @@ from typing import Any
 
 import msgspec
 
-from engine.analyses.kind import Again, Json, Loaders, Outcome
+from engine.analyses.again import changed_since, reranked, reranker_of
+from engine.analyses.attribution import differs
+from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
+from engine.analyses.kind import Again, Loaders, Outcome
 from engine.analyses.reading import READER, answer_again, stored_answer
 from engine.analyses.registry import find
-from engine.core.canonical import canonical
+from engine.core.canonical import canonical, plain
 from engine.core.errors import CaseError, GroundworkError
 from engine.core.progress import Watch
-from engine.core.values import Analysis, Answer, Case, decoded
-from engine.replay.compare import (
-    Number,
-    Replay,
-    compare,
-    differing_versions,
-)
-from engine.replay.retrieval import (
-    hits_again,
-    inputs_again,
-    sets_again,
-    stored_hits,
-    stored_inputs,
-    stored_sets,
-)
-from engine.replay.written import scored_again, stored_text
+from engine.core.settings import BEST_SENTENCE, Retrieval
+from engine.core.values import Analysis, Answer, Case, Hit, Json, decoded, inputs_hash
+from engine.models.embedder import DEFAULT
+from engine.models.protocols import LanguageModel
+from engine.models.registry import SERVED
+from engine.replay.compare import Number, Replay, compare, differing_versions
+from engine.retrieve.search import search
+
+# An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.
+
+INPUT = "the answer of {} is an input of the replay, not written again"
+
+
+def stored_text(case: Case) -> Any:
+    """The text, and the log-probability (nats) of each token that has one."""
+    return plain({"text": case.answer.text, "logprobs": _logprobs(case)})
+
+
+def scored_again(case: Case, tools: Loaders) -> Outcome:
+    """The tokens' log-probabilities after the prompt that was sent; the text is not compared."""
+    why, tokens = INPUT.format(case.stamp.model), case.answer.tokens
+    if case.origin == "imported":
+        return Outcome(why="the answer was imported; nothing here writes it")
+    if case.prompt is None or not tokens or case.stamp.model.startswith(SERVED):
+        return Outcome(why=why)
+    model: LanguageModel = tools.writer(case.stamp.model)  # type: ignore[assignment]
+    changed = differs(case.stamp, model)
+    if changed or not model.can.score:
+        return Outcome(why=changed or model.can.why_not or why)
+    coded, ids = model.encode(case.prompt), [token.id for token in tokens]
+    values = {"logprobs": model.score([coded], ids)[0].tolist()}
+    return Outcome(values=values, floor=token_floor(model, [(coded, ids)]), why=why)
+
+
+def _logprobs(case: Case) -> list[float | None]:
+    found = [token.logprob for token in case.answer.tokens]
+    return found if any(value is not None for value in found) else []
+
+
+# What was retrieved and re-ranked: the search again in the collection as it is now, the re-ranker on the same sets.
+
+
+def stored_inputs(case: Case) -> Any:
+    """The hash of question and passages."""
+    return case.stamp.inputs
+
+
+def inputs_again(case: Case, tools: Loaders) -> Outcome:
+    """The hash, computed from the texts."""
+    return Outcome(values=inputs_hash(case.question, case.passages))
+
+
+def stored_hits(case: Case) -> Any:
+    """Each retrieved passage in rank order: rank, score, parts."""
+    return plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)])
+
+
+def _hit(rank: int, hit: Hit) -> Json:
+    return {"rank": rank, "score": hit.score, "parts": hit.parts}
+
+
+def hits_again(case: Case, tools: Loaders) -> Outcome:
+    """The search again, in the collection as it is now."""
+    settings = case.stamp.settings.get("retrieval")
+    if case.corpus is None or settings is None:
+        return Outcome(why="the stamp names no collection or no retrieval settings")
+    collection = tools.collection(case.corpus)
+    changed = changed_since(collection, (hit.passage.id for hit in case.hits))
+    if changed:
+        return Outcome(why=changed)
+    found = {
+        hit.passage.id: (rank, hit)
+        for rank, hit in enumerate(search(collection, case.question, Retrieval.from_dict(settings)))
+    }
+    values = [_hit(*found[hit.passage.id]) if hit.passage.id in found else None for hit in case.hits]
+    texts = [hit.passage.text for hit in case.hits]
+    return Outcome(values=plain(values), floor=embedding_floor(collection.embedder, case.question, texts))
+
+
+def stored_sets(case: Case) -> Any:
+    """The re-ranker's score of each chunk set, in stored order."""
+    return plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets])
+
+
+def sets_again(case: Case, tools: Loaders) -> Outcome:
+    """The re-ranker again, on the same sets."""
+    values = plain([{"score": chunk_set.score} for chunk_set in reranked(case, tools)])
+    texts = [passage.text for s in case.chunk_sets for passage in s.passages]
+    name = reranker_of(case)
+    if name == BEST_SENTENCE:
+        return Outcome(values=values, floor=embedding_floor(tools.embedder(DEFAULT), case.question, texts))
+    return Outcome(values=values, floor=reranking_floor(tools.reranker(name), case.question, texts))
+
 
 ROOT = Path(__file__).resolve().parents[2]
 Outcomes = dict[str, Outcome]
@@ -81,9 +161,10 @@ def _scores_the_answer(analysis: Analysis) -> bool:
 
 
 def _given(analysis: Analysis) -> Json:
-    again = again_of(analysis)
+    kind = find(analysis.kind)
     try:
-        return again.given(analysis.result) if again else {}
+        given: Json = plain(kind.again.given(kind.read(analysis))) if kind and kind.again else {}
+        return given
     except GroundworkError:
         return {}  # what cannot be read has no inputs; its replay says what is wrong with it
 

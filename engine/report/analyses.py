@@ -6,18 +6,7 @@ import msgspec
 
 from engine.analyses.attribution import attribution_section, attributions_of
 from engine.analyses.registry import find
-from engine.cases.blocks import (
-    Block,
-    Code,
-    Fold,
-    Notice,
-    Section,
-    Table,
-    cells,
-    plain,
-    short,
-    when,
-)
+from engine.cases.blocks import Block, Code, Fold, Notice, Section, Table, cells, plain, short, when
 from engine.cases.places import leaves
 from engine.cases.review import Review
 from engine.core.errors import RecordError
@@ -56,7 +45,8 @@ def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Bloc
 
 def stored_section(case: Case, analysis: Analysis) -> list[Block]:
     """Whatever was stored, as a folded table of its plain values and its JSON."""
-    rows = [cells(path, short(value)) for path, value in leaves(analysis.result) if len(short(value)) <= 200][:200]
+    pairs = [(path, short(value)) for path, value in leaves(analysis.stored())]
+    rows = [cells(path, value) for path, value in pairs if len(value) <= 200][:200]
     text = msgspec.json.format(msgspec.json.encode(analysis.result, order="sorted"), indent=2).decode()
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... cut here; the case file has all of it."
     table = Table("Stored values", ("Place", "Value"), tuple(rows))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from engine.analyses.attribution import has_scores
+from engine.analyses.imported import KIND as LABELS
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
     Block,
@@ -28,16 +29,14 @@ from engine.cases.blocks import (
     short,
     when,
 )
-from engine.cases.review import Mark, check_chain, review_of
+from engine.cases.review import Chain, Mark, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.values import Case, Stamp
 from engine.methods.subject import banner
 from engine.report.analyses import analysis_section
 from engine.report.html import to_html
 from engine.report.markdown import to_markdown
-from engine.report.methods import methods_blocks
-from engine.report.review import review_blocks
-from engine.report.self_tests import self_test_blocks
+from engine.report.methods import methods_blocks, self_test_blocks
 from engine.report.summary import summary_blocks
 
 APPENDIX = (
@@ -109,12 +108,7 @@ def _summary(case: Case, history: Sequence[Mark]) -> tuple[tuple[str, str], ...]
 
 def labels_of(case: Case) -> list[Labelled]:
     """Labelled spans of the answer that came with an import."""
-    return [
-        (int(span["start"]), int(span["end"]), str(span.get("label", "")))
-        for analysis in case.analyses
-        if analysis.kind == "labels"
-        for span in analysis.result.get("spans", [])
-    ]
+    return [(span.start, span.end, span.label) for labels in LABELS.of(case) for span in labels.spans]
 
 
 def _answer(case: Case) -> tuple[Block, ...]:
@@ -235,3 +229,70 @@ def _stamp(stamp: Stamp) -> tuple[Block, ...]:
     settings = msgspec.json.format(msgspec.json.encode(stamp.settings, order="sorted"), indent=2).decode()
     facts = Facts(tuple((name, value) for name, value in pairs if value))
     return (facts, *([Fold("Settings", (Code(settings, "Settings as JSON"),))] if stamp.settings else []))
+
+
+# What people said of a case: status, overrides beside the machine's verdicts, labels, notes, the whole history.
+
+
+def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
+    """The review section."""
+    review = review_of(history)
+    facts = [("Status", review.status)]
+    if review.reviewer:
+        facts.append(("Set by", f"{review.reviewer}, {when(review.time)}"))
+    facts += [("Protection", chain.protection), ("Head hash, to be kept elsewhere", chain.head or "none")]
+    blocks: list[Block] = [Facts(tuple(facts))]
+    if review.verdicts:
+        rows = tuple(
+            cells(m.target, m.machine or "none given", m.value, m.reason, m.author, when(m.time))
+            for m in review.verdicts.values()
+        )
+        columns = ("Place", "Machine's verdict", "Reviewer's verdict", "Reason", "Reviewer", "Time")
+        blocks.append(Table("Overrides, next to the verdict of the machine", columns, rows))
+    if review.edit_decisions:
+        rows = tuple(
+            cells(m.target, m.machine, m.value, m.reason, m.author, when(m.time))
+            for m in review.edit_decisions.values()
+        )
+        columns = ("Edit", "Change", "Decision", "Reason", "Reviewer", "Time")
+        blocks.append(Table("Decisions on edits", columns, rows))
+    if review.sentences:
+        rows = tuple(
+            cells(m.target, m.machine, m.value or "taken out", m.reason, m.author, when(m.time))
+            for m in review.sentences.values()
+        )
+        columns = ("Sentence", "As it was", "As the reviewer writes it", "Reason", "Reviewer", "Time")
+        blocks.append(Table("Sentences that a reviewer wrote anew", columns, rows))
+    if review.labels:
+        rows = tuple(
+            cells(f"Passage {n}", m.value, m.reason, m.author, when(m.time)) for n, m in sorted(review.labels.items())
+        )
+        blocks.append(Table("Relevance labels", ("Passage", "Label", "Reason", "Reviewer", "Time"), rows))
+    if review.notes:
+        rows = tuple(cells(m.target, m.value, m.author, when(m.time)) for m in review.notes)
+        blocks.append(Table("Notes", ("Place", "Note", "Reviewer", "Time"), rows))
+    if history:
+        blocks.append(Fold(f"The whole history ({len(history)} entries)", (_history(history),)))
+    else:
+        blocks.append(plain("Nobody has reviewed this case yet."))
+    return tuple(blocks)
+
+
+def _history(history: Sequence[Mark]) -> Table:
+    rows = tuple(
+        cells(
+            str(m.number),
+            when(m.time),
+            m.author,
+            m.kind,
+            m.target,
+            m.value,
+            m.reason,
+            m.hash[:16],
+            f"key {m.key}" if m.signature else "not signed",
+        )
+        for m in history
+    )
+    return Table(
+        "Entries, oldest first", ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature"), rows
+    )

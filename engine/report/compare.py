@@ -15,14 +15,7 @@ from engine.cases.blocks import short
 from engine.cases.places import leaves, verdicts
 from engine.cases.review import Review
 from engine.cases.words import DiffWord, word_diff
-from engine.core.values import (
-    Analysis,
-    Attribution,
-    Case,
-    Passage,
-    Stamp,
-    Value,
-)
+from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value
 from engine.report.variants import SCORES
 
 # What differs between any two runs and says nothing about how they were made.
@@ -105,7 +98,7 @@ def compare_cases(
 
 def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
     """Figures of two answers that are not the same; none where a side was not scored."""
-    sides = [next((a.result for a in case.analyses if a.kind == SCORES), None) for case in (left, right)]
+    sides = [next((a.stored() for a in case.analyses if a.kind == SCORES), None) for case in (left, right)]
     if sides[0] is None or sides[1] is None:
         return ()
     rows = [(name, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))]

@@ -57,7 +57,7 @@ def _paragraph(block: b.Text) -> str:
     return text
 
 
-def _run(run: b.Run) -> str:
+def _run(run: b.TextRun) -> str:
     text = escaped(run.text)
     note = f" ({escaped(run.note)})" if run.kind in ("label", "invalid") and run.note else ""
     wraps = {"strong": "**", "mark": "**", "label": "**", "old": "~~", "new": "**"}

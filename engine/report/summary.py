@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.analyses.case_verdict import CaseVerdict, SentenceVerdict, case_verdict, own_stand
+from engine.analyses.case_verdict import SentenceVerdict, case_verdict, open_items
 from engine.analyses.facts import record_of, tracked_runs
 from engine.answer.citations import annotate, without_markers
-from engine.cases.blocks import Block, Cell, Facts, Notice, Run, Section, Table, Text, answer_runs, plain, when
-from engine.cases.importers.layouts import style_of
-from engine.cases.places import decisions, numbered
+from engine.cases.blocks import Block, Cell, Facts, Notice, Section, Table, Text, TextRun, answer_runs, plain, when
+from engine.cases.importers import style_of
+from engine.cases.places import revision
 from engine.cases.review import Review
-from engine.core.text import counted
 from engine.core.values import Answer, Case
 
 TRACKED = "Struck through: taken out. Underlined: put in. An edit that is not decided is a proposal."
@@ -21,13 +20,13 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     """The summary; `content` and `head` are the hashes that tell this case and its history from any other."""
     verdict = case_verdict(case, review)
     said = verdict.headline if verdict else "The answer was not checked against its sources."
-    blocks: list[Block] = [Text((Run(said, "strong"),), "answer")]
+    blocks: list[Block] = [Text((TextRun(said, "strong"),), "answer")]
     signed = _signed(case, review, content, head)
     if verdict is None:
         return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
-    blocks += [signed, *(Notice(line) for line in _open(case, verdict, review))]
+    blocks += [signed, *(Notice(line) for line in open_items(case, verdict, review))]
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
-    blocks.append(Section(title, (Text(_cited((Run(verdict.text),), case), "answer"),), level=3))
+    blocks.append(Section(title, (Text(_cited((TextRun(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
     rows = tuple(_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
     columns = ("No.", "Sentence as it was given", "Verdict", "Evidence, quoted")
@@ -37,42 +36,24 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
 def _tracked(case: Case, review: Review) -> list[Block]:
     """The answer with its edits drawn in, except those that were rejected; nothing where there are none."""
     record = record_of(case)
-    decided = decisions(record, review) if record else {}
-    edits = [edit for edit in record.edits if decided.get(edit.id) != "rejected"] if record else []
-    if not record or not edits:
+    if not record:
         return []
-    text = Text(_cited(tracked_runs(record.answer, edits, decided), case), "answer")
+    known, decided = revision(record, case.answer, review)
+    edits = [edit for edit in known if decided.get(edit.id) != "rejected"]
+    if not edits:
+        return []
+    text = Text(_cited(tracked_runs(record.checked, edits, decided), case), "answer")
     return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
 
 
-def _cited(runs: Sequence[Run], case: Case) -> tuple[Run, ...]:
+def _cited(runs: Sequence[TextRun], case: Case) -> tuple[TextRun, ...]:
     """The runs, each citation marker in their plain text as a link to its passage."""
     style = style_of(case.answer.text)
-    found: list[Run] = []
+    found: list[TextRun] = []
     for run in runs:
         whole = annotate(Answer(text=run.text), len(case.passages), style)
         found += [run] if run.kind != "text" else answer_runs(whole, case.passages)
     return tuple(found)
-
-
-def _open(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
-    """What a reader must know before relying on the text."""
-    found = []
-    if not verdict.finished:
-        found.append("The check was stopped before its end.")
-    if verdict.undecided:
-        found.append(f"{counted(verdict.undecided, 'edit')} not decided.")
-    record = record_of(case)
-    if record is None:
-        return found
-    decided = decisions(record, review)
-    mended = {edit.fact for edit in record.edits if decided.get(edit.id) == "accepted"}
-    for place, name in enumerate(numbered(record)):
-        mark = review.overrides.get(f"fact:{name}")
-        if mark is not None and own_stand(mark.value) == "contradicted" and place not in mended:
-            text = record.facts[place].fact.text
-            found.append(f'{mark.author} calls "{text}" contradicted, and the text still says it.')
-    return found
 
 
 def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]:
@@ -99,9 +80,10 @@ def _verdict(sentence: SentenceVerdict) -> Cell:
 
 def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
     by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
+    said = f"{review.conclusion.value}: {review.conclusion.reason}; " if review.conclusion else ""
     return Facts(
         (
-            ("Conclusion of the review", f"{review.status}{by}" if by else "not reviewed"),
+            ("Conclusion of the review", f"{said}{review.status}{by}" if by else "not reviewed"),
             ("Written by", case.stamp.model),
             ("Content hash", content),
             ("Head hash of the review", head or "none"),

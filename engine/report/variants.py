@@ -9,12 +9,7 @@ from msgspec.structs import replace
 
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.occlusion import occlusion_of
-from engine.analyses.refinement import (
-    Report,
-    report_facts,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import RefinementReport, report_facts, report_scores, reports_of
 from engine.cases.review import Mark, review_of, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import CaseError
@@ -74,20 +69,16 @@ def scored(case: Case, scorer: LanguageModel, settings: Settings, watch: Watch |
     return replace(case, analyses=(*case.analyses, last(occlusion_of(case, scorer, settings, watch=watch))))
 
 
-def _last(case: Case) -> Report | None:
+def _last(case: Case) -> RefinementReport | None:
     return next(reversed(reports_of(case).values()), None)
 
 
 def _condition(name: str, variant: Variant) -> dict[str, object]:
     trigger = variant.trigger
-    return {
-        "name": name,
-        "outcome": variant.outcome,
-        "second pass": "no rule" if trigger is None else trigger.sentence,
-    }
+    return {"name": name, "outcome": variant.outcome, "second pass": "no rule" if trigger is None else trigger.sentence}
 
 
-def _figures(case: Case, report: Report, name: str, answered: str) -> tuple[Analysis, ...]:
+def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> tuple[Analysis, ...]:
     """Which facts of A the answer still says, as verdicts, and its scores."""
     stamp = replace(report.refinement.stamp, inputs=answered)
     said = [

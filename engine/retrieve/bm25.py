@@ -1,23 +1,40 @@
 """BM25 over title and text with English stemming, by the library bm25s; one index a generation of a collection.
 
-The index of a large collection is kept beside its generation's files, and made again whenever it cannot be read.
+From `_KEPT_FROM` passages the index is kept beside its generation's files, and made again whenever it cannot be read.
+That of a large collection is written in bm25s's form batch by batch, and mapped instead of loaded.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
 
+from engine.core.files import let_go
 from engine.core.text import stemmer
 from engine.corpus.collection import embedding_text
-from engine.corpus.store import Snapshot, generation_folder
+from engine.corpus.large import StoredPassages
+from engine.corpus.store import Snapshot, generation_folder, storage
 from engine.models.protocols import Floats
 
 log = logging.getLogger(__name__)
+Places = NDArray[np.intp]
+_HOW: dict[str, Any] = {"stopwords": "en", "show_progress": False}
+_K1, _B = 1.5, 0.75
+_ROUNDING = 1e-4  # of sums of what words add
+_FLOOR_FROM = 10_000  # texts
+_MOST = "most.npy"  # the most that each word adds to a text
+_PARTS = (("indices", np.int32), ("data", np.float32))
+_COUNT = np.dtype([("text", "<i4"), ("word", "<i4"), ("times", "<i4")])
+_AT_ONCE = 20_000  # texts read at a time
 _KEPT_FROM = 5_000  # passages from which an index is worth keeping on the disk
 
 
@@ -34,7 +51,7 @@ class Bm25:
         """Index `texts` (k1 = 1.5, b = 0.75, Lucene's form: the library's defaults)."""
         import bm25s
 
-        tokens = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer(), show_progress=False)
+        tokens = bm25s.tokenize(texts, **_HOW, stemmer=stemmer())
         if not tokens.vocab:
             return cls(None, len(texts))
         index = bm25s.BM25()
@@ -43,12 +60,18 @@ class Bm25:
 
     def scores(self, question: str) -> Floats:
         """One score a text, 0 and up, shape (n,)."""
-        import bm25s
-
-        tokens = bm25s.tokenize(question, stopwords="en", stemmer=stemmer(), return_ids=False, show_progress=False)[0]
+        tokens = _tokens([question])[0]
         if self._index is None or not any(token in self._index.vocab_dict for token in tokens):
             return np.zeros(self._size, dtype=np.float32)
         return np.asarray(self._index.get_scores(tokens), dtype=np.float32)
+
+    def best(self, question: str, count: int) -> Places:
+        """The rows of the `count` best texts, ties in order."""
+        return best_rows(self.scores(question), count)
+
+    def at(self, question: str, rows: Places) -> Floats:
+        """The scores of some texts."""
+        return self.scores(question)[rows]
 
     def save(self, place: Path) -> None:
         """Keep the index; a full disk is no error here, since it can be made again."""
@@ -77,20 +100,200 @@ class Bm25:
         return cls(index, size) if held == size else None
 
 
-_INDEXES: dict[Path, tuple[Snapshot, Bm25]] = {}
+def best_rows(scores: Floats, count: int) -> Places:
+    """Places of the `count` highest scores, best first, ties in order; shape (min(count, n),)."""
+    count = min(max(count, 1), len(scores))
+    floor = np.partition(scores, len(scores) - count)[len(scores) - count]
+    reaching = np.flatnonzero(scores >= floor)
+    best: Places = reaching[np.argsort(-scores[reaching], kind="stable")][:count]
+    return best
 
 
-def index_of(folder: Path, snapshot: Snapshot) -> Bm25:
-    """The index of a snapshot, the latest one of each collection kept in memory."""
+def _tokens(texts: list[str]) -> list[list[str]]:
+    """The stems of each text's words, without stop words."""
+    import bm25s
+
+    found: list[list[str]] = bm25s.tokenize(texts, **_HOW, stemmer=stemmer(), return_ids=False)
+    return found
+
+
+class Postings:
+    """An index of millions of texts: bm25s's files, mapped, of which a question reads only its own words' parts.
+
+    A word's part names the texts that hold it, ascending, each with what the word adds to the text's score.
+    """
+
+    def __init__(self, place: Path) -> None:
+        """Map what `write_postings` wrote; raise `OSError`, `ValueError` or `KeyError` where it is damaged."""
+        import bm25s
+
+        index = bm25s.BM25.load(str(place), mmap=True)
+        self._words: dict[str, int] = index.vocab_dict
+        self._texts, self._adds, self._starts = (index.scores[name] for name in ("indices", "data", "indptr"))
+        self._most = np.load(place / _MOST, allow_pickle=False)
+        self.size = int(index.scores["num_docs"])
+        if not len(self._most) + 1 == len(self._starts) == len(self._words) + 1 or len(self._texts) != self._starts[-1]:
+            raise ValueError("its files do not fit together")
+
+    def scores(self, question: str) -> Floats:
+        """One score a text, 0 and up, shape (n,)."""
+        found = np.zeros(self.size, dtype=np.float32)
+        for word in self._asked(question):
+            texts, adds = self._part(word)
+            found[texts] += adds
+        return found
+
+    def at(self, question: str, rows: Places) -> Floats:
+        """The scores of some texts."""
+        found = np.zeros(len(rows), dtype=np.float32)
+        for word in self._asked(question):
+            found += self._adds_to(word, rows)
+        return found
+
+    def best(self, question: str, count: int) -> Places:
+        """The rows of the `count` best texts, ties in order; where fewer have a word of it, the first ones with them.
+
+        Words are taken in the order of how much they can add (Turtle and Flood, 1995). Once those left
+        cannot together lift a text into the `count` best, no text is looked at for their sake.
+        """
+        words = sorted(self._asked(question), key=lambda word: -self._most[word])
+        sums, floor, left = np.zeros(self.size, dtype=np.float32), 0.0, float(self._most[words].sum())
+        first: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # texts with a rare word: the floor is told by these
+        for word in words:
+            if left + _ROUNDING < floor:
+                break
+            texts, adds = self._part(word)
+            sums[texts] += adds
+            left -= float(self._most[word])
+            if len(first) < max(count, _FLOOR_FROM):
+                first = np.union1d(first, texts)
+            if len(first) >= count:
+                floor = max(floor, float(np.partition(sums[first], len(first) - count)[len(first) - count]))
+        rows: Places = np.flatnonzero(sums >= max(floor - left - _ROUNDING, float(np.finfo(np.float32).tiny)))
+        if len(rows) < count:
+            rows = np.union1d(rows, np.arange(min(count, self.size)))
+        return rows[best_rows(self.at(question, rows), count)]
+
+    def _asked(self, question: str) -> list[int]:
+        """The numbers of the question's words that some text has, each as often as it is asked."""
+        return [self._words[token] for token in _tokens([question])[0] if token in self._words]
+
+    def _part(self, word: int) -> tuple[NDArray[np.int32], Floats]:
+        """The texts that hold a word, ascending, and what it adds to each."""
+        part = slice(int(self._starts[word]), int(self._starts[word + 1]))
+        return np.asarray(self._texts[part]), np.asarray(self._adds[part])
+
+    def _adds_to(self, word: int, rows: NDArray[Any]) -> Floats:
+        """What a word adds to each of some texts."""
+        texts, adds = self._part(word)
+        place = np.minimum(np.searchsorted(texts, rows.astype(texts.dtype)), len(texts) - 1)
+        added: Floats = np.where(texts[place] == rows, adds[place], np.float32(0))
+        return added
+
+
+def write_postings(place: Path, texts: Iterable[str], size: int) -> None:
+    """Write the index of `size` texts, read once, in bm25s's form and to its scores (k1 = 1.5, b = 0.75, Lucene's)."""
+    import bm25s
+
+    place.mkdir(parents=True, exist_ok=True)
+    words: dict[str, int] = {}
+    lengths = np.zeros(size, dtype=np.int32)
+    held = np.zeros(0, dtype=np.int64)
+    with (place / "counts.tmp").open("wb") as file:
+        done, coming = 0, iter(texts)
+        while batch := list(islice(coming, _AT_ONCE)):
+            counts = _counts(batch, words, done, lengths)
+            held = np.bincount(counts["word"], minlength=len(words)) + np.pad(held, (0, len(words) - len(held)))
+            counts.tofile(file)
+            done += len(batch)
+    starts = np.concatenate([[0], np.cumsum(held)]).astype(np.int64)
+    weight = np.log(1 + (size - held + 0.5) / (held + 0.5)).astype(np.float32)
+    most = np.zeros(len(words), dtype=np.float32)
+    into = {name: open_memmap(place / f"{name}.csc.index.npy", "w+", kind, (int(starts[-1]),)) for name, kind in _PARTS}
+    free, mean = starts[:-1].copy(), max(float(lengths.mean()), 1e-9)
+    with (place / "counts.tmp").open("rb") as file:
+        while len(counts := np.fromfile(file, _COUNT, _AT_ONCE * 64)):
+            counts = counts[np.argsort(counts["word"], kind="stable")]
+            word, times = counts["word"], counts["times"].astype(np.float32)
+            added = np.bincount(word, minlength=len(words))
+            first = np.cumsum(added) - added
+            at = free[word] + np.arange(len(word)) - first[word]
+            adds = weight[word] * (times / (_K1 * (1 - _B + _B * lengths[counts["text"]] / mean) + times))
+            into["indices"][at], into["data"][at] = counts["text"], adds
+            np.maximum.at(most, word, adds)
+            free += added
+            let_go(*into.values())
+    (place / "counts.tmp").unlink()
+    for part in into.values():
+        part.flush()
+    np.save(place / "indptr.csc.index.npy", starts)
+    np.save(place / _MOST, most)
+    (place / "vocab.index.json").write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
+    about = {"k1": _K1, "b": _B, "delta": 0.5, "method": "lucene", "idf_method": "lucene", "dtype": "float32"}
+    about |= {"int_dtype": "int32", "num_docs": size, "version": bm25s.__version__, "backend": "numpy"}
+    (place / "params.index.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def _counts(batch: list[str], words: dict[str, int], first: int, lengths: NDArray[np.int32]) -> NDArray[Any]:
+    """How often each text of a batch has each word; new words join `words`, and `lengths` is filled in."""
+    found = _tokens(batch)
+    sizes = np.array([len(tokens) for tokens in found], dtype=np.int32)
+    lengths[first : first + len(batch)] = sizes
+    word = np.fromiter((words.setdefault(t, len(words)) for tokens in found for t in tokens), np.int64, sizes.sum())
+    pairs, times = np.unique(np.repeat(np.arange(len(batch)), sizes) * (len(words) + 1) + word, return_counts=True)
+    counts = np.empty(len(pairs), dtype=_COUNT)
+    counts["text"], counts["word"] = np.divmod(pairs, len(words) + 1)
+    counts["text"] += first
+    counts["times"] = times
+    return counts
+
+
+WordIndex = Bm25 | Postings
+_INDEXES: dict[Path, tuple[Snapshot, WordIndex]] = {}
+
+
+def index_of(folder: Path, snapshot: Snapshot) -> WordIndex:
+    """The index of a snapshot, the latest one of each collection kept open."""
     known = _INDEXES.get(folder)
     if known is not None and known[0] is snapshot:
         return known[1]
     place = generation_folder(folder, snapshot.manifest.generation) / "bm25"
     size = len(snapshot.passages)
-    index = Bm25.read(place, size) if size >= _KEPT_FROM else None
-    if index is None:
-        index = Bm25.of([embedding_text(p) for p in snapshot.passages])
-        if size >= _KEPT_FROM:
-            index.save(place)
+    if isinstance(snapshot.passages, StoredPassages):
+        index: WordIndex = _mapped(place, snapshot)
+    else:
+        index = _kept(place, size) or _made(place, snapshot)
     _INDEXES[folder] = (snapshot, index)
     return index
+
+
+def _kept(place: Path, size: int) -> Bm25 | None:
+    """The index that was kept, if one is."""
+    return Bm25.read(place, size) if size >= _KEPT_FROM else None
+
+
+def _made(place: Path, snapshot: Snapshot) -> Bm25:
+    """The index of the passages, kept if it is worth it."""
+    index = Bm25.of([embedding_text(p) for p in snapshot.passages])
+    if len(snapshot.passages) >= _KEPT_FROM:
+        index.save(place)
+    return index
+
+
+def _mapped(place: Path, snapshot: Snapshot) -> Postings:
+    """The postings of a large collection, written if there are none that fit."""
+    size = len(snapshot.passages)
+    try:
+        found = Postings(place)
+        if found.size == size:
+            return found
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if place.is_dir():
+            log.warning("The kept word index cannot be read (%s) and is made again.", error)
+    draft = place.with_name("bm25.new")
+    with storage("the word index"):
+        shutil.rmtree(draft, ignore_errors=True)
+        write_postings(draft, map(embedding_text, snapshot.passages), size)
+        shutil.rmtree(place, ignore_errors=True)
+        draft.replace(place)
+    return Postings(place)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import CorpusLocked, QuestionError, ServerError, StorageError
+from engine.core.files import let_go
 from engine.core.settings import Retrieval
 from engine.core.values import ChunkSet, Hit
 from engine.corpus import index
@@ -24,6 +25,7 @@ from engine.corpus.collection import Collection
 from engine.corpus.store import Snapshot
 from engine.models.protocols import Floats, Reranker
 from engine.retrieve import bm25
+from engine.retrieve.bm25 import best_rows
 
 # Candidates. Up to `index.NEEDED_FROM` passages every cosine is computed: exact, and cheaper than embedding the
 # question. Above, or with a Chroma server, the index names `POOL` times k: it can leave a passage out, never give a
@@ -84,16 +86,24 @@ def _search(
     collection: Collection, snapshot: Snapshot, question: str, vector: Floats | None, how: Retrieval
 ) -> list[Hit]:
     """One question whose vector is known (None for BM25 alone)."""
-    lexical = None if how.mode == "dense" else bm25.index_of(collection.folder, snapshot).scores(question)
+    words = None if how.mode == "dense" else bm25.index_of(collection.folder, snapshot)
     if vector is None:
-        return _hits(snapshot, None, {"bm25": lexical} if lexical is not None else {}, how.k)
+        rows = words.best(question, how.k) if isinstance(words, bm25.Postings) else None
+        return _hits(snapshot, rows, _lexical(words, question, rows), how.k)
     rows = candidate_rows(collection, snapshot, vector, how.k)
-    if rows is not None and lexical is not None:
-        rows = np.union1d(rows, best_rows(lexical, len(rows)))
-    parts = {"dense": np.asarray((snapshot.vectors if rows is None else snapshot.vectors[rows]) @ vector)}
-    if lexical is not None:
-        parts["bm25"] = lexical if rows is None else lexical[rows]
-    return _hits(snapshot, rows, parts, how.k)
+    if rows is not None and words is not None:
+        rows = np.union1d(rows, words.best(question, len(rows)))
+    dense = np.asarray((snapshot.vectors if rows is None else snapshot.vectors[rows]) @ vector)
+    if rows is not None:
+        let_go(snapshot.vectors)  # the system maps far more around each row than was asked for
+    return _hits(snapshot, rows, {"dense": dense} | _lexical(words, question, rows), how.k)
+
+
+def _lexical(words: bm25.WordIndex | None, question: str, rows: NDArray[np.intp] | None) -> dict[str, Floats]:
+    """The BM25 scores of some rows (None: all) as a part of a hit's score; none where there is no index."""
+    if words is None:
+        return {}
+    return {"bm25": words.scores(question) if rows is None else words.at(question, rows)}
 
 
 def check_query(query: str) -> str:
@@ -117,15 +127,6 @@ def fuse(dense: Floats, lexical: Floats) -> Floats:
     best = float(lexical.max(initial=0.0))
     total: Floats = dense + LEXICAL * lexical / best if best > 0 else dense
     return total
-
-
-def best_rows(scores: Floats, count: int) -> NDArray[np.intp]:
-    """Places of the `count` highest scores, best first, ties in order; shape (min(count, n),)."""
-    count = min(max(count, 1), len(scores))
-    floor = np.partition(scores, len(scores) - count)[len(scores) - count]
-    reaching = np.flatnonzero(scores >= floor)
-    best: NDArray[np.intp] = reaching[np.argsort(-scores[reaching], kind="stable")][:count]
-    return best
 
 
 def _hits(snapshot: Snapshot, rows: NDArray[np.intp] | None, parts: dict[str, Floats], k: int) -> list[Hit]:

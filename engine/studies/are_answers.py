@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.analyses.facts import analysis_of
 from engine.answer.citations import annotate
 from engine.answer.write import Written
-from engine.cases.importers.layouts import style_of
+from engine.cases.importers import style_of
 from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import Settings
@@ -29,20 +29,13 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.baselines import NEEDS_MODEL, Baseline, offered, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.evidence import Sources
-from engine.methods.are.task import Tools as Deciders
+from engine.methods.are.tools import Tools as Deciders
 from engine.methods.are.values import AreRecord, Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.summary import by_question
 from engine.studies.tools import StudyTools
-from engine.studies.values import (
-    Column,
-    Estimate,
-    Found,
-    Measure,
-    Row,
-    Unit,
-)
+from engine.studies.values import Column, Estimate, Found, Measure, Row, Unit
 
 ROLES = ("decomposer", "judge", "editor", "expander")  # what `options.by_model` may hand to the language model
 MEASURES = ("attr_r", "attr_p", "pres")

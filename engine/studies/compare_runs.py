@@ -10,21 +10,8 @@ from engine.core.errors import InputError
 from engine.core.statistics import holm
 from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation
-from engine.studies.summary import (
-    CORRECTION,
-    PAIRED,
-    PairedComparison,
-    by_question,
-    measured,
-    of_method,
-    pair,
-)
-from engine.studies.values import (
-    Cell,
-    Column,
-    Row,
-    StudyTable,
-)
+from engine.studies.summary import CORRECTION, PAIRED, PairedComparison, by_question, measured, of_method, pair
+from engine.studies.values import Cell, Column, Row, StudyTable
 
 COLUMNS = (
     Column(name="method"),

@@ -31,7 +31,7 @@ from engine.core.settings import Settings
 from engine.core.values import Value, converted
 
 CONFIGS = Path(__file__).with_name("configs")
-NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch")  # fields of a config
+NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch", "title")  # fields of a config
 
 
 class Limit(Value, frozen=True):
@@ -62,12 +62,15 @@ class Limit(Value, frozen=True):
 class Config(Value, frozen=True):
     """One evaluation. Empty `methods`: all of the study's. Empty `judge`: nothing that needs one is run.
 
-    `concurrency` requests at a time go to a served model; `batch` first answers are written at once by a local one in
-    this process (1: one by one). Neither changes a result.
+    `title` is what a preset asks and how long it takes.
+
+    `concurrency` requests at a time go to a served model; `batch` answers are written at once by a local one in this
+    process (1: one by one). Neither changes a result. `dtype` is of local models: auto, float32, bfloat16, float16.
     """
 
     study: str
     data: str
+    title: str = ""
     n: int = 0
     methods: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (1337,)
@@ -76,6 +79,7 @@ class Config(Value, frozen=True):
     judge: str = ""
     concurrency: int = 4
     batch: int = 8
+    dtype: str = "auto"
     load: dict[str, Any] = {}
     where: dict[str, str] = {}
     settings: dict[str, dict[str, Any]] = {}
@@ -133,8 +137,13 @@ def config_text(path: Path) -> str:
         raise InputError(f"The config {path} cannot be read ({reason}). Give a TOML file.") from error
 
 
+_LONGEST = 50_000  # characters; the standard library's parser takes time with the square of a dotted key's length
+
+
 def parse_config(text: str, name: str = "the config") -> Config:
-    """The config written in `text`."""
+    """The config written in `text`; `InputError` for one that is none, or longer than any config is."""
+    if len(text) > _LONGEST:
+        raise InputError(f"{name} has {len(text):,} characters; a config has at most {_LONGEST:,}.")
     try:
         config = converted(tomllib.loads(text), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:

@@ -13,38 +13,13 @@ from engine.core.errors import InputError
 from engine.core.files import package_versions
 from engine.core.values import Value, decoded, sha256
 from engine.studies.catalogue import study_of
-from engine.studies.config import (
-    CONFIGS,
-    NO_RESULT_HANGS_ON,
-    Config,
-    departures,
-    parse_config,
-    read_config,
-)
-from engine.studies.plan import (
-    Plan,
-    estimate,
-    plan,
-    prepare,
-)
+from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
+from engine.studies.plan import Plan, estimate, plan, prepare
 from engine.studies.pools import Pool, Threads
-from engine.studies.run import (
-    Control,
-    Journal,
-    Run,
-    check_folder,
-    ordered,
-    write_whole,
-)
+from engine.studies.run import Control, Journal, Run, check_folder, ordered, write_whole
 from engine.studies.tables import FORMATS, as_text, to_markdown
 from engine.studies.tools import StudyTools
-from engine.studies.values import (
-    Estimate,
-    Failure,
-    Results,
-    Row,
-    Unit,
-)
+from engine.studies.values import Estimate, Failure, Results, Row, Unit
 from engine.studies.workers import Processes
 
 Where = Literal["local", "ray"]
@@ -140,7 +115,9 @@ def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
     if workers > 1:
         return Processes(config, workers, run.folder)
     left = config.budget.less(run.served.calls, run.served.tokens)
-    return Threads(config, run.control.watch, left, tools, run.following)
+    planned = run.plan
+    writes = any(planned.study.writes(config, unit, planned.examples[unit.example]) for unit in run.waiting)
+    return Threads(config, run.control.watch, left, tools, writes)
 
 
 def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:

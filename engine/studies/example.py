@@ -12,17 +12,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.answer.write import Written
-from engine.cases.importers.layouts import SpanLabel
+from engine.cases.importers import SpanLabel
 from engine.core.errors import RecordError
 from engine.core.files import now
-from engine.core.values import (
-    Analysis,
-    Case,
-    Hit,
-    Passage,
-    Value,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Case, Hit, Passage, Value, inputs_hash
 from engine.corpus.worlds import GoldSpan, overlaps
 
 

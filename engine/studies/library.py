@@ -1,8 +1,12 @@
-"""The evaluations of a data folder: a folder a run; a unit's case goes into the library when somebody opens it."""
+"""The evaluations of a data folder and those that come with the workbench: a folder a run.
+
+A unit's case goes into the library when somebody opens it. A run that was shipped has its cases in one archive.
+"""
 
 from __future__ import annotations
 
 import re
+import zipfile
 from datetime import datetime
 from pathlib import Path
 
@@ -12,22 +16,28 @@ from msgspec.structs import replace
 from engine.cases.case_file import read_case_file
 from engine.cases.store import CaseStore
 from engine.core.errors import InputError
-from engine.core.files import home
+from engine.core.files import ASSETS, home
 from engine.core.values import Value, decoded
 from engine.studies.config import Config, parse_config
 from engine.studies.run import Journal
 
+SHIPPED = ASSETS / "evaluations"
+CASES = "cases.zip"
 _STRANGE = re.compile(r"[^a-z0-9]+")
 
 
 class Listed(Value, frozen=True):
-    """A run at a glance: its folder's name, its config, how many units have a row, how many of those failed."""
+    """A run at a glance: its folder's name, its config, how many units have a row, how many of those failed.
+
+    `shipped`: it came with the workbench.
+    """
 
     name: str
     config: Config
     done: int
     failed: int
     total: int
+    shipped: bool = False
 
     @property
     def finished(self) -> bool:
@@ -50,7 +60,8 @@ def folder_of(name: str) -> Path:
     """The folder of a run; raise `InputError` for a name that leads elsewhere."""
     if name != Path(name).name or not name.strip("."):
         raise InputError(f"{name!r} is no name of a run. Choose one of the list.")
-    return evaluations() / name
+    own, shipped = evaluations() / name, SHIPPED / name
+    return shipped if shipped.is_dir() and not own.exists() else own
 
 
 def new_name(config: Config, at: datetime) -> str:
@@ -66,9 +77,12 @@ def new_name(config: Config, at: datetime) -> str:
 
 
 def runs() -> list[Listed]:
-    """Every run, the one begun last first; a folder that holds none is passed over."""
-    folders = sorted(evaluations().glob("*/run.json"), key=lambda path: -path.stat().st_mtime)
-    return [found for path in folders if (found := _listed(path.parent)) is not None]
+    """Every run, the one begun last first, then those that were shipped, the ones with cases first."""
+    own = sorted(evaluations().glob("*/run.json"), key=lambda path: -path.stat().st_mtime)
+    taken = {path.parent.name for path in own}
+    known = sorted(SHIPPED.glob("*/run.json"), key=lambda path: (not (path.parent / CASES).exists(), path))
+    shipped = [path for path in known if path.parent.name not in taken]
+    return [found for path in (*own, *shipped) if (found := _listed(path.parent)) is not None]
 
 
 def _listed(folder: Path) -> Listed | None:
@@ -79,7 +93,8 @@ def _listed(folder: Path) -> Listed | None:
     except (OSError, msgspec.MsgspecError, InputError):
         return None  # a run of another version stays on the disk; it cannot be shown
     failed = sum(row.state == "failed" for row in rows)
-    return Listed(name=folder.name, config=config, done=len(rows), failed=failed, total=total)
+    shipped = folder.parent == SHIPPED
+    return Listed(name=folder.name, config=config, done=len(rows), failed=failed, total=total, shipped=shipped)
 
 
 def state_of(folder: Path) -> tuple[int, int]:
@@ -99,9 +114,16 @@ def take_in(cases: CaseStore, folder: Path, name: str) -> str:
     case_id = f"{name}-{folder.name}"
     if not cases.has(case_id):
         try:
-            data = (folder / "cases" / f"{Path(name).name}.json").read_bytes()
-        except OSError as error:
-            raise InputError(f"The case {name} is not in {folder} ({error.strerror}). Run the unit again.") from error
-        found = read_case_file(data)
+            found = read_case_file(_case_file(folder, f"{Path(name).name}.json"))
+        except (OSError, KeyError) as error:
+            raise InputError(f"The case {name} is not in {folder}. Run the unit again.") from error
         cases.put(replace(found.case, id=case_id), found.history)
     return case_id
+
+
+def _case_file(folder: Path, file: str) -> bytes:
+    """A unit's case file, of the folder or of the archive of a run that was shipped."""
+    if (folder / CASES).exists():
+        with zipfile.ZipFile(folder / CASES) as archive:
+            return archive.read(file)
+    return (folder / "cases" / file).read_bytes()

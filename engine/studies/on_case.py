@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.analyses.refinement import (
-    LIBRARY,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import LIBRARY, report_scores, reports_of
 from engine.answer.context import find_context
 from engine.cases.review import review_of, with_labels
 from engine.cases.store import CaseStore
@@ -71,7 +67,7 @@ def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray
         snapshot = Collection.open(corpus).snapshot()
     except GroundworkError:
         return None  # a case outlives its corpus: the advisor then compares words and says so
-    rows = {passage.id: row for row, passage in enumerate(snapshot.passages)}
+    rows = snapshot.rows(passage.id for passage in passages)
     if any(passage.id not in rows for passage in passages):
         return None
     found: NDArray[np.float32] = snapshot.vectors[[rows[passage.id] for passage in passages]]

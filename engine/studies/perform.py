@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-
 from msgspec.structs import replace
 
 from engine.cases.case_file import write_case_file
-from engine.core.errors import (
-    BudgetSpent,
-    Cancelled,
-    GroundworkError,
-    ServerError,
-)
+from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, ServerError
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.budget import Spent
-from engine.models.protocols import BatchWriter
-from engine.studies.ahead import Ahead, Todo
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
 from engine.studies.tools import StudyTools
-from engine.studies.values import (
-    Failure,
-    Found,
-    Row,
-    Unit,
-)
+from engine.studies.values import Failure, Found, Row, Unit
 
 STOPS = (Cancelled, ServerError, BudgetSpent)  # the unit is not at fault: it is run again when the run goes on
 
@@ -72,18 +57,13 @@ class Performer:
     def __init__(self, config: Config, tools: StudyTools | None = None) -> None:
         self.study = study_of(config.study)
         self.tools = tools or StudyTools(config)
-        self._ahead: Ahead | None = None
 
-    def perform(self, task: UnitTask, watch: Watch | None = None, following: Sequence[Todo] = ()) -> Done | Stopped:
-        """Run a unit. An error of the unit's own is its row; one that is not stops it.
-
-        Where the model can, the first answers of units that `following` names are written together with its own.
-        """
+    def perform(self, task: UnitTask, watch: Watch | None = None) -> Done | Stopped:
+        """Run a unit. An error of the unit's own is its row; one that is not stops it."""
         unit, watch = task.unit, watch or Watch()
         with self.tools.budget.metered() as meter:
             try:
-                with self._handed(task, watch, following):
-                    found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
+                found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
             except STOPS as error:
                 return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
             except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
@@ -92,18 +72,6 @@ class Performer:
         if isinstance(found, Failure):
             return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
         return self._done(unit, found, meter.spent)
-
-    def _handed(self, task: UnitTask, watch: Watch, following: Sequence[Todo]) -> AbstractContextManager[None]:
-        """Where the unit finds its first answer written."""
-        config, batched = self.tools.config, following and not self.tools.reads
-        if self._ahead is None and batched and self.study.writes_first(config, task.unit, task.example):
-            model = self.tools.writer
-            if isinstance(model, BatchWriter) and model.writes_together():
-                self._ahead = Ahead(self.study, self.tools, model)
-        if self._ahead is None:
-            return nullcontext()
-        self._ahead.write([(task.unit, task.example), *following], watch)
-        return self._ahead.handed(task.unit)
 
     def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
         name = f"{self.study.name}-{unit.key}"

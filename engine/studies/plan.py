@@ -20,6 +20,7 @@ from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Estimate, Unit
 
 T = TypeVar("T")
+GOLDEN = (5**0.5 - 1) / 2
 SAMPLED = 3  # examples whose cost is worked out; the others are taken to cost their mean
 
 
@@ -78,6 +79,20 @@ def evenly(examples: Sequence[T], count: int) -> list[T]:
     """
     count = min(count or len(examples), len(examples))
     return [examples[i * len(examples) // count] for i in range(count)]
+
+
+def sampling(units: Sequence[Unit]) -> list[Unit]:
+    """The units in the order in which they are run: wherever it is broken off, what has run is a sample of all.
+
+    A question's methods together, the first seed before the others, questions spread over the data: by multiples of
+    the golden ratio, any beginning of which lies evenly in [0, 1).
+
+    >>> [unit.example for unit in sampling([Unit(example=name, method="m", seed=1) for name in "abcdef"])]
+    ['a', 'f', 'c', 'e', 'b', 'd']
+    """
+    places = {name: number for number, name in enumerate(dict.fromkeys(unit.example for unit in units))}
+    seeds = {seed: number for number, seed in enumerate(dict.fromkeys(unit.seed for unit in units))}
+    return sorted(units, key=lambda unit: (seeds[unit.seed], places[unit.example] * GOLDEN % 1))
 
 
 def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:

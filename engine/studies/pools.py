@@ -7,23 +7,15 @@ comes out as `Lost` and is replaced; what to do about its unit is the run's busi
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
 
 from engine.core.progress import Watch
 from engine.models.registry import SERVED
-from engine.studies.ahead import LOOK, Todo
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
-from engine.studies.perform import (
-    Done,
-    Outcome,
-    Performer,
-    Stopped,
-    UnitTask,
-)
+from engine.studies.perform import Done, Outcome, Performer, Stopped, UnitTask
 from engine.studies.tools import StudyTools
 from engine.studies.values import Unit
 
@@ -47,25 +39,21 @@ class Pool(Protocol):
 
 
 class Threads:
-    """Units in this process: one at a time with a local model, `concurrency` at a time with a served one.
+    """Units in this process: `concurrency` at a time with a served model, `batch` with a local one that can.
 
-    `following` names the units that come next: a local model writes some of their answers together.
+    A local model writes what units ask for at the same time in one batch (together.py); one that cannot, and units that
+    ask for no text (`writes`), run one at a time.
     """
 
     def __init__(
-        self,
-        config: Config,
-        watch: Watch,
-        left: Limit,
-        tools: StudyTools | None = None,
-        following: Callable[[int], Sequence[Todo]] = lambda count: (),
+        self, config: Config, watch: Watch, left: Limit, tools: StudyTools | None = None, writes: bool = False
     ) -> None:
-        served = config.model.startswith(SERVED)
-        self.size = max(1, config.concurrency) if served else 1
-        self._looks = LOOK * config.batch if config.batch > 1 and not served else 0
-        self._following = following
         self._performer = Performer(config, tools)
         self._performer.tools.allow(left)  # one budget for all threads, and for the whole run
+        self.size = max(1, config.concurrency) if config.model.startswith(SERVED) else 1
+        local = writes and config.batch > 1 and self.size == 1 and not self._performer.tools.reads
+        if local and self._performer.tools.write_together(config.batch):
+            self.size = config.batch
         self._watch = watch
         self._ended: queue.SimpleQueue[Future[Done | Stopped]] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(self.size, thread_name_prefix="evaluate")
@@ -73,7 +61,7 @@ class Threads:
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Start a unit in a free thread."""
         task = UnitTask(unit=unit, example=example)
-        perform = partial(self._performer.perform, task, self._watch, self._following(self._looks))
+        perform = partial(self._performer.perform, task, self._watch)
         self._threads.submit(perform).add_done_callback(lambda ended: self._ended.put(ended))
 
     def take(self, seconds: float) -> Outcome | None:

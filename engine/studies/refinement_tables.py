@@ -11,32 +11,12 @@ from msgspec.structs import replace
 
 from engine.core.errors import InputError
 from engine.core.settings import SecondPass as Rules
-from engine.core.statistics import holm
+from engine.core.statistics import holm, rank_correlation
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
 from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
-from engine.studies.summary import (
-    CORRECTION,
-    PAIRED,
-    by_question,
-    measure,
-    notes,
-    pair,
-    questions_in,
-)
-from engine.studies.values import (
-    Axis,
-    Better,
-    Cell,
-    Column,
-    Figure,
-    Measure,
-    Results,
-    Row,
-    Series,
-    StudyTable,
-    Unit,
-)
+from engine.studies.summary import CORRECTION, PAIRED, by_question, measure, notes, pair, questions_in
+from engine.studies.values import Axis, Better, Cell, Column, Figure, Measure, Results, Row, Series, StudyTable, Unit
 
 
 @dataclass(frozen=True)
@@ -57,6 +37,7 @@ SCORES = (
     Score("distractor_share", "distractor citations", "share", "lower", None),
     Score("str_em", "STR-EM", "share", "higher", 0.0),
     Score("s3", "S3", "share", "higher", None),
+    Score("unsupported", "content words in no passage", "words", "lower", None),
     Score("words", "words", "words", "", 0.0),
     Score("citations", "citations", "a answer", "", 0.0),
 )
@@ -90,7 +71,13 @@ def score_tables(
             rows, "A question's seeds are averaged. A score that an answer does not have is left out of its n."
         ),
     )
-    return [scores, _outcomes(rows, names), _comparisons(rows, pairs, defined), _gated(rows, names, defined, how)]
+    return [
+        scores,
+        _outcomes(rows, names),
+        _added(rows, names),
+        _comparisons(rows, pairs, defined),
+        _gated(rows, names, defined, how),
+    ]
 
 
 def _values(rows: Sequence[Row], name: str, score: Score) -> list[Any]:
@@ -108,6 +95,31 @@ def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
         n=len(rows),
         unit="runs (question x seed)",
         notes=notes(rows),
+    )
+
+
+def _added(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
+    """How often a condition says what no passage holds where A did not, or said less of it."""
+    baseline = of_condition(rows, "A")
+    lines: list[tuple[Cell, ...]] = []
+    for name in names:
+        if name != "A":
+            pairs = zip(of_condition(rows, name), baseline, strict=True)
+            both = [(row, row.values.get("unsupported"), a.values.get("unsupported")) for row, a in pairs]
+            known = [(row, own, a) for row, own, a in both if own is not None and a is not None]
+            more, less = ([replace(r, values={"is": turn * own > turn * a}) for r, own, a in known] for turn in (1, -1))
+            lines.append((name, measure(more, "is", None), measure(less, "is", None)))
+    return StudyTable(
+        name="added",
+        title="Runs in which a condition says more, or less, that no passage holds than A",
+        columns=(
+            Column(name="condition"),
+            Column(name="more", unit="share of runs", better="lower"),
+            Column(name="less", unit="share of runs", better="higher"),
+        ),
+        rows=tuple(lines),
+        n=questions_in(rows),
+        notes=notes(rows, "By content words that stand in none of the passages."),
     )
 
 
@@ -219,20 +231,68 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTa
             Column(name="fires", unit="runs"),
             Column(name="of", unit="runs"),
             Column(name="rate", unit="share"),
+            Column(name="by chance", unit="share"),
             Column(name="not asked", unit="runs"),
         ),
-        rows=tuple((name, rule, *_rate(rows, asked)) for name, rule, asked in rules),
+        rows=tuple((name, rule, *_rate(rows, asked, rule == RULES["labels"])) for name, rule, asked in rules),
         n=len(rows),
         unit="runs (question x seed)",
         shows="grounded refinement, Table 13",
-        notes=notes(rows, "Not asked: no gradient rows, no label, or no answer."),
+        notes=notes(
+            rows,
+            "Not asked: no gradient rows, no label, or no answer.",
+            "By chance: the share of 200 random rankings of a case's passages in which the rule fires.",
+        ),
     )
 
 
-def _rate(rows: Sequence[Row], marks: Sequence[bool | None]) -> tuple[Cell, ...]:
-    known = [replace(r, values={"fired": m}) for r, m in zip(rows, marks, strict=True) if m is not None]
+def _rate(rows: Sequence[Row], marks: Sequence[bool | None], by_chance: bool) -> tuple[Cell, ...]:
+    known = [replace(r, values={**r.values, "is": m}) for r, m in zip(rows, marks, strict=True) if m is not None]
     fires = sum(bool(m) for m in marks)
-    return fires, len(known), measure(known, "fired", None), len(marks) - len(known)
+    chance = measure(known, "by_chance", None) if by_chance else None
+    return fires, len(known), measure(known, "is", None), chance, len(marks) - len(known)
+
+
+def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
+    """Gain of D over A by what the advisor says of the question before anything is written; none without advice."""
+    known = [row for row in rows if row.values.get("advice") and _gain(row) is not None]
+    gains: dict[str, list[Row]] = {
+        branch: [] for branch in dict.fromkeys(row.values["advice"]["branch"] for row in known)
+    }
+    for row in known:
+        gains[row.values["advice"]["branch"]].append(replace(row, values={"gain": _gain(row)}))
+    difficulty = [row.values["advice"]["difficulty"] for row in known]
+    pairs = [(d, _gain(row)) for d, row in zip(difficulty, known, strict=True) if d is not None]
+    rho = rank_correlation([d for d, _ in pairs], [g or 0.0 for _, g in pairs]) if pairs else None
+    said = "not defined" if rho is None else f"{rho:.2f}"
+    table = StudyTable(
+        name="advice",
+        title="Gain of D over A by the advisor's branch",
+        columns=(
+            Column(name="branch"),
+            Column(name="runs"),
+            Column(name="gain", unit="citation precision", better="higher"),
+            Column(name="gained", unit="share of runs", better="higher"),
+            Column(name="lost", unit="share of runs", better="lower"),
+        ),
+        rows=tuple(
+            (
+                branch,
+                len(own),
+                measure(own, "gain", None),
+                *(
+                    measure([replace(r, values={"is": turn * r.values["gain"] > 0}) for r in own], "is")
+                    for turn in (1, -1)
+                ),
+            )
+            for branch, own in gains.items()
+        ),
+        n=len(known),
+        unit="runs (question x seed)",
+        shows="grounded refinement, appendix B",
+        notes=notes(rows, f"Spearman's rho of difficulty and gain: {said}."),
+    )
+    return [table] if known else []
 
 
 def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:

@@ -14,33 +14,19 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from engine.core.errors import (
-    BudgetSpent,
-    Cancelled,
-    GroundworkError,
-    InputError,
-    ServerError,
-    StorageError,
-)
+from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, InputError, ServerError, StorageError
 from engine.core.files import replace_file
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.budget import Spent
-from engine.studies.ahead import Todo
-from engine.studies.perform import (
-    Done,
-    Lost,
-    Outcome,
-    Stopped,
-)
-from engine.studies.plan import Plan
+from engine.studies.perform import Done, Lost, Outcome, Stopped
+from engine.studies.plan import Plan, sampling
 from engine.studies.pools import Pool
 from engine.studies.values import Failure, Row, Unit
 
@@ -139,21 +125,17 @@ class Run:
         self.journal.mend()
         known = set(planned.units)
         self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known}
-        self.waiting = deque(unit for unit in planned.units if unit not in self.rows)
+        self.waiting = deque(unit for unit in sampling(planned.units) if unit not in self.rows)
         self._running: set[Unit] = set()
         self._tries: Counter[Unit] = Counter()
         self._unserved: list[Unit] = []  # units that met a server error since the last one that ended
         self._stop: Stopped | None = None
-        self._start, self._ended = time.monotonic(), 0
+        self._start, self._ended = time.monotonic(), set[Unit]()
 
     @property
     def served(self) -> Spent:
         """What all rows took of served models, earlier sessions included."""
         return sum((row.served for row in self.rows.values()), Spent())
-
-    def following(self, count: int) -> list[Todo]:
-        """Up to `count` of the units that will be handed out next."""
-        return [(unit, self.plan.examples[unit.example]) for unit in islice(self.waiting, count)]
 
     def go(self, pool: Pool) -> list[Row]:
         """Run what is left; the rows of all units in the plan's order.
@@ -198,7 +180,7 @@ class Run:
             write_whole(self.folder / "cases" / f"{done.row.case}.json", done.case.encode())
         self.journal.append(done.row)
         self.rows[done.unit] = done.row
-        self._ended += 1
+        self._ended.add(done.unit)
 
     def _again(self, unit: Unit, failure: Failure) -> None:
         """Put a unit back at the end, or give it up."""
@@ -221,18 +203,37 @@ class Run:
         self._again(outcome.unit, Failure(type=outcome.kind, message=outcome.message))
 
     def _tell(self) -> None:
-        seconds, left = time.monotonic() - self._start, len(self.plan.units) - len(self.rows)
+        seconds = time.monotonic() - self._start
         self.control.tell(
             Progress(
                 done=len(self.rows),
                 failed=sum(row.state == "failed" for row in self.rows.values()),
                 total=len(self.plan.units),
                 seconds=seconds,
-                remaining=seconds / self._ended * left if self._ended else None,
+                remaining=remaining(seconds, self._ended, self.rows, self.plan.units),
                 served=self.served,
                 paused=self.control.pause.is_set(),
             )
         )
+
+
+def remaining(seconds: float, ended: Collection[Unit], rows: Mapping[Unit, Row], units: Sequence[Unit]) -> float | None:
+    """Seconds that the units without a row will take, from those that `ended` in so many; None where none has.
+
+    A unit weighs what its method's units have taken so far: methods differ by far more than questions.
+    """
+    if not ended:
+        return None
+    taken: dict[str, list[float]] = {}
+    for row in rows.values():
+        taken.setdefault(row.unit.method, []).append(row.cost.seconds)
+    means = {method: sum(found) / len(found) for method, found in taken.items()}
+    usual = sum(means.values()) / len(means)
+    weigh = sum(means.get(unit.method, usual) for unit in ended)
+    left = [unit for unit in units if unit not in rows]
+    if not weigh:
+        return seconds / len(ended) * len(left)
+    return seconds * sum(means.get(unit.method, usual) for unit in left) / weigh
 
 
 def ordered(units: Sequence[Unit], rows: Sequence[Row]) -> list[Row]:

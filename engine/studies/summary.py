@@ -13,21 +13,9 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from engine.core.statistics import (
-    cohens_dz,
-    holm,
-    interval_or_none,
-    paired_bootstrap,
-    sign_test,
-)
+from engine.core.statistics import cohens_dz, holm, interval_or_none, paired_bootstrap, sign_test
 from engine.core.values import Value
-from engine.studies.values import (
-    Column,
-    Measure,
-    Row,
-    Series,
-    StudyTable,
-)
+from engine.studies.values import Column, Measure, Row, Series, StudyTable
 
 CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
 PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), a question's seeds together."

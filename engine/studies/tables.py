@@ -6,35 +6,18 @@ came from data sets and models is escaped for each.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Mapping
 
 import msgspec
+import pandas as pd
 
+from engine.report.drawings import latex
 from engine.report.markdown import escaped
-from engine.studies.values import (
-    Cell,
-    Column,
-    Measure,
-    StudyTable,
-)
+from engine.studies.values import Cell, Column, Measure, StudyTable
 
 ARROWS = {"": "", "higher": "↑", "lower": "↓"}
 LATEX_ARROWS = {"": "", "higher": r"$\uparrow$", "lower": r"$\downarrow$"}
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
 
 
 def rounded(cell: Cell) -> str:
@@ -71,19 +54,19 @@ def caption(table: StudyTable) -> str:
 def to_csv(table: StudyTable) -> str:
     """Full precision; a measure takes four columns: value, low, high, n."""
     measured = [any(isinstance(row[j], Measure) for row in table.rows) for j in range(len(table.columns))]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     head: list[str] = []
     for column, wide in zip(table.columns, measured, strict=True):
         name = f"{column.name} ({column.unit})" if column.unit else column.name
         head += [name, f"{name} low", f"{name} high", f"{name} n"] if wide else [name]
-    writer.writerow([*head, "case"] if table.cases else head)
-    for i, row in enumerate(table.rows):
-        line: list[object] = []
-        for cell, wide in zip(row, measured, strict=True):
-            line += _wide(cell) if wide else [_safe(cell)]
-        writer.writerow([*line, table.cases[i]] if table.cases else line)
-    return out.getvalue()
+    rows = [
+        [value for cell, wide in zip(row, measured, strict=True) for value in (_wide(cell) if wide else [_safe(cell)])]
+        for row in table.rows
+    ]
+    frame = pd.DataFrame(rows, columns=head, dtype=object)
+    if table.cases:
+        frame["case"] = table.cases
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    return text
 
 
 def _wide(cell: Cell) -> list[object]:
@@ -121,34 +104,9 @@ def to_latex(table: StudyTable) -> str:
         f"{latex(f'{c.name} ({c.unit})' if c.unit else c.name)} {LATEX_ARROWS[c.better]}".strip() for c in table.columns
     ]
     kinds = "".join("l" if all(isinstance(row[j], str) for row in table.rows) else "r" for j in range(len(heads)))
-    body = [" & ".join(latex(rounded(cell)) for cell in row) + r" \\" for row in table.rows]
-    notes = [f"% {' '.join(note.split())}" for note in table.notes]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{latex(caption(table))}}}",
-            rf"\begin{{tabular}}{{{kinds}}}",
-            r"\toprule",
-            " & ".join(heads) + r" \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            *notes,
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
-def latex(text: str) -> str:
-    """Text with LaTeX's own characters escaped.
-
-    >>> latex("50% of v2a_b")
-    '50\\\\% of v2a\\\\_b'
-    """
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+    frame = pd.DataFrame([[latex(rounded(cell)) for cell in row] for row in table.rows], columns=heads, dtype=object)
+    drawn: str = frame.to_latex(index=False, escape=False, caption=latex(caption(table)), column_format=kinds)
+    return drawn + "".join(f"% {' '.join(note.split())}\n" for note in table.notes)
 
 
 def to_json(table: StudyTable) -> str:

@@ -14,26 +14,14 @@ from engine.core.values import Passage
 from engine.corpus.collection import Collection
 from engine.models.budget import Budget
 from engine.models.embedder import load_embedder
-from engine.models.protocols import (
-    Embedder,
-    Entailment,
-    LanguageModel,
-    Reranker,
-    Writer,
-    require,
-)
+from engine.models.protocols import BatchWriter, Embedder, Entailment, LanguageModel, Reranker, Writer, require
 from engine.models.registry import SERVED, load_writer
 from engine.models.reranker import load_reranker
 from engine.models.verifier import load_entailment
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
-from engine.studies.values import (
-    Estimate,
-    Found,
-    Results,
-    Row,
-    Unit,
-)
+from engine.studies.together import Together
+from engine.studies.values import Estimate, Found, Results, Row, Unit
 
 
 class StudyTools:
@@ -63,7 +51,7 @@ class StudyTools:
     @cached_property
     def scorer(self) -> LanguageModel:
         """The model whose probabilities are asked for: the one named, the embedded one for the quoting reader."""
-        model = load_writer(EMBEDDED if self.reads else self.config.model)
+        model = load_writer(EMBEDDED if self.reads else self.config.model, self.config.dtype)
         require(model, "score")
         return model  # type: ignore[return-value]
 
@@ -72,10 +60,26 @@ class StudyTools:
         """The model that judges, None where the config names none."""
         return self._load(self.config.judge) if self.config.judge else None
 
+    def write_together(self, rows: int) -> bool:
+        """Let writer and judge write up to `rows` answers of several threads at once; False where the writer cannot.
+
+        To be called before the models are used.
+        """
+        model = self.writer
+        if not isinstance(model, BatchWriter) or not model.writes_together():
+            return False
+        shared = Together(model, rows)
+        if self.judge is model:
+            self.judge = shared
+        if self.scorer is model:
+            self.scorer = shared  # what counts the scorer's forwards counts the writer's, as it did
+        self.writer = shared
+        return True
+
     def _load(self, name: str) -> Writer:
         """A local model as the process has it; a served one of this run alone, under the run's budget."""
         if not name.startswith(SERVED):
-            return load_writer(name)
+            return load_writer(name, self.config.dtype)
         from engine.models.server import ServerModel
 
         return ServerModel.named(name, concurrency=self.config.concurrency, budget=self.budget)
@@ -127,8 +131,7 @@ class Study:
     what revises it) share a unit. `needs` (names in `example.NEEDS`) an example must bring or it is left out, and
     counted. `uses` says for each further need what is switched off where it is absent. `run` does one unit and raises
     what the engine raises; `results` turns all rows of a run into tables and figures without any model; `cost` is the
-    most that one unit takes. `writes_first` says of a unit whether little comes before its first call of the writer, so
-    that it can be begun twice, and that answer be written together with those of other units.
+    most that one unit takes. `writes` says of a unit whether it asks the writer for text.
     """
 
     name: str
@@ -140,4 +143,4 @@ class Study:
     cost: Callable[[StudyTools, Unit, Example], Estimate]
     needs: tuple[str, ...] = ()
     uses: Mapping[str, str] = field(default_factory=dict)
-    writes_first: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False
+    writes: Callable[[Config, Unit, Example], bool] = lambda config, unit, example: False

@@ -6,6 +6,7 @@ from components import state
 from components.answer import with_pills
 from components.cache import document_lengths, workers
 from components.case_head import case_head
+from components.checked_answer import checked_answer, not_in_documents
 from components.doors import doors
 from components.evidence import evidence
 from components.frame import open_case
@@ -15,7 +16,6 @@ from components.model_choice import draw_models_line, model_title, writer_option
 from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
-from components.sentences import sentences_view
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.steps import draw_steps
 from engine.answer.in_documents import doubted
@@ -55,9 +55,11 @@ def watch_run() -> None:
     steps = run.case.steps if run.case else ()
     expected = EXPECTED[run.label]
     draw_steps(expected, steps, current=run.stage or expected[0])
+    cancel_button(run, key="cancel_ask")
     if run.text:
         show(tag("div", with_pills(run.text), class_="gw-answer"))
-    cancel_button(run, key="cancel_ask")
+    if run.case is not None and run.case.passages:
+        evidence(run.case, key=f"evidence_{run.case.id}", lengths={})
 
 
 def finish(run: Run[Case]) -> None:
@@ -131,12 +133,13 @@ elif case is not None:
     verdict = case_head(case)
     if doubt := doubted(case, chosen_settings().retrieval):
         st.warning(doubt)
+        not_in_documents(case, doubt)
     draw_steps((), case.steps)
     given = st.container()
     if verdict is not None:
         checked, given = st.tabs(["Sentences and evidence", "Passages given to the writer"])
         with checked:
-            sentences_view(case, verdict, key=f"sentences_{case.id}")
+            checked_answer(case, verdict)
     with given:
         evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
     provenance(case)

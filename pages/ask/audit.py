@@ -6,12 +6,12 @@ from components import state
 from components.cache import workbench
 from components.case_head import case_head
 from components.case_import import import_cases
+from components.checked_answer import checked_answer
 from components.checking import check_name, start_check
 from components.doors import doors
 from components.frame import open_case
 from components.heading import heading
 from components.provenance import provenance
-from components.sentences import sentences_view
 from engine.analyses.facts import record_of
 from engine.core.values import Case
 
@@ -20,7 +20,7 @@ def result(case: Case) -> None:
     """The audit of the open case: does it stand, the tinted answer, the evidence."""
     verdict = case_head(case)
     if verdict is not None:
-        sentences_view(case, verdict, key=f"sentences_{case.id}")
+        checked_answer(case, verdict)
         provenance(case)
 
 

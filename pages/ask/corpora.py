@@ -19,13 +19,7 @@ from components.upload import too_large
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings, all_settings
 from engine.core.text import counted
-from engine.corpus.collection import (
-    Collection,
-    IngestReport,
-    list_corpora,
-    remove,
-    unreadable_corpora,
-)
+from engine.corpus.collection import Collection, IngestReport, list_corpora, remove, unreadable_corpora
 from engine.corpus.sources import MEDIA_TYPES
 from engine.models.embedder import DEFAULT, full_name, load_embedder
 from engine.workbench import Workbench
@@ -33,6 +27,7 @@ from engine.workbench import Workbench
 EMBEDDER = "retrieval.embedder"
 CHUNKING = ("chunking.method", "chunking.words", "chunking.overlap")
 FRESH = Settings().with_values({EMBEDDER: DEFAULT})  # what a new corpus is made with unless something else is chosen
+ADDING = "corpus_being_added_to"
 WIDTHS = {"title": 235, "passages": 80, "document": 240}  # pixels; the first two are seen whole in a window of 1280
 
 
@@ -108,12 +103,22 @@ def add_documents() -> None:
                 asked = Settings() if known else settings
                 work = lambda run: ingest_uploads(name.strip(), uploads, asked, run)  # noqa: E731
                 state.keep_run("ingest", start(workers(), work))
+                state.set_value(ADDING, name.strip())
                 st.rerun()
     run = state.run_of("ingest")
     if run is not None and not run.ended:
         watch_ingest()
     elif run is not None:
+        open_added(run)
         draw_report(run)
+
+
+def open_added(run: Run[IngestReport]) -> None:
+    """Open the corpus that was just added to, here and on Ask; once, so that another can be chosen then."""
+    name = state.take_value(ADDING)
+    if name and run.problem is None:
+        state.set_value("corpus", name)
+        state.set_value("ask_corpus", name)
 
 
 def unreadable() -> None:

@@ -6,11 +6,12 @@ import streamlit as st
 
 from components import state
 from components.agreement import agreement_view
-from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, latest, seconds_said
+from components.analysis_run import as_reported, ask_for, banners, begin, is_banner, is_by, latest, seconds_said
 from components.answer import answer_view
 from components.attr_rag import attr_rag_view
 from components.cache import workbench
 from components.case_head import case_head
+from components.export_figure import export_button
 from components.faithfulness import faithfulness_view
 from components.flags import flags_view
 from components.frame import open_case
@@ -18,8 +19,9 @@ from components.heading import heading
 from components.html import plain
 from components.model_choice import draw_models_line
 from components.occlusion import occlusion_view
+from components.removal import removal_view
 from components.settings_panel import chosen_settings, settings_panel
-from components.token_map import map_check, token_map
+from components.token_map import map_agreement, map_check, token_map
 from components.used_supports import used_supports_view
 from engine.analyses.faithfulness import FaithfulnessReport, rows_needed
 from engine.analyses.kind import ATTR_RAG, FAITHFULNESS, OCCLUSION, SENTENCES, SETS, TOKEN_MAP, USED_SUPPORTS, ByModel
@@ -27,11 +29,12 @@ from engine.analyses.registry import runnable
 from engine.analyses.token_map import MapRows, TokenMap, map_of, methods_run
 from engine.cases.review import review_of, with_labels
 from engine.core.text import counted
-from engine.core.values import Case
+from engine.core.values import Attribution, Case
 from engine.methods import registry
 from engine.methods.attr_rag import AttrRag
 from engine.methods.used_supports import UsedSupports
 from engine.models.defaults import default_for
+from engine.report.drawings import drawn_map
 
 # Analyses with a place of their own on this page.
 TABBED = (OCCLUSION, SETS, SENTENCES, TOKEN_MAP, FAITHFULNESS, USED_SUPPORTS, ATTR_RAG, "input x gradient")
@@ -55,18 +58,20 @@ def tokens_tab(case: Case, model: str) -> None:
     """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
     method = _choose_map(case, model)
     whole = MapRows(model=model, method=method)
-    ask_for(case, TOKEN_MAP, "Map the tokens", model, seconds_said(case, model, 3), options=whole)
     result = map_of(case, method, model)
+    more = seconds_said(case, model, 3)
+    ask_for(case, TOKEN_MAP, "Map the tokens", model, more, options=whole, done=result is not None)
     if result is None:
+        answer_view(case.answer)
         return
     banners(result.notes)
     map_check(case, result, model)
-    name = f"{case.id}, {method}"
-    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=state.row_of(name))
-    if asked is not None:
-        state.keep_row(name, asked.target())
-        begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
-        st.rerun()
+    beside = methods_run(case, model).get(OCCLUSION)
+    if beside is not None:
+        map_agreement(case, result, beside)
+    draw_map(case, result, beside, f"{case.id}, {method}")
+    sentence = state.selected_sentence(len(case.answer.sentences))
+    export_button(lambda: drawn_map(case, result, sentence), key=f"map_{case.id}")
     for note in result.notes:
         if not is_banner(note):
             st.caption(plain(note))
@@ -79,6 +84,18 @@ def tokens_tab(case: Case, model: str) -> None:
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
     st.subheader("Passages high in this ranking")
     flags_view(result, case, chosen_settings().gradient, model)
+
+
+@st.fragment
+def draw_map(case: Case, result: TokenMap, beside: Attribution | None, name: str) -> None:
+    """The map; a click on a row that is not there begins its computation, any other draws nothing else anew."""
+    sentence = state.selected_sentence(len(case.answer.sentences))
+    chosen = state.row_of(name) or ({"sentence": sentence - 1} if sentence else {})
+    asked = token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside)
+    if asked is not None:
+        state.keep_row(name, asked.target())
+        begin(case, TOKEN_MAP, asked, f"{TOKEN_MAP}:{case.id}", "Explain the row")
+        st.rerun()
 
 
 def _choose_map(case: Case, model: str) -> str:
@@ -100,8 +117,9 @@ def _choose_map(case: Case, model: str) -> str:
 def faithfulness_tab(case: Case, model: str) -> None:
     """Do the rankings find what matters, and do methods agree."""
     rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
-    ask_for(case, FAITHFULNESS, "Delete and measure", model, seconds_said(case, model, rows / 2))
     found = latest(case, FAITHFULNESS, model)
+    more = seconds_said(case, model, rows / 2)
+    ask_for(case, FAITHFULNESS, "Delete and measure", model, more, done=is_by(found, model))
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
         banners(report.notes)
@@ -120,8 +138,8 @@ def faithfulness_tab(case: Case, model: str) -> None:
 
 def used_tab(case: Case, model: str) -> None:
     """What the model used beside what the passage supports."""
-    ask_for(case, USED_SUPPORTS, "Compare use and support", model)
     found = latest(case, USED_SUPPORTS, model)
+    ask_for(case, USED_SUPPORTS, "Compare use and support", model, done=is_by(found, model))
     if found is not None:
         result = UsedSupports.from_dict(found.result)
         banners(result.notes)
@@ -133,6 +151,7 @@ TABS: dict[str, Callable[[Case, str], None]] = {
     "Tokens": tokens_tab,
     "Faithfulness": faithfulness_tab,
     "Used x supports": used_tab,
+    "Without passages": removal_view,
 }
 
 heading(
@@ -146,6 +165,7 @@ heading(
     "attr-rag",
     "integrated-gradients",
     "attention",
+    "hierarchy",
     "common-ground",
 )
 stored = open_case()
@@ -154,16 +174,19 @@ if stored is not None and not stored.passages:
 elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
     case_head(case)
-    answer_view(case.answer)
-    scorer = st.text_input(
-        "Scored by",
-        default_for("scores").model,
-        key="scorer",
-        persist_state="session",
-        help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
-    )
-    draw_models_line(scorer.strip())
-    settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
+    scorer = state.begin_with("scorer", default_for("scores").model)
+    left, right = st.columns(2)
+    ran = any(analysis.kind in TABBED for analysis in case.analyses)
+    with left.expander(f"Scored by {plain(scorer)}", expanded=not ran):
+        scorer = st.text_input(
+            "Scored by",
+            key="scorer",
+            persist_state="session",
+            help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
+        )
+        draw_models_line(scorer.strip())
+    with right:
+        settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
     for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             draw(case, scorer)

@@ -8,6 +8,7 @@ from components.answer import answer_view
 from components.cache import workbench
 from components.case_head import case_head
 from components.checking import check_name
+from components.export_figure import export_button
 from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
@@ -20,6 +21,7 @@ from components.pages import page_link
 from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
 from components.used_supports import used_supports_view
+from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import FactsOptions, record_of
 from engine.analyses.kind import FACTS
 from engine.cases.review import review_of
@@ -28,6 +30,7 @@ from engine.core.values import Case
 from engine.methods.are.tools import LANGUAGE_MODEL
 from engine.methods.are.values import AreRecord
 from engine.methods.used_supports import UsedSupports
+from engine.report.drawings import drawn_facts
 
 
 def controls(case: Case, record: AreRecord | None) -> Asked | None:
@@ -37,16 +40,17 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
     if running is not None and not running.ended:
         wait_for(name, "Checking the answer")
         return None
-    asked = fact_controls()
-    settings = asked.settings
-    options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
-    if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
-        begin(case, FACTS, options, name, settings=settings)
-        st.rerun()
-    st.caption(
-        workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
-        f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
-    )
+    with st.container() if record is None else st.expander("Check again, with other settings"):
+        asked = fact_controls()
+        settings = asked.settings
+        options = FactsOptions(verifier=asked.verifier, decomposer=asked.decomposer, judge=asked.judge)
+        if st.button("Check the answer" if record is None else "Check again", key="start_facts", type="primary"):
+            begin(case, FACTS, options, name, settings=settings)
+            st.rerun()
+        st.caption(
+            workbench().using(settings).cost(case, FACTS, options) + f"{'' if record is None else last_took(record)}."
+            f"{'' if asked.judge or asked.verifier.startswith(LANGUAGE_MODEL) else ' Nothing is sent anywhere.'}"
+        )
     if running is not None:
         say_problem(running)
     return asked
@@ -67,14 +71,11 @@ def result(case: Case, record: AreRecord) -> None:
         note(line)
     found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
     show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
-    review = review_of(workbench().cases.history(case.id))
-    if record.facts:
-        facts_tree(record, own_marks(record, review), key=f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}")
-    else:
-        st.info("The answer says nothing that could be checked.")
     author = reviewer() if record.facts else ""
     if record.facts:
-        override_form(case, record, review, author)
+        tree(case, record, author)
+    else:
+        st.info("The answer says nothing that could be checked.")
     edits_view(case, record, author)
     st.header("Attribution report")
     measures_view(record)
@@ -85,6 +86,23 @@ def result(case: Case, record: AreRecord) -> None:
             page_link("inspect/attribution", "Attribution")
         else:
             used_supports_view(UsedSupports.from_dict(matrix.result), case)
+
+
+@st.fragment
+def tree(case: Case, record: AreRecord, author: str) -> None:
+    """The facts, and the reviewer's own verdict on the selected one; a click on a fact draws nothing else anew."""
+    review = review_of(workbench().cases.history(case.id))
+    verdict = case_verdict(case, review)
+    key = f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}"
+    sentence = state.selected_sentence(len(case.answer.sentences))
+    of_sentence = verdict.sentences[sentence - 1].facts if verdict and sentence else ()
+    selected = state.selected_fact() or next((fact.number for fact in of_sentence), "")
+    chosen = facts_tree(record, own_marks(record, review), selected, key=key)
+    if chosen:
+        number = verdict.sentence_of(chosen) if verdict else None
+        state.select(fact=chosen, **({"sentence": number} if number else {}))
+    export_button(lambda: drawn_facts(case, record, review), key=f"facts_{case.id}")
+    override_form(case, record, review, author, chosen or selected)
 
 
 heading(

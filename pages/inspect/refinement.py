@@ -22,34 +22,24 @@ from components.triggers import flag_table, marked_words, signal_scales, trigger
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
 from engine.analyses.refinement import (
-    Report,
+    RefinementReport,
     analysis_id,
     history_of,
     report_facts,
     report_scores,
     reports_of,
 )
-from engine.cases.review import (
-    MarkDraft,
-    Review,
-    review_of,
-    with_labels,
-    withdrawals,
-)
+from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
 from engine.methods.refinement.values import Gate
-from engine.studies.on_case import (
-    case_advice,
-    library_quartiles,
-    task_advice,
-)
+from engine.studies.on_case import case_advice, library_quartiles, task_advice
 
 
-def side_by_side(report: Report, names: Iterable[str]) -> None:
+def side_by_side(report: RefinementReport, names: Iterable[str]) -> None:
     """The cards, with the word diff to A on request, and the exact prompts."""
     value = report.refinement
     names = [name for name in names if name in value.order]
@@ -66,7 +56,7 @@ def side_by_side(report: Report, names: Iterable[str]) -> None:
             st.code(visible(turn.reply.text) or "(empty)", language=None, wrap_lines=True)
 
 
-def signals_and_triggers(case: Case, report: Report, gate: Gate, settings: Settings) -> None:
+def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, settings: Settings) -> None:
     """Signals on their scales, A's words, and each rule with the labels as they are now."""
     value = report.refinement
     if value.signals.banner:
@@ -131,7 +121,7 @@ def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft
     return (MarkDraft(kind="relevance", author=author, target=target, value=chosen),)
 
 
-def scores_tab(case: Case, report: Report) -> None:
+def scores_tab(case: Case, report: RefinementReport) -> None:
     """Scores and cost of every condition beside A."""
     if not report.entailments:
         st.caption("The verifier has not been asked about these answers: the citation scores come with the next run.")
@@ -143,7 +133,7 @@ def scores_tab(case: Case, report: Report) -> None:
     facts_line(report)
 
 
-def facts_line(report: Report) -> None:
+def facts_line(report: RefinementReport) -> None:
     """What became of A's facts in each condition, where the Facts page took A apart."""
     kept = report_facts(report)
     if report.facts and kept:
@@ -172,7 +162,7 @@ def quartiles_tab() -> None:
         quartile_view(found)
 
 
-def advisor_tab(case: Case, report: Report | None) -> None:
+def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     """Advice on this case, and the task table of an investigation."""
     advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
     st.subheader("Tasks of a money-laundering investigation")
@@ -188,7 +178,7 @@ def advisor_tab(case: Case, report: Report | None) -> None:
 
 
 def tabs(
-    case: Case, review: Review, report: Report | None, names: tuple[str, ...], gate: Gate, settings: Settings
+    case: Case, review: Review, report: RefinementReport | None, names: tuple[str, ...], gate: Gate, settings: Settings
 ) -> None:
     """All that there is to look at."""
     titles = ["Side by side", "Signals and triggers", "Scores", "Passages", "Judge", "Gain by S3", "Advisor"]

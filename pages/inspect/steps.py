@@ -13,13 +13,7 @@ from components.settings_panel import settings_panel
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
 from engine.analyses.kind import STEPS
-from engine.analyses.steps import (
-    StepsOptions,
-    at_threshold,
-    changed_steps,
-    solutions_of,
-    step_case,
-)
+from engine.analyses.steps import StepsOptions, at_threshold, changed_steps, solutions_of, step_case
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.values import Analysis, Case

@@ -9,11 +9,13 @@ from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, note, plain
-from components.library import bin_list, case_table, query_controls
+from components.library import bin_list, case_table, query_controls, writer_table
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
 from components.reviewer import reviewer
 from components.runs import start
+from components.sign_off import sign_off_dialog
+from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, check_chain, review_of, signing_key
@@ -42,7 +44,8 @@ def library() -> None:
     )
     if not rows:
         st.info("No case is found. Search for something else, ask a question, or import an answer.")
-    chosen = case_table(rows, key="case_table") if rows else []
+    quality = qualities(store, rows)
+    chosen = case_table(rows, quality, key="case_table") if rows else []
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open", disabled=len(chosen) != 1):
             state.open_case(chosen[0])
@@ -60,6 +63,7 @@ def library() -> None:
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
         if rows and not chosen:
             note("Tick cases in the table: one to open, two to compare.")
+    writer_table(rows, quality)
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
 
@@ -82,7 +86,7 @@ def review(case: Case) -> None:
         else:
             st.rerun()
 
-    review_status(found, chain, author, add, key="review")
+    review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author, store), key="review")
     if found.status == "signed off":
         st.info("This case is frozen. A change makes a new version, which starts open and keeps what stands.")
         if st.button("Make a new version", disabled=not author):
@@ -186,8 +190,7 @@ def tags_of(case: Case) -> None:
 
 
 heading(
-    "Cases",
-    "Everything that was asked or imported. Open a case, review it, take its report away, or score it again.",
+    "Cases", "Everything that was asked or imported. Open a case, review it, take its report away, or score it again."
 )
 library()
 case = open_case()

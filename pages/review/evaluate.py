@@ -7,6 +7,7 @@ from components.evaluation_run import begun_but_not_written, run_controls, see_r
 from components.evaluation_setup import setup
 from components.heading import heading
 from components.html import visible
+from components.state import evaluation_begun, show_begun_evaluation
 from engine.core.text import counted
 from engine.studies.library import Listed, runs
 
@@ -19,6 +20,7 @@ def name_of(listed: Listed) -> str:
 def chosen_run(known: list[Listed]) -> Listed | None:
     """The run that is shown; the link follows it, so that its label is its name and nothing that changes."""
     by_name = {one.name: one for one in known}
+    show_begun_evaluation(by_name)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Run", list(by_name), format_func=visible, key="run", bind="query-params")
     found = by_name.get(name or "")
@@ -34,17 +36,14 @@ heading(
     "decomposer",
 )
 see_runs()
-with st.expander("A new run", expanded=not runs()):
+with st.expander("A new run"):
     begun = setup()
 if begun is not None:
-    st.query_params["run"] = begun
+    evaluation_begun(begun)
     st.rerun()
 known = runs()
 for starting in begun_but_not_written(known):
     watch_evaluation(starting, until_written=True)
-if not known:
-    st.info("Nothing has been evaluated yet. The preset above needs no language model and ends within a minute.")
-    st.stop()
 shown = chosen_run(known)
 if shown is not None:
     run_controls(shown)

@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from engine.core import metrics
-from engine.core import statistics as stats
+from engine.core import metrics, statistics as stats
 
 WORD = st.text("abcde12", min_size=1, max_size=4)
 TEXT = st.lists(WORD, max_size=14).map(" ".join)

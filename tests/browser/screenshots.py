@@ -26,7 +26,7 @@ SHOTS = (  # name, page, tab, theme, height, scrolled to
     ("tokens", "attribution", "Tokens", "dark", 900, "Tokens"),
     ("faithfulness", "attribution", "Faithfulness", "light", 860, "Faithfulness"),
     ("refinement", "refinement", "Side by side", "light", 900, "Side by side"),
-    ("facts", "facts", "", "light", 900, "Evidence from"),
+    ("facts", "facts", "", "light", 900, "Reviewer"),
     ("cases", "cases", "", "light", 900, ""),
 )
 

@@ -47,6 +47,7 @@ def test_audit_an_answer_by_the_second_door(app, page, look):
     # The arrow keys go on from there, and a reload keeps the sentence.
     page.keyboard.press("ArrowDown")
     expect(card).to_contain_text("Sentence 7")
+    expect(page).to_have_url(re.compile("sentence=7"))
     settled(page)
     page.reload()
     expect(card).to_contain_text("Sentence 7")
@@ -54,11 +55,41 @@ def test_audit_an_answer_by_the_second_door(app, page, look):
     assert serious(page) == []
     look(page, "audit_light")
 
+    # One click fixes a sentence, once a name is given; the words are struck and put in where they stand.
+    wrong.click()
+    card.get_by_role("button", name="Fix: 2022 → 2023").click()
+    page.get_by_role("dialog").get_by_label("Reviewer").fill("Ada Quill")
+    page.get_by_role("button", name="Save the decision").click()
+    expect(wrong.locator("del")).to_have_text("2022")
+    expect(wrong.locator("ins")).to_have_text("2023")
+    # Own words for a sentence that no source settles, and no second question for the name.
+    last = sentences.last
+    last.click()
+    card.get_by_text("Your verdict").click()
+    card.get_by_label("not found").check()
+    card.get_by_label("Write the sentence anew").fill("The sources do not say when the account was closed.")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("status")).to_have_text("Give a reason.")
+    card.get_by_label("Reason").fill("no source speaks of it")
+    card.get_by_role("button", name="Save").click()
+    expect(last.locator("ins")).to_have_text("The sources do not say when the account was closed.")
+    expect(page.locator(".gw-stand")).to_contain_text("2 accepted")
+    settled(page)
+    assert serious(page) == []
+    look(page, "audit_fixed_light")
+
     # The same line is on the other pages of the case.
     line = page.locator(".gw-stand b").inner_text()
     page.get_by_test_id("stMain").get_by_role("link", name="Facts").click()
     expect(page.get_by_role("heading", name="Tracked changes")).to_be_visible()
     expect(page.locator(".gw-stand b")).to_have_text(line)
+    # What was selected is selected here, and the arrow keys go on from it.
+    chosen = page.locator("button.fact[aria-current=true]")
+    expect(chosen).to_contain_text("closed the account")
+    chosen.focus()
+    page.keyboard.press("ArrowUp")
+    expect(chosen).to_contain_text("general trading")
+    expect(page).to_have_url(re.compile(r"sentence=7&fact=7\.1|fact=7\.1&sentence=7"))
 
 
 @pytest.mark.parametrize("page", [{"color_scheme": "dark", "viewport": {"width": 1920, "height": 1000}}], indirect=True)

@@ -13,12 +13,7 @@ from engine.cases.case_file import write_case_file
 from engine.cases.store import CaseStore
 from engine.studies.config import Config, as_toml
 from engine.studies.evaluate import RunManifest
-from engine.studies.values import (
-    Estimate,
-    Failure,
-    Row,
-    Unit,
-)
+from engine.studies.values import Estimate, Failure, Row, Unit
 
 LONG = 400_000  # milliseconds: a busy machine
 
@@ -26,6 +21,7 @@ LONG = 400_000  # milliseconds: a busy machine
 def test_the_cost_comes_before_the_start(app, page, look):
     page.goto(f"{app.url}/evaluate")
     expect(page.get_by_role("heading", name="Evaluate")).to_be_visible(timeout=LONG)
+    page.get_by_text("A new run").click(timeout=LONG)
     expect(page.get_by_role("button", name="Start")).to_be_disabled(timeout=LONG)
     page.get_by_label("Examples (0: all)").fill("2")
     page.get_by_label("Examples (0: all)").press("Enter")
@@ -56,6 +52,7 @@ def test_a_point_opens_its_case_by_link(app, page, look):
 def test_a_run_is_paused_cancelled_and_gone_on_with(app, page, look):
     page.goto(f"{app.url}/evaluate")
     expect(page.get_by_role("heading", name="Evaluate")).to_be_visible(timeout=LONG)
+    page.get_by_text("A new run").click(timeout=LONG)
     page.get_by_label("Examples (0: all)").fill("8")
     page.get_by_label("Examples (0: all)").press("Enter")
     page.get_by_role("button", name="See the cost").click()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -49,7 +51,7 @@ def test_paste_a_draft_decide_on_its_edits_and_export(app, page, look):
     facts = page.locator("button.fact")
     expect(facts).to_have_count(3)
     expect(page.locator(".chip.edit")).to_have_count(2)
-    expect(page.locator(".chip.good")).to_have_text("supportive")
+    expect(page.locator(".chip.good")).to_have_text(re.compile(r"^supportive · p 0\.\d\d$"))
     expect(page.locator(".detail")).to_contain_text("right on")
 
     # The keyboard steps through the facts; the filter leaves those that need attention.

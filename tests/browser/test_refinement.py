@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from engine.corpus.samples import FIRST_CASE
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "engine" / "refine"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "engine" / "refinement"))
 SHORT = "refine-short"
 WINDOW = 1400  # of the tiny model: leaves each condition of the short case some fifty tokens
 WRITER = "scripted-demo"

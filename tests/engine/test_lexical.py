@@ -8,12 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engine.core.text import (
-    covered,
-    stemmer,
-    stems,
-    word_weights,
-)
+from engine.core.text import covered, stemmer, stems, word_weights
 
 
 def test_weights_are_idf_shares_and_cover_what_is_there() -> None:

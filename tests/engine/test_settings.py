@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from engine.analyses.kind import OCCLUSION, ByModel
+from engine.analyses.kind import OCCLUSION
+from engine.analyses.occlusion import OcclusionOptions
 from engine.commands import main
 from engine.core.errors import InputError
 from engine.core.settings import PAPERS, Settings, all_settings
@@ -223,7 +224,7 @@ def test_an_occlusion_reads_its_placebos(tmp_path: Path, folders: tuple[str, str
     ingest(tmp_path)
     bench = Workbench(Settings().with_values({**PLACEBOS, EMBEDDER: SCRIPTED}))
     case = bench.ask("Who built the bridge?", "bridges", model="reader")
-    bench.analyse(case.id, OCCLUSION, ByModel(model=folders[0]))
+    bench.analyse(case.id, OCCLUSION, OcclusionOptions(model=folders[0]))
     assert_read(read, PLACEBOS)
 
 

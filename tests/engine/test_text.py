@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from engine.answer.citations import find_citations
-from engine.core.text import (
-    content_words,
-    normal_number,
-    sentences,
-    words,
-)
+from engine.core.text import content_words, normal_number, sentences, words
 
 # Each text stands as its sentences, joined by one space.
 ONE_SPACE = [

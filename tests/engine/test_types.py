@@ -36,10 +36,7 @@ USES = {
         CASE + "from engine.cases.case_file import envelope",
         'envelope(data)["case"]["id"] == "c"',
     ),
-    "settings": (
-        "from engine.core.settings import Settings",
-        'Settings().apply(["retrieval.k=7"]).retrieval.k == 7',
-    ),
+    "settings": ("from engine.core.settings import Settings", 'Settings().apply(["retrieval.k=7"]).retrieval.k == 7'),
     "a sample world": (
         "from engine.corpus.worlds import load_world",
         'len(load_world("science-primer").questions) > 0',

@@ -16,13 +16,7 @@ from engine.core.values import Passage
 from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection
 from engine.corpus.samples import SAMPLES
-from engine.corpus.worlds import (
-    WORLDS,
-    Draft,
-    World,
-    check,
-    load_world,
-)
+from engine.corpus.worlds import WORLDS, Draft, World, check, load_world
 from engine.methods.are.decompose import plain
 from engine.models.embedder import ScriptedEmbedder
 
@@ -225,7 +219,11 @@ def test_ids_are_unique_over_all_worlds(worlds):
 
 
 def test_questions_are_not_asked_twice(worlds):
-    asked = Counter(" ".join(words(question.question)) for world in worlds.values() for question in world.questions)
+    asked = Counter(
+        " ".join(words(question.question))
+        for world in worlds.values()
+        for question in (*world.questions, *world.long_questions)
+    )
     assert [question for question, times in asked.items() if times > 1] == []
 
 
@@ -265,8 +263,9 @@ def test_bench_chemistry_counts(chemistry):
 def test_bench_chemistry_passages_needed_are_those_of_the_default_chunking(chemistry):
     """By one at most, and for one question in ten at most, should the splitter ever place a sentence otherwise."""
     pieces = cut(chemistry)
-    needed = [question.passages_needed or 0 for question in chemistry.questions]
-    found = [len(chemistry.gold_passages(question, pieces)) for question in chemistry.questions]
+    questions = (*chemistry.questions, *chemistry.long_questions)
+    needed = [question.passages_needed or 0 for question in questions]
+    found = [len(chemistry.gold_passages(question, pieces)) for question in questions]
     off = [abs(a - b) for a, b in zip(needed, found, strict=True)]
     assert max(off) <= 1
     assert sum(off) <= len(off) // 10

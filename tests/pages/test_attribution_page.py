@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
+import components.cache
 from components.agreement import _table
 from components.analysis_run import is_banner, seconds_said
 from components.source_map import source_map_data
-from components.token_map import explained_pieces, token_map_data
+from components.token_map import explained_pieces, occluded, token_map_data
 from engine.analyses.attribution import method_of
 from engine.analyses.faithfulness import faithfulness_of
 from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
+from engine.analyses.removal import removal
 from engine.analyses.token_map import ALONE, MapRows, TokenMap, methods_run, token_map_of
 from engine.answer.citations import annotate
+from engine.answer.write import Written
 from engine.core.progress import last
 from engine.core.settings import Settings
-from engine.core.values import (
-    Answer,
-    Attribution,
-    AuditRecord,
-    Case,
-    Stamp,
-)
+from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import attr_rag, scored_by, with_drops
 from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
+from engine.models.defaults import READER
 from engine.models.scripted import ScriptedScorer
-from tests.engine.attribute.test_attr_rag import SETS, quote_wanted
-from tests.tiny import tiny_model
+from tests.engine.methods.test_attr_rag import SETS, quote_wanted
+from tests.tiny import save_tiny, tiny_model
 
 PASSAGES = ("The kiln of Ostrel is painted green. It is old.", "Maren holds <b>forty</b> litres.", "Ostrel lies north.")
 ANSWER = "The kiln is green. [cite_1] It lies north. [cite_3]"
@@ -59,7 +59,7 @@ def case():
 
 
 def stored(case, kind):
-    return next(a.result for a in case.analyses if a.kind == kind)
+    return next(a.stored() for a in case.analyses if a.kind == kind)
 
 
 def test_every_piece_of_a_source_map_has_its_score_in_every_row(case):
@@ -123,8 +123,8 @@ def test_a_row_that_is_not_there_is_asked_for_and_then_opened(case):
     assert (data["sentences"], data["chosen"]) == ([1, None], 1)
     assert token_map_data(found, case, {"sentence": 1})["chosen"] == 0
     assert token_map_data(found, case, {"token": 3})["chosen"] == 2 + 3
-    asked = [(i, piece["asks"]) for i, piece in enumerate(data["answer"]) if piece["asks"]]
-    assert asked and all(ask == {"token": i} and i >= 14 for i, ask in asked)
+    asked = [piece["asks"]["token"] for piece in data["answer"] if piece["asks"]]
+    assert asked == sorted(asked) and min(asked) >= 14
     markers = [piece["text"] for piece in data["answer"] if piece["row"] is None and not piece["asks"]]
     assert "cite_1" in "".join(markers)
 
@@ -141,7 +141,7 @@ def test_methods_that_ran_are_compared_and_only_those_by_the_scorer(case):
 
 def test_a_partial_run_is_not_compared(case):
     whole = next(a for a in case.analyses if a.kind == "occlusion")
-    short = {**whole.result, "sources": [[1], [2]], "scores": [row[:2] for row in whole.result["scores"]]}
+    short = {**whole.stored(), "sources": [[1], [2]], "scores": [row[:2] for row in whole.stored()["scores"]]}
     partial = Case.from_dict({**case.to_dict(), "analyses": [{**whole.to_dict(), "result": short}]})
     assert methods_run(partial, tiny_model("llama").name) == {}
 
@@ -153,7 +153,7 @@ def test_banners_and_times():
 
 def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
     model = tiny_model("llama").name
-    last = [a for a in case.analyses if a.stamp.model == model][-1].result
+    last = [a for a in case.analyses if a.stamp.model == model][-1].stored()
     expected = 30 * last["seconds"] / (last["forwards"] + 2 * last["backwards"])
     assert f"about {expected:.0f} s" in seconds_said(case, model, 30)
     assert seconds_said(case, "another", 30) == ""
@@ -222,9 +222,9 @@ def checked(case, abpc):
     """The page's check of the case's map, as if its ABPC had come out so; another ranking's is 0.5."""
     few = Settings().apply(["faithfulness.steps=2", "faithfulness.rankings=2"])
     report = last(faithfulness_of(case, tiny_model("llama"), few))
-    mine, other = report.result["curves"]
+    mine, other = report.stored()["curves"]
     random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": 20}
-    result = {**report.result, "curves": [{**mine, "abpc": abpc}, {**other, "abpc": 0.5}], "random": random}
+    result = {**report.stored(), "curves": [{**mine, "abpc": abpc}, {**other, "abpc": 0.5}], "random": random}
     held = replace(case, analyses=(*case.analyses, replace(report, result=result)))
     app = AppTest.from_function(draw_check, kwargs={"case": held.to_dict()}, default_timeout=60).run()
     assert not app.exception
@@ -246,6 +246,36 @@ def test_an_unchecked_map_says_what_the_check_costs(case):
     assert app.button[0].label == "Check this map" and "rows through the model" in app.caption[0].value
 
 
+def draw_agreement(case):
+    from components.token_map import map_agreement
+    from engine.analyses.token_map import map_of, methods_run
+    from engine.core.values import Case
+
+    opened = Case.from_dict(case)
+    model = next(a.stamp.model for a in opened.analyses if a.kind == "token map")
+    map_agreement(opened, map_of(opened, "input x gradient", model), methods_run(opened, model)["occlusion"])
+
+
+def test_a_map_that_differs_from_occlusion_says_which_to_go_by(case):
+    app = AppTest.from_function(draw_agreement, kwargs={"case": case.to_dict()}, default_timeout=60).run()
+    assert not app.exception
+    (said,) = [caption.value for caption in app.caption]
+    found, beside = TokenMap.from_dict(stored(case, "token map")), Attribution.from_dict(stored(case, "occlusion"))
+    rho = agreement({"map": replace(found.by_passage(), method="map"), "occlusion": beside})[0].rho
+    assert f"Rank correlation over 3 passages: {rho:+.2f}" in said
+    assert said.startswith("Agrees" if rho >= 0.5 and "Both put" in said else "Differs")
+    assert ("Check this map" in said) == said.startswith("Differs")
+
+
+def test_occlusion_is_told_under_each_passage_of_a_map_where_it_has_the_row(case):
+    found, beside = TokenMap.from_dict(stored(case, "token map")), Attribution.from_dict(stored(case, "occlusion"))
+    rows = occluded(found, beside)
+    assert len(rows) == len(found.rows)
+    best = max(range(3), key=lambda j: beside.scores[0][j])
+    assert rows[0][best] == f"occlusion {beside.scores[0][best]:+.2f} nats, rank 1"
+    assert rows[1] is not None and set(rows[2:]) == {None}
+
+
 def test_flags_stand_beside_chance_and_the_trigger_beside_the_papers_verdict(case):
     app = AppTest.from_function(
         draw_flags, kwargs={"result": stored(case, "token map"), "case": case.to_dict()}, default_timeout=60
@@ -256,3 +286,27 @@ def test_flags_stand_beside_chance_and_the_trigger_beside_the_papers_verdict(cas
     assert "With 3 passages this rule flags almost everything" in drawn
     assert "negative result" in drawn
     assert any("No passage is marked" in caption.value for caption in app.caption)
+
+
+def test_an_unticked_passage_is_left_out_and_the_answer_written_again(app, case, sample_home):
+    bench = components.cache.workbench()
+    save_tiny(sample_home / "models" / "scorer")
+    bench.cases.save(replace(case, origin="generated", stamp=Stamp(model=READER), analyses=()))
+    app.query_params["case"] = case.id
+    app.session_state["scorer"] = "scorer"
+    app.run().switch_page("pages/inspect/attribution.py").run()
+    next(b for b in app.checkbox if b.label.startswith("1 ")).uncheck().run()
+    deadline = time.monotonic() + 120
+    while not any("The old answer has" in c.value for c in app.caption) and time.monotonic() < deadline:
+        app.run()
+    assert not app.exception
+    (said,) = [c.value for c in app.caption if "The old answer has" in c.value]
+    assert "scored by scorer. Written by reader; kept in no case" in said
+    assert bench.cases.load(case.id).analyses == ()
+
+
+def test_a_prompt_that_is_too_long_to_score_still_gives_the_new_answer(case):
+    long = tuple(replace(p, text=p.text * 40) for p in case.passages)
+    write = lambda question, passages, on_text, watch: Written(answer=Answer(text="Green."), stamp=Stamp(model="w"))  # noqa: E731
+    found = removal(replace(case, passages=long, prompt=None), [1], write, tiny_model("llama"), Settings())
+    assert found.answer.text == "Green." and found.drop is None and "tokens" in found.why

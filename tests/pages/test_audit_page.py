@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 
+import pytest
+from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from components.checked_answer import drafts
+from components.evidence import evidence_data
 from components.sentences import sentences_data
 from engine.analyses.case_verdict import case_verdict
 from engine.cases.review import review_of
+from engine.corpus.samples import FIRST_CASE
+from tests.engine.cases.test_case_verdict import checked as checked_case
 
 SOURCES = "The tank holds 40 litres of brine.\n---\nThe pump was replaced in March 2021."
 ANSWER = "The tank holds 40 litres of brine [1]. The pump was replaced in March 2012 [2]. Nobody was hurt."
@@ -74,6 +80,57 @@ def test_a_pasted_answer_is_audited_sentence_by_sentence(app):
     assert [piece.get("number") for piece in drawn[0]["pieces"]] == [None, 1, None]
 
 
+def stored_check(app):
+    """A case whose answer was checked, open on the Audit page, and its last verdict."""
+    store().save(replace(checked_case(), origin="imported"))
+    app.query_params["case"] = "case"
+    return opened(app)
+
+
+def verdict_now():
+    case, history = store().load_whole("case")
+    return case_verdict(case, review_of(history))
+
+
+def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
+    stored_check(app)
+    case = store().load("case")
+    (fix,) = [f["edits"] for f in sentences_data(case, verdict_now())["sentences"][0]["facts"] if f["edits"]]
+    assert [edit["say"] for edit in fix] == ["1932 → 1934"]
+    store().add_marks("case", drafts(case, {"edit": fix[0]["id"], "value": "accepted"}, "Ada"))
+    drawn = sentences_data(case, verdict_now())["sentences"][0]
+    assert [(p["text"], p["change"]) for p in drawn["pieces"] if "change" in p] == [("1932", "del"), ("1934", "ins")]
+    assert (drawn["kind"], drawn["word"]) == ("mended", "contradicted, edited")
+
+    own = {"sentence": 2, "fact": "2.1", "verdict": "not found", "reason": "no source has it", "text": "Whales sing."}
+    store().add_marks("case", drafts(case, own, "Ada"))
+    second = sentences_data(case, verdict_now())["sentences"][1]
+    assert "".join(p["text"] for p in second["pieces"] if p.get("change") == "ins") == "Whales sing."
+    assert second["rewritten"] == "Ada wrote this sentence anew: no source has it"
+    assert verdict_now().text.endswith("Whales sing.")
+    machines = {m.target: m.machine for m in store().history("case")}
+    assert machines["fact:2.1"] == "irrelevant" and machines["sentence:2"] == second["text"]
+
+    store().add_marks("case", drafts(case, {"undo": 2}, "Ada"))
+    assert "Whales sing." not in verdict_now().text
+    assert not app.run().exception
+
+
+def test_what_is_selected_goes_along_to_the_other_pages_of_a_case(app):
+    stored_check(app)
+    app.query_params["sentence"] = "2"
+    app.run()
+    app.query_params.clear()  # as a link of the navigation does
+    app.switch_page("pages/inspect/facts.py").run()
+    assert not app.exception
+    assert dict(app.query_params) == {"case": "case", "sentence": "2"}
+    fact = next(box for box in app.selectbox if box.label == "Fact")
+    assert fact.value == "2.1"
+    # Another case begins with nothing selected.
+    next(box for box in app.selectbox if box.label == "Open case").set_value(FIRST_CASE).run()
+    assert "sentence" not in app.query_params
+
+
 def test_what_cannot_be_audited_is_said(app):
     app = opened(app)
     assert "Paste the text to check" in paste(app, answer=" ").error[0].value
@@ -108,3 +165,35 @@ def test_questions_to_try_follow_the_corpus(app):
 def test_an_audit_without_a_file_says_so(app):
     app = press(opened(app), "Audit the file")
     assert app.warning[0].value == "Choose a file first."
+
+
+def test_a_weak_match_says_its_best_score_and_can_be_marked_as_not_in_the_documents(app):
+    app.run()
+    case = store().load(FIRST_CASE)
+    store().save(replace(case, id="weak", answerable=0.1))
+    app.query_params["case"] = "weak"
+    app.run()
+    best = max(hit.score for hit in case.hits)
+    assert f"probability 0.10, best passage score {best:.2f}" in app.warning[0].value
+    app.session_state["reviewer"] = "Ada"
+    press(app, "Mark as “not in these documents”")
+    assert not app.exception
+    (mark,) = store().history("weak")
+    assert (mark.target, mark.value, mark.machine) == ("answer", "not in these documents", "answered")
+    assert "best passage score" in mark.reason
+    assert "Ada: not in these documents." in html(app)
+    assert "Mark as" not in " ".join(b.label for b in app.button)
+
+
+def test_cited_passages_come_first_and_a_bar_is_as_long_as_its_score(app):
+    app.run()
+    case = store().load(FIRST_CASE)
+    drawn = evidence_data(case, {})["passages"]
+    cited = {c.number for c in case.answer.citations}
+    assert {p["number"] for p in drawn[: len(cited)]} == cited
+    assert sorted(p["number"] for p in drawn) == list(range(1, len(case.passages) + 1))
+    scores = {hit.passage.id: hit.score for hit in case.hits}
+    longest = max(1.0, *scores.values())
+    shares = [score["share"] for p in drawn for score in p["scores"] if score["name"] == "retrieved"]
+    texts = [float(score["text"]) for p in drawn for score in p["scores"] if score["name"] == "retrieved"]
+    assert shares == pytest.approx([text / longest for text in texts], abs=1e-3)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
 import components.cache
+from engine.analyses.facts import record_of
 from engine.cases.query import Query
-from engine.cases.review import MarkDraft
+from engine.cases.review import MarkDraft, review_of
+from engine.methods.are.export import proposed
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
+from tests.engine.cases.test_case_verdict import checked
 
 
 def opened(page: str) -> AppTest:
@@ -58,6 +62,18 @@ def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
     assert "Search for something else" in app.info[0].value
 
 
+def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
+    store().save(checked())
+    app.run()
+    assert not app.exception
+    table = next(t.value for t in app.dataframe if "unsupported" in t.value and "question" in t.value)
+    line = table[table["question"] == "What of the bridge?"].iloc[0]
+    assert (line["borne out"], line["unsupported"]) == (0.0, 100.0)
+    assert table["borne out"].isna().sum() == 2
+    writers = next(t.value for t in app.dataframe if "sentences" in t.value)
+    assert list(writers["written by"]) == ["someone"] and list(writers["sentences"]) == [2]
+
+
 def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
     field(app, "Reviewer").set_value("Ada").run()
     field(app, "Note").set_value("Checked *twice*.")
@@ -74,15 +90,67 @@ def test_a_note_without_a_name_is_refused_in_words(app):
     assert store().history("first") == ()
 
 
-def test_signing_off_freezes_and_offers_a_new_version(app):
+def signing():
+    """The sign-off by itself: AppTest draws no dialog a second time."""
+    import streamlit as st
+
+    import components.cache
+    from components.sign_off import sign_off_view
+    from engine.cases.review import review_of
+
+    store = components.cache.workbench().cases
+    case, history = store.load_whole(st.query_params["case"])
+    sign_off_view(case, review_of(history), "Ada", store)
+
+
+def dialog_for(case: str) -> AppTest:
+    made = AppTest.from_function(signing, default_timeout=60)
+    made.query_params["case"] = case
+    return made.run()
+
+
+def test_signing_off_takes_a_conclusion_with_a_reason_and_freezes(app):
     field(app, "Reviewer").set_value("Ada").run()
-    button(app, "Sign off and freeze").click().run()
+    button(app, "Sign off").click().run()
+    assert "The answer was not checked against its sources." in page_text(app)
+
+    dialog = dialog_for("first")
+    assert dialog.radio[0].options == ["The answer stands", "The answer does not stand"]
+    button(dialog, "Sign off and freeze").click().run()
+    assert dialog.error[0].value == "Choose a conclusion."
+    dialog.radio[0].set_value("does not stand")
+    button(dialog, "Sign off and freeze").click().run()
+    assert "needs a verdict and a reason" in dialog.error[0].value
+    assert store().history("first") == ()
+    field(dialog, "Reason").set_value("The bridge was built later.")
+    button(dialog, "Sign off and freeze").click().run()
+    said = review_of(store().history("first")).conclusion
+    assert (said.value, said.reason, said.author) == ("does not stand", "The bridge was built later.", "Ada")
+
+    app.run()
     assert store().rows(Query(status="signed off"))[0].id == "first"
+    assert "does not stand, signed off by Ada" in page_text(app)
     assert "frozen" in app.info[0].value
     assert not app.multiselect and any("Tags: optics" in drawn.proto.body for drawn in app.get("html"))
     button(app, "Make a new version").click().run()
     assert not app.exception
-    assert [row.parent for row in store().rows() if row.parent] == ["first"]
+    (version,) = [row for row in store().rows() if row.parent]
+    assert version.parent == "first"
+    assert review_of(store().history(version.id)).conclusion is None
+
+
+def test_what_is_signed_is_the_text_with_the_accepted_edits_over_its_changes(app):
+    case = checked()
+    store().save(case)
+    edit, deletion = record_of(case).edits
+    for one, value in ((edit, "accepted"), (deletion, "rejected")):
+        draft = MarkDraft(kind="override", author="Ada", target=f"edit:{one.id}", value=value, reason="read")
+        store().add_mark(case.id, replace(draft, machine=proposed(one)))
+    dialog = dialog_for(case.id)
+    assert dialog.radio[0].options == ["The answer stands as edited", "The answer does not stand"]
+    signed = next(e.proto.body for e in dialog.get("html") if "gw-signed" in e.proto.body)
+    assert "1934" in signed and "1932" not in signed
+    assert [w.value for w in dialog.warning] == ["Sentence 2 is not borne out and still in the text."]
 
 
 def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepted_edit_is_not_one(app):

@@ -10,24 +10,11 @@ from components.evaluation_results import frame
 from components.evaluation_run import live, roughly, said
 from components.figures import drawn
 from engine.studies.compare_runs import compare_runs
-from engine.studies.config import (
-    CONFIGS,
-    as_toml,
-    parse_config,
-    presets,
-    read_config,
-)
+from engine.studies.config import CONFIGS, as_toml, parse_config, presets, read_config
 from engine.studies.evaluate import evaluate, opened
 from engine.studies.library import folder_of, runs, take_in
 from engine.studies.run import Progress
-from engine.studies.values import (
-    Axis,
-    Column,
-    Figure,
-    Measure,
-    Series,
-    StudyTable,
-)
+from engine.studies.values import Axis, Column, Figure, Measure, Series, StudyTable
 
 PAGE = "pages/review/evaluate.py"
 SECONDS = CONFIGS / "seconds.toml"
@@ -60,6 +47,27 @@ def test_from_the_cost_to_the_tables(app):
     assert any("gold" in str(f.value.columns) for f in app.dataframe)
 
 
+def test_a_new_user_sees_a_finished_study_and_opens_a_case_of_it(app):
+    app.run()
+    app.switch_page(PAGE).run()
+    assert not app.exception
+    shown = app.selectbox(key="run").value
+    assert all(one.shipped and one.finished for one in runs())
+    assert "comes with the workbench" in texts(app)
+    first = opened(folder_of(shown))
+    leaderboard = first.results.tables[0]
+    assert app.dataframe[0].value.iloc[:, 0].tolist() == [row[0] for row in leaderboard.rows]
+    case = next(row.case for row in first.rows if row.case)
+    store = components.cache.workbench().cases
+    assert store.load(take_in(store, folder_of(shown), case)).question
+
+
+def test_shipped_runs_bring_no_words_of_public_sets():
+    for one in runs():
+        for row in opened(folder_of(one.name)).rows if "/" in one.config.data else ():
+            assert not row.case and not {"evidence", "revised"} & row.values.keys()
+
+
 def test_every_preset_is_its_own_text_again():
     for name in presets():
         config = read_config(CONFIGS / f"{name}.toml")
@@ -70,7 +78,8 @@ def test_two_runs_beside_each_other_and_a_case_of_one(sample_home):
     text = SECONDS.read_text()
     other = text.replace('mode = "dense"', 'mode = "bm25"').replace("answers = false", "answers = true")
     first, second = (evaluate(t, folder_of(n)) for t, n in ((text, "one"), (other, "two")))
-    assert {one.name for one in runs()} == {"one", "two"} and all(one.finished for one in runs())
+    own = [one for one in runs() if not one.shipped]
+    assert {one.name for one in own} == {"one", "two"} and all(one.finished for one in own)
     table = compare_runs(first, second)
     same = compare_runs(first, first)
     assert table.n == 8 and all(row[4].value == 0.0 for row in same.rows)

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.models.verdicts import (
-    CLASSES,
-    WindowThreshold,
-    decide,
-    softmax,
-)
+from engine.models.verdicts import CLASSES, WindowThreshold, decide, softmax
 from engine.models.verifier import Calibration
 from training.verifier_calibration import (
     Seen,

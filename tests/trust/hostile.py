@@ -18,13 +18,13 @@ from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import AuditRecord, Case, GivenPassage
 from engine.corpus.collection import Collection
-from engine.methods.are.task import Tools
+from engine.methods.are.tools import Tools
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
 from tests.analysing import refined
-from tests.engine.verify.scripted import WordVerifier
+from tests.engine.are.scripted import WordVerifier
 from tests.tiny import TURNS, tiny_config, tiny_tokenizer
 from tests.trust.attacks import ALL, FORMULAS, LINE, LONG_LINE, TEXTS
 

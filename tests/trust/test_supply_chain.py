@@ -14,6 +14,7 @@ import pytest
 
 from bench import licences
 from engine.core.errors import ModelError
+from engine.models.catalogue import catalogue
 from engine.models.embedder import load_embedder
 from engine.models.registry import load_writer
 from engine.models.reranker import load_reranker
@@ -54,6 +55,18 @@ def test_the_table_of_licences_is_up_to_date():
     stated = re.findall(r"^\| ([\w.-]+) \| ([\w.+]+) \| .+ \|$", written, re.MULTILINE)
     assert len(stated) > 100
     assert [(name, version) for name, version in stated if name != "distribution" and pinned.get(name) != version] == []
+
+
+def test_the_bill_of_materials_is_up_to_date_and_names_the_models():
+    written = json.loads(licences.MATERIALS.read_text(encoding="utf-8"))
+    here = licences.materials()
+    assert written["metadata"] == here["metadata"]
+    again = "; run: python -m bench.licences"
+    assert [part for part in here["components"] if part not in written["components"]] == [], again
+    models = [part for part in written["components"] if part["type"] == "machine-learning-model"]
+    assert {(m["name"], m["hashes"][0]["content"]) for m in models} == {(e.name, e.sha256) for e in catalogue()}
+    page = licences.TABLE.read_text(encoding="utf-8")
+    assert all(f"- {e.name}, by {e.publisher}: {e.licence}\n" in page for e in catalogue())
 
 
 def test_every_licence_is_one_that_can_be_lived_with():

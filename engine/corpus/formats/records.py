@@ -16,8 +16,7 @@ import msgspec
 
 from engine.core.errors import FileError
 from engine.core.progress import Watch
-from engine.core.values import Document
-from engine.core.values import Value as Frozen
+from engine.core.values import Document, Json, Value as Frozen
 
 
 class Fields(Frozen, frozen=True):
@@ -34,11 +33,10 @@ def jsonl_documents(text: str, name: str, fields: Fields | None = None) -> list[
     found = [_jsonl_document(record, line, name, names) for line, record in records(text.split("\n"), name)]
     if not found:
         raise FileError(f"{name} holds no record. Give one JSON object a line.")
-    refuse_repeats(found, name)
-    return found
+    return list(without_repeats(found, name))
 
 
-def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, Json]]:
     """(line number from 1, record) of every line that is not blank; raise `FileError` naming the first that is none."""
     for line, content in enumerate(lines, start=1):
         if not content.strip():
@@ -52,7 +50,7 @@ def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, dict
         yield line, record
 
 
-def _jsonl_document(record: dict[str, Any], line: int, name: str, fields: Fields) -> Document:
+def _jsonl_document(record: Json, line: int, name: str, fields: Fields) -> Document:
     """One record as a document."""
     text = record.get(fields.text)
     if not isinstance(text, str) or not text.strip():
@@ -63,13 +61,14 @@ def _jsonl_document(record: dict[str, Any], line: int, name: str, fields: Fields
     return Document(id=str(key), title=str(title), text=text, source=name, media_type="application/jsonl")
 
 
-def refuse_repeats(found: list[Document], name: str) -> None:
-    """Raise `FileError` if two records of one file carry the same id."""
+def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
+    """The documents of one file; raise `FileError` where two carry the same id."""
     seen: set[str] = set()
     for document in found:
         if document.id in seen:
             raise FileError(f"{name} has the id {document.id!r} twice. Give every record an id of its own.")
         seen.add(document.id)
+        yield document
 
 
 # CSV and TSV: one document per row; its text is the text column, else every filled cell as "column: value".
@@ -95,8 +94,7 @@ def table_documents(text: str, name: str, fields: Fields | None = None) -> list[
     found = [row for row in rows if row is not None]
     if not found:
         raise FileError(f"{name} has no row with text under its header line. Save it as CSV with a header line.")
-    refuse_repeats(found, name)
-    return found
+    return list(without_repeats(found, name))
 
 
 def _dialect(text: str, name: str) -> type[csv.Dialect]:
@@ -182,7 +180,7 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
     watch.step("read", size, size)
 
 
-def _table(file: Any, name: str) -> Iterator[dict[str, Any]]:
+def _table(file: Any, name: str) -> Iterator[Json]:
     """The rows of a TSV by column."""
     csv.field_size_limit(_LONGEST)
     reader = csv.DictReader((line.decode() for line in file), dialect=csv.excel_tab)
@@ -192,7 +190,7 @@ def _table(file: Any, name: str) -> Iterator[dict[str, Any]]:
         raise FileError(f"{name} cannot be read as a table after row {reader.line_num} ({error}).") from error
 
 
-def _wiki_document(row: dict[str, Any], number: int, name: str) -> Document:
+def _wiki_document(row: Json, number: int, name: str) -> Document:
     """One row as a document."""
     text, key = row.get("text"), row.get("id")
     if not isinstance(text, str) or not text.strip() or key in (None, ""):

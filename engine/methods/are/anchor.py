@@ -110,12 +110,7 @@ def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -
 
 
 def _anchor(
-    fact: str,
-    place: int,
-    one: Evidence,
-    weights: dict[str, float],
-    around: dict[str, float],
-    cited: Collection[int],
+    fact: str, place: int, one: Evidence, weights: dict[str, float], around: dict[str, float], cited: Collection[int]
 ) -> Anchor:
     lacking = missing(fact, f"{one.title}\n{one.text}")
     gone = {word for name in lacking for word in stems(name)}

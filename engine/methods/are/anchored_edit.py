@@ -2,7 +2,7 @@
 
 Only numbers, dates, names, opposites, negation and the order of two events are replaced, and only so that fewer numbers
 and names of the fact are missing from the passage than before. The edit is checked again against that sentence: it
-stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds.py`), an order of
+stands where the verifier calls it supportive, a number, date or name also on other grounds (`grounds`), an order of
 events where the passages give it (`event_order.py`): a small verifier cannot tell that. What stood for an edit is said
 on the ruling. A name is checked as the sentence has it; in full, and in the place of what is said of the old one ("the
 clerk Ann Berg"), it is put in after that.
@@ -18,27 +18,17 @@ from msgspec.structs import replace
 from engine.core.progress import Watch
 from engine.methods.are.anchor import Anchor, Others
 from engine.methods.are.differences import Replacement, apply, replacements
-from engine.methods.are.edit import (
-    CANDIDATES,
-    ENOUGH,
-    KIND,
-    changes,
-)
+from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.methods.are.event_order import against, restated
 from engine.methods.are.gaps import missing
-from engine.methods.are.grounds import LEAST, grounds, miscopied
-from engine.methods.are.name_kinds import in_full, may_replace
-from engine.methods.are.pinned import pinned
-from engine.methods.are.quantities import dates, quantities
-from engine.methods.are.roles import governor
+from engine.methods.are.name_kinds import governor, in_full, may_replace
+from engine.methods.are.names import names
+from engine.methods.are.pinned import held, pinned
+from engine.methods.are.quantities import CURRENCIES, dates, months, quantities
+from engine.methods.are.rivals import in_other_order
 from engine.methods.are.shared_words import stems
 from engine.methods.are.tagging import tokens
-from engine.methods.are.values import (
-    Change,
-    Edit,
-    Evidence,
-    Ruling,
-)
+from engine.methods.are.values import Change, Edit, Evidence, Ruling
 from engine.models.protocols import Entailment, Judged
 
 _FAR = 60  # characters before a name in which what is said of it is looked for
@@ -49,12 +39,7 @@ DELETED = 0.8  # share of the fact's words that the sentence must hold from whic
 
 
 def anchored_edit(
-    fact: str,
-    evidence: Evidence,
-    anchor: Anchor,
-    others: Others,
-    verifier: Entailment,
-    watch: Watch | None = None,
+    fact: str, evidence: Evidence, anchor: Anchor, others: Others, verifier: Entailment, watch: Watch | None = None
 ) -> Edit | None:
     """The edited fact, what was changed and the ruling on it; None where nothing is good enough."""
     sentence = evidence.text[anchor.named : anchor.end]
@@ -147,7 +132,7 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         return False
     if change.kind == "name" and not _of_its_kind(fact, change, others):
         return False
-    if change.kind == "name" and (anchor.worth < LEAST or only_opens(change.new, "\n".join(others.texts) or whole)):
+    if change.kind == "name" and anchor.worth < LEAST:
         return False
     if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= stems(change.new):
         return False
@@ -188,18 +173,6 @@ def _values(text: str) -> set[tuple[float, bool]]:
     return {(quantity.value, quantity.unit == "day") for quantity in quantities(text)}
 
 
-def only_opens(word: str, whole: str) -> bool:
-    """Is it a single word whose capital says nothing: it opens a sentence wherever it stands, or is written small.
-
-    >>> only_opens("Sum", "Statement of March\\nSum of the cash: EUR 40."), only_opens("Lind", "It was Lind.")
-    (True, False)
-    """
-    if " " in word or any(c.isdigit() or c.isupper() for c in word[1:]):
-        return False
-    inside = re.search(rf"[\w,;][^\S\n]+{re.escape(word)}\b", whole)  # a title ends its line
-    return not inside or bool(re.search(rf"\b{re.escape(word.lower())}\b", whole))
-
-
 def _lost(name: str, whole: str) -> frozenset[str]:
     """The words of a name that the passage does hold: another name must hold them, too."""
     return stems(name) & stems(whole)
@@ -222,3 +195,57 @@ def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:
 def _moved(ruling: Ruling, anchor: Anchor) -> Ruling:
     """The ruling on a sentence as one on its passage."""
     return replace(ruling, window=(ruling.window[0] + anchor.start, ruling.window[1] + anchor.start))
+
+
+# What stands for a number, date or name that is put in, where a small verifier doubts the edited fact.
+#
+# In this order: what stands beside it in the sentence stands beside it in the fact (`pinned.py`); the fact's number is
+# in no passage, and the sentence has its digits in another order; the sentence holds most other numbers and names of
+# the fact; it holds most words of the fact, and the verifier speaks for the edited fact more than for the fact. No
+# paper's method: a large language model does this in ARE, appendix A.4.
+
+LEAST = 0.5  # worth of the anchor from which what is pinned is put in
+NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
+FULL = 3  # numbers, months and names from which a sentence that holds so many of a fact's speaks of it
+_SINCE = re.compile(r"\b(\w+) (?:hour|day|week|month|year)s? (?:later|earlier)\b")  # since what another sentence says
+COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
+
+
+def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, others: Others, better: bool) -> str:
+    """Why the edited fact stands though the verifier doubts it; empty where nothing stands for it.
+
+    `better`: the verifier speaks for the edited fact more than for the fact.
+    """
+    edited, sentence = apply(fact, [change]), evidence.text[anchor.start : anchor.end]
+    left = set(missing(edited, f"{evidence.title}\n{evidence.text}")) - set(_SINCE.findall(fact))
+    if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
+        return "the sentence has what was put in beside what stands beside it in the fact"
+    told = full(fact, change, f"{evidence.title}\n{sentence}")
+    if left and (change.kind not in COUNTED or not told or left & others.nowhere):
+        return ""  # a name that other passages have may be left out where the sentence has so much else
+    if change.kind not in COUNTED:
+        return ""
+    if miscopied(fact, change, others):
+        return "no passage has the number, and the sentence has its digits in another order"
+    if told or (anchor.worth >= NEARLY and better):
+        return f"one sentence holds {anchor.share:.0%} of its words and {'most' if left else 'all'} numbers and names"
+    return ""
+
+
+def miscopied(fact: str, change: Replacement, others: Others) -> bool:
+    """Is a long number that stands in no passage replaced by one of the same digits in another order."""
+    old = fact[change.start : change.end]
+    return change.kind == "number" and old in others.nowhere and in_other_order(old, change.new)
+
+
+def full(fact: str, change: Replacement, sentence: str) -> bool:
+    """Does the sentence hold what is put in and most other numbers, months and names of the fact, `FULL` at least.
+
+    >>> full("Ann paid Bo 45 on 8 May", Replacement(12, 14, "54", "number"), "On 8 May Ann paid 54.")
+    True
+    """
+    rest = f"{fact[: change.start]} {fact[change.end :]}"
+    said = {q.text for q in quantities(rest)} | {name for _, _, name in (*names(rest), *months(rest))}
+    gone = set(missing(rest, sentence))
+    kept = [one for one in said if not set(one.split()) & gone and one not in CURRENCIES]
+    return len(kept) >= max(FULL, len(said) / 2) and not missing(change.new, sentence)

@@ -17,15 +17,13 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch, last
 from engine.core.settings import Verification
-from engine.methods.are.backtrack import hold_clauses, proposals, revised
+from engine.methods.are.backtrack import hold_clauses, offered, proposals, revised
 from engine.methods.are.decompose import decompose
-from engine.methods.are.deletions import offered
 from engine.methods.are.evidence import Sources
-from engine.methods.are.facts import Decomposition
 from engine.methods.are.report import attribution_report
 from engine.methods.are.rounds import one_round
-from engine.methods.are.task import Task, Tools
-from engine.methods.are.values import AreRecord, FactRecord, note_of
+from engine.methods.are.tools import Task, Tools
+from engine.methods.are.values import AreRecord, Decomposition, FactRecord, note_of
 from engine.models.protocols import Judged
 
 _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})

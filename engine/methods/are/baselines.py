@@ -26,10 +26,9 @@ from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import Sources, find_evidence
-from engine.methods.are.facts import Decomposition, Exchange
 from engine.methods.are.questions import Kind, ask_questions
 from engine.methods.are.report import entailment_matrix
-from engine.methods.are.values import Evidence, Measures
+from engine.methods.are.values import Decomposition, Evidence, Exchange, Measures
 from engine.methods.are.verdict import ask_verdict
 from engine.models.protocols import Entailment, Writer
 

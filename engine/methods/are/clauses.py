@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 
 from engine.answer.citations import cited_sentences
-from engine.methods.are.tagging import tokens
-from engine.methods.are.token import Token, finite
+from engine.methods.are.tagging import Tagged, finite, tokens
 
 Span = tuple[int, int]
 _NUMBER = r"(?:cite_)?\d{1,4}"
@@ -49,7 +48,7 @@ def _clauses(text: str, start: int, end: int) -> list[Span]:
     return [_trimmed(text, a, b) for a, b in spans]
 
 
-def _begins(found: list[Token], i: int) -> int | None:
+def _begins(found: list[Tagged], i: int) -> int | None:
     """The place of the first word of a clause that the mark or conjunction at `i` opens."""
     if found[i].text == ";":
         return i + 1 if i + 1 < len(found) else None
@@ -63,7 +62,7 @@ def _begins(found: list[Token], i: int) -> int | None:
     return i + 1 if subject and any(finite(t) for t in found[:i]) else None
 
 
-def _long_enough(found: list[Token], i: int, begin: int) -> bool:
+def _long_enough(found: list[Tagged], i: int, begin: int) -> bool:
     return i >= _SHORTEST and len(found) - begin >= _SHORTEST
 
 

@@ -17,15 +17,9 @@ from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.methods.are.clauses import MARKER, blanked, clause_spans
 from engine.methods.are.examples import with_examples
-from engine.methods.are.facts import (
-    Clause,
-    Decomposition,
-    Exchange,
-    Fact,
-    Piece,
-)
 from engine.methods.are.pronouns import Known, resolve
 from engine.methods.are.splitter import split_with_pieces
+from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.models.protocols import Writer
 from engine.models.replies import lines
 from engine.prompts import ask

@@ -15,18 +15,8 @@ from itertools import pairwise
 from engine.core.text import STOP_WORDS, sentences
 from engine.english.word_pairs import ANTONYMS
 from engine.methods.are.names import NEGATIONS, names
-from engine.methods.are.quantities import (
-    CURRENCIES,
-    MONTHS,
-    Quantity,
-    flipped,
-    holds,
-    months,
-    near,
-    quantities,
-)
+from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities
 from engine.methods.are.rivals import rival
-from engine.methods.are.roles import governor, may_stand, modifies
 from engine.models.alignment import stem
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
@@ -35,9 +25,6 @@ _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS
 RANGE = re.compile(
     rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
 )
-_SPAN = 40  # characters in which the first day of a span stands before the last
-_FIRST = re.compile(r"\b(?:from|since|between) $", re.IGNORECASE)
-_LAST = re.compile(r"\b(?:until|till|up to) $|\b(?:between [^.;]{1,24} and|from [^.;]{1,24} to) $", re.IGNORECASE)
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
@@ -120,9 +107,7 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     for match in _DATE.finditer(claim):
         around = near(claim, match.start(), match.end())
         alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
-        bound = _bound(claim, match.start())
-        alike = [d for d in alike if {bound, _bound(evidence, d.start())} != {"first", "last"}]
-        alike.sort(key=lambda d: (-_in_front(claim, match.start(), evidence, d.start()), -_close(around, evidence, d)))
+        alike.sort(key=lambda d: -_close(around, evidence, d))
         if match.group() not in {d.group() for d in held}:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
                 weight = 0.95 - 0.1 * place - 0.3 * (not set(match.group().split()) & set(other.split()))
@@ -136,25 +121,6 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         if name not in known:
             for other in dict.fromkeys(known):
                 yield Replacement(start, end, other, "date", 0.8)
-
-
-def _bound(text: str, at: int) -> str:
-    """Is the day at `at` the first or the last of a span of time; empty where neither is said.
-
-    >>> _bound("From January until 15 May", 19), _bound("between 1 January and 15 May", 8), _bound("on 15 May", 3)
-    ('last', 'first', '')
-    """
-    if _LAST.search(text, max(0, at - _SPAN), at):
-        return "last"
-    return "first" if _FIRST.search(text, max(0, at - _SPAN), at) else ""
-
-
-def _in_front(claim: str, at: int, evidence: str, place: int) -> int:
-    """How many of the three words in front of two places are the same."""
-    mine, theirs = (
-        _WORD.findall(text[max(0, end - 36) : end].lower())[-3:] for text, end in ((claim, at), (evidence, place))
-    )
-    return len(set(mine) & set(theirs))
 
 
 def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
@@ -171,21 +137,15 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     theirs = [
         name
         for at, _, name in names(evidence)
-        if name not in CURRENCIES
-        and not (anchored and modifies(evidence, at))
-        and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
+        if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
     ]
     new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
-    roles = {name: governor(evidence, at) for at, _, name in reversed(names(evidence))}
     for start, end, name in mine:
-        role = governor(claim, start)
         if name not in lacking or name in CURRENCIES or (anchored and any(c.isdigit() for c in name)):
             continue
         partly = {w.lower() for w in name.split()} & set(held.split())
         weight = 0.35 if partly or start == 0 else 0.6
         for place, other in enumerate(new[:10]):
-            if anchored and not may_stand(role, roles.get(other, "")):
-                continue
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
 

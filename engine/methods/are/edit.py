@@ -60,12 +60,7 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
 
 
 def smallest_edit(
-    claim: str,
-    evidence: str,
-    verifier: Entailment,
-    judged: Judged | None = None,
-    *,
-    watch: Watch | None = None,
+    claim: str, evidence: str, verifier: Entailment, judged: Judged | None = None, *, watch: Watch | None = None
 ) -> Edit | None:
     """The edited claim with what was changed and the verifier's ruling on it; None where no candidate is good enough.
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from engine.methods.are.phrases import (
-    Tokens,
-    behind_subordinator,
-    denied,
-    phrase_start,
-    subject_of,
-    trimmed,
-    was,
-)
-from engine.methods.are.token import finite, put_in
+from engine.methods.are.phrases import Tokens, behind_subordinator, denied, phrase_start, subject_of, trimmed, was
+from engine.methods.are.tagging import finite, put_in
 from engine.methods.are.word_lists import BE
 
 

@@ -8,6 +8,7 @@ part (`engine.retrieve.relevance`); ARE ranks by similarity alone. Left out: web
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,14 +18,15 @@ from numpy.typing import NDArray
 
 from engine.answer.citations import find_citations
 from engine.core.progress import Watch
-from engine.core.settings import Retrieval, Verification
-from engine.core.text import sentences
+from engine.core.settings import Decoding, Retrieval, Verification
+from engine.core.text import content_words, sentences
 from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
-from engine.methods.are.facts import Clause
-from engine.methods.are.values import Evidence
+from engine.methods.are.values import Clause, Evidence, Exchange
 from engine.models.embedder import embed_passages
-from engine.models.protocols import Embedder, Entailment
+from engine.models.protocols import Embedder, Entailment, Writer
+from engine.models.replies import lines
+from engine.prompts import ask
 from engine.retrieve.relevance import relevance_of, word_shares
 from engine.retrieve.search import search_many
 
@@ -128,11 +130,7 @@ def _marked(mine: Sequence[Evidence], theirs: Sequence[Evidence]) -> Iterator[Ev
 
 
 def _case_evidence(
-    facts: Sequence[str],
-    queries: Sequence[Sequence[str]],
-    sources: Sources,
-    most: int,
-    cited: Sequence[frozenset[int]],
+    facts: Sequence[str], queries: Sequence[Sequence[str]], sources: Sources, most: int, cited: Sequence[frozenset[int]]
 ) -> list[tuple[Evidence, ...]]:
     """Of the case's passages what the queries of each fact found and what it cites, by similarity to the fact."""
     if not sources.case or not facts:
@@ -207,3 +205,36 @@ def _reranked(
     places = [_places(hit.passage.id, found) for hit in hits]
     result = [_from_case(hits[i].passage, 0, scores[i], places[i]) for i in order]
     return tuple(replace(one, source="corpus", number=None) for one in result)
+
+
+# Fact expansion (ARE, section 4.3, appendices A.3 and B): two search phrases for a fact that nothing settled.
+#
+# They are queries only: the fact itself is verified against what they find, and no expansion enters the answer. What
+# each phrase found is kept on the evidence. By a language model, or by rules: the fact's names and numbers, and its
+# content words beside the question's.
+
+_NAME = re.compile(r"\b[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*|\d[\d,.]*\d|\d")
+
+
+def expanded_by_rules(fact: str, question: str, context: str = "") -> tuple[str, str]:
+    """(names and numbers of the fact with its clause's, content words of fact and question).
+
+    >>> expanded_by_rules("Ada Berg won in 1990", "Who won the cup?")
+    ('Ada Berg 1990', 'ada berg won 1990 cup')
+    """
+    names = dict.fromkeys(match.group() for match in _NAME.finditer(f"{fact} {context}"))
+    words = dict.fromkeys([*content_words(fact), *content_words(question)])
+    return " ".join(names) or fact, " ".join(words) or fact
+
+
+def expand(
+    fact: str, question: str, writer: Writer | None = None, context: str = "", watch: Watch | None = None
+) -> tuple[tuple[str, ...], Exchange | None]:
+    """Two queries for a fact, and the exchange with the language model if one was asked."""
+    if writer is None:
+        return expanded_by_rules(fact, question, context), None
+    prompt = ask("expand", fact=fact)
+    reply = writer.generate(prompt, Decoding(max_new_tokens=80), None, watch).text
+    phrases = tuple(lines(reply)[:2])
+    exchange = Exchange(step="expand", prompt=prompt.text, reply=reply, parsed=len(phrases) == 2)
+    return (phrases if len(phrases) == 2 else expanded_by_rules(fact, question, context)), exchange

@@ -10,13 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from engine.methods.are.backtrack import revised
-from engine.methods.are.values import (
-    MEANING,
-    AreRecord,
-    FactRecord,
-    Measures,
-    Placed,
-)
+from engine.methods.are.values import MEANING, AreRecord, FactRecord, Measures, Placed
 
 Decision = Literal["accepted", "rejected"]
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|!~$])")
@@ -24,7 +18,12 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|!~$])")
 
 def accepted_text(record: AreRecord, decisions: Mapping[str, Decision]) -> str:
     """The answer with the accepted edits alone; `decisions` by the id of an edit."""
-    return revised(record.checked, record.edits, {key for key, value in decisions.items() if value == "accepted"})
+    return revised(record.checked, record.edits, accepted_ids(decisions))
+
+
+def accepted_ids(decisions: Mapping[str, Decision]) -> set[str]:
+    """The ids of the edits that were accepted."""
+    return {key for key, value in decisions.items() if value == "accepted"}
 
 
 def proposed(edit: Placed) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from engine.methods.are.phrases import Tokens, joins, trimmed
-from engine.methods.are.token import Token, finite
+from engine.methods.are.tagging import Tagged, finite
 from engine.models.alignment import NUMBER_WORDS
 
 
@@ -41,5 +41,5 @@ def _remnant(clause: Tokens, i: int, verb: int, named: bool) -> bool:
     return opens and _number(number) and parallel and (not named or clause[i + 1].named)
 
 
-def _number(token: Token) -> bool:
+def _number(token: Tagged) -> bool:
     return token.tag == "num" or token.low in NUMBER_WORDS

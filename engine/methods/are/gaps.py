@@ -10,14 +10,7 @@ import re
 
 from engine.core.text import STOP_WORDS
 from engine.methods.are.event_order import confirmed
-from engine.methods.are.quantities import (
-    CURRENCIES,
-    Quantity,
-    dates,
-    holds,
-    months,
-    quantities,
-)
+from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
 from engine.models.alignment import NUMBER_WORDS, stem
 
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'’&-]*(?:\.(?=\w)[\w'’&-]+)*")

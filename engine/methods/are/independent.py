@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from engine.methods.are.phrases import Tokens, phrase_start, trimmed, was
-from engine.methods.are.token import finite, put_in
+from engine.methods.are.tagging import finite, put_in
 
 
 def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
@@ -27,18 +27,6 @@ def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
         else:
             main.append(token)
     return [*main, *(inside or [])], aside
-
-
-_SAYS = frozenset("says said writes wrote adds added notes noted reports reported claims claimed explains".split())  # noqa: SIM905
-
-
-def without_speaker(body: Tokens) -> Tokens:
-    """The sentence without ", it says," and ", Ann wrote,": who says it is no part of what is said."""
-    for i in range(len(body) - 3):
-        first, last = body[i], body[i + 3]
-        if first.tag == last.tag == "," and body[i + 2].low in _SAYS and body[i + 1].tag in ("pron", "noun"):
-            return [*body[:i], *without_speaker(body[i + 4 :])]
-    return body
 
 
 def uncleft(clause: Tokens) -> Tokens:
@@ -73,22 +61,12 @@ def independent(body: Tokens) -> list[Tokens]:
             cuts.append(i)
         elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
             comma = i > 0 and body[i - 1].tag == ","
-            if verb and (_starts_clause(body, i + 1, comma) or (comma and _contrasts(body, i))):
+            if verb and _starts_clause(body, i + 1, comma):
                 cuts.append(i)
-        elif token.tag == "," and verb and _parts_of(body, i + 1):
-            cuts.append(i)
         elif token.tag == "," and verb and _pronoun_clause(body, i + 1):
             cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
     parts = [body[a:b] for a, b in zip(cuts, [*cuts[1:], len(body)], strict=True)]
-    parts = [part[3:] if _parts_of(part, 1) else part for part in parts]
     return [clean for part in parts if (clean := trimmed(part))]
-
-
-def _parts_of(body: Tokens, i: int) -> bool:
-    """Does "of which Cork took five" start at `i`: parts of what was counted, with subject and verb of their own."""
-    head = body[i : i + 2]
-    counted = [t.low for t in head] in (["of", "which"], ["of", "whom"])
-    return counted and body[i + 2 : i + 3] != [] and body[i + 2].tag != "pron" and _subject_and_verb(body[i + 2 :])
 
 
 def _opens_dependent(part: Tokens) -> bool:
@@ -107,12 +85,6 @@ def _starts_clause(body: Tokens, i: int, comma: bool) -> bool:
     if end == i or end >= len(body) or not finite(body[end]) or (body[i].tag in ("prep", "adv") and not comma):
         return False
     return comma or body[i].tag in ("pron", "det") or body[end].tag == "aux"
-
-
-def _contrasts(body: Tokens, i: int) -> bool:
-    """Is it a "but" behind a comma with a phrase of its own and more behind: "but its reports account for them"."""
-    rest = body[i + 1 :]
-    return body[i].low == "but" and len(rest) > 4 and rest[0].tag in ("det", "pron") and rest[0].low != "that"
 
 
 def _subject_and_verb(rest: Tokens) -> bool:

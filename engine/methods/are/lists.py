@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.methods.are.phrases import Tokens, denied, joins
-from engine.methods.are.token import finite
+from engine.methods.are.tagging import finite
 
 
 def distributed(fact: Tokens) -> list[Tokens]:
@@ -52,23 +52,16 @@ def _items(fact: Tokens, at: int) -> list[tuple[int, int]]:
         shared = {t.low for a, b in middle for t in fact[a:b] if t.tag == "prep"}
         first_end = middle[0][0] - 1
         start = _item_start(fact, first_end, fact[middle[0][0]].tag, shared)
-        spans = [(start, first_end), *middle, (at + 1, _last_end(fact, at + 1, end, shared))]
+        spans = [(start, first_end), *middle, (at + 1, end)]
     else:
         start = _item_start(fact, before, kind)
         if start and end < len(fact) - 1 and fact[end].tag in ("prep", "to") and fact[end].low == fact[start - 1].low:
             start, end = _phrase_with_of(fact, start - 1), _item_end(fact, end + 1)  # "A with x and B with y"
-        elif 0 < start < before and fact[start].tag == "num" and fact[start - 1].tag == "pron":
-            start -= _ends_in_number(fact[at + 1 : end])  # "leaving him 22 and Ann 34 per cent"
         elif any(t.low == "of" for t in fact[at + 2 : end]) and kind == "noun":
             whole = _phrase_with_of(fact, start)  # "a turnover of about EUR 9 a year and cash of EUR 2"
             start = whole if any(t.low == "of" for t in fact[whole:start]) else start
         spans = [(start, before), (at + 1, end)]
     return spans if all(a < b for a, b in spans) else []
-
-
-def _ends_in_number(item: Tokens) -> bool:
-    """Is the item somebody and what they get: a noun or pronoun, then a number with its unit."""
-    return len(item) > 1 and item[0].tag in ("noun", "pron") and any(t.tag == "num" for t in item[1:])
 
 
 def _phrase_with_of(fact: Tokens, end: int) -> int:
@@ -85,13 +78,6 @@ def _between_commas(fact: Tokens, end: int) -> list[tuple[int, int]]:
     while commas and any(finite(t) for t in fact[commas[0] : end]):
         commas.pop(0)
     return list(zip((i + 1 for i in commas), [*commas[1:], end], strict=True)) if commas else []
-
-
-def _last_end(fact: Tokens, start: int, end: int, shared: set[str]) -> int:
-    """The end of the last item: further where it holds a preposition that the other items hold too."""
-    if end < len(fact) - 1 and fact[end].low in shared:
-        return _item_end(fact, end + 1)
-    return end
 
 
 def _item_end(fact: Tokens, start: int) -> int:

@@ -98,3 +98,16 @@ def in_full(name: str, texts: tuple[str, ...]) -> str:
     longer = [other for other in used if other != name and name in other.split() and "inside" in used[other]]
     people = [other for other in longer if kind(other, texts) == "person"]
     return people[0] if len(people) == 1 else name
+
+
+_GOVERNOR = re.compile(r"\b(by|of|to|for|from|in|at|with|against|through|via|into|on)\s+(?:the |an? )?$", re.IGNORECASE)
+
+
+def governor(text: str, start: int) -> str:
+    """The preposition before what starts there, with at most an article between; empty where there is none.
+
+    >>> governor("sold by the Gate", 12), governor("where Ann sold", 6)
+    ('by', '')
+    """
+    found = _GOVERNOR.search(text, 0, start)
+    return found.group(1).lower() if found else ""

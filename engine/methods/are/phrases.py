@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.methods.are.token import Token, finite, put_in
+from engine.methods.are.tagging import Tagged, finite, put_in
 
-Tokens = list[Token]
+Tokens = list[Tagged]
 
 
 def phrase_start(body: Tokens, end: int) -> int:
@@ -19,7 +19,7 @@ def phrase_start(body: Tokens, end: int) -> int:
     return start
 
 
-def _in_phrase(token: Token, after: Token | None) -> bool:
+def _in_phrase(token: Tagged, after: Tagged | None) -> bool:
     if token.tag in ("noun", "num", "det"):
         return True
     linked = token.low in ("of", "de", "von", "van") or token.text in "-'’&"
@@ -95,7 +95,7 @@ def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
     return rest[:verb], [*rest[verb:end], *head, *rest[end:]]
 
 
-def was(head: Tokens) -> Token:
+def was(head: Tokens) -> Tagged:
     """ "was" or "were", by the noun that the phrase is about."""
     end = next((i for i, token in enumerate(head) if i and token.tag == "prep"), len(head))
     noun = head[end - 1]

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from engine.methods.are.name_kinds import FIRM
-from engine.methods.are.tagging import tokens
-from engine.methods.are.token import finite
+from engine.methods.are.tagging import finite, tokens
 
 _PRONOUN = re.compile(r"^(He|She|It|They|he|she|it|they|This|this)(?=\s+\w)")
 _POSSESSIVE = re.compile(r"^(His|Her|Its|Their|his|her|its|their)(?=\s+\w)")

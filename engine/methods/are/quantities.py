@@ -45,10 +45,7 @@ _LIMITS = frozenset(
 )
 _SCALE = re.compile(rf"\s*\b({'|'.join(_SCALES)})\b", re.IGNORECASE)
 _COMPARISONS: tuple[tuple[Comparison, str], ...] = (
-    (
-        ">=",
-        r"at least|no less than|no fewer than|not less than|not under|not below|no earlier than|a minimum of|since",
-    ),
+    (">=", r"at least|no less than|no fewer than|not less than|not under|not below|no earlier than|a minimum of|since"),
     ("<=", r"(?:no|not|never|cannot)(?: \w+){0,4} (?:past|beyond|longer than|later than)"),
     ("<=", r"at most|no more than|not more than|not above|not over|not exceeding|up to|a maximum of|by|until"),
     (

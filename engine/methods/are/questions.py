@@ -11,7 +11,7 @@ from typing import Literal
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.methods.are.examples import with_examples
-from engine.methods.are.facts import Exchange
+from engine.methods.are.values import Exchange
 from engine.models.protocols import Writer
 from engine.models.replies import lines
 from engine.prompts import ask

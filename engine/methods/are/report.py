@@ -12,25 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.metrics import (
-    ENTAILED,
-    attribution_precision,
-    attribution_recall,
-    harmonic_mean,
-    preservation,
-)
+from engine.core.metrics import ENTAILED, attribution_precision, attribution_recall, harmonic_mean, preservation
 from engine.core.progress import Watch
 from engine.methods.are.backtrack import clause_evidence, edited
 from engine.methods.are.decompose import plain
-from engine.methods.are.facts import Decomposition
-from engine.methods.are.values import (
-    ClauseReport,
-    Evidence,
-    FactRecord,
-    Measures,
-    Placed,
-    Report,
-)
+from engine.methods.are.values import ClauseReport, Decomposition, Evidence, FactRecord, Measures, Placed, Report
 from engine.models.protocols import Entailment
 
 

@@ -13,25 +13,19 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.core.settings import Verification
-from engine.methods.are.anchor import (
-    Anchor,
-    Others,
-    anchors,
-    others,
-)
+from engine.methods.are.anchor import Anchor, Others, anchors, others
 from engine.methods.are.anchored_edit import anchored_edit
 from engine.methods.are.edit import asked_edit, edit_prompt
 from engine.methods.are.event_dates import dated_parts
-from engine.methods.are.evidence import cited_numbers, find_evidence
-from engine.methods.are.expand import expand
-from engine.methods.are.facts import Decomposition, Exchange
+from engine.methods.are.evidence import cited_numbers, expand, find_evidence
 from engine.methods.are.guards import guarded, speaks
-from engine.methods.are.task import Task
-from engine.methods.are.together import held_together
+from engine.methods.are.tools import Task
 from engine.methods.are.values import (
     Check,
+    Decomposition,
     Edit,
     Evidence,
+    Exchange,
     FactRecord,
     Iteration,
     Outcome,
@@ -67,9 +61,6 @@ def one_round(
         watch.step("verdicts and edits", done, len(wanted))
         queries, exchange = asked[done]
         checks, said = checked[done]
-        if task.settings.names_and_numbers and task.tools.measured:
-            given = ". ".join(_beside(records, records[i].clause)), considered[done], cited[done]
-            checks, sentences[done] = held_together(facts[done], *given, checks, sentences[done])
         iteration = Iteration(
             queries=tuple(queries),
             considered=considered[done],
@@ -79,11 +70,6 @@ def one_round(
         )
         records[i] = _settled(task, records[i], clauses[done], iteration, sentences[done], watch)
         yield records[i]
-
-
-def _beside(records: Sequence[FactRecord], clause: int) -> list[str]:
-    """The facts of a clause."""
-    return [record.fact.text for record in records if record.clause == clause]
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
@@ -261,12 +247,7 @@ def _by_itself(edit: Edit) -> bool:
 
 
 def _edit(
-    task: Task,
-    fact: str,
-    evidence: Evidence,
-    anchor: Anchor,
-    beside: Others,
-    watch: Watch,
+    task: Task, fact: str, evidence: Evidence, anchor: Anchor, beside: Others, watch: Watch
 ) -> tuple[Edit | None, Exchange | None]:
     """An edit that was checked again and agrees with the passage; none where editing is switched off."""
     tools = task.tools

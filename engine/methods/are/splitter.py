@@ -11,19 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.methods.are.embedded import (
-    origins,
-    predicates,
-    taken_apart,
-    titles,
-)
+from engine.methods.are.embedded import origins, predicates, taken_apart, titles
 from engine.methods.are.gapping import with_the_verb
-from engine.methods.are.independent import (
-    brackets,
-    independent,
-    uncleft,
-    without_speaker,
-)
+from engine.methods.are.independent import brackets, independent, uncleft
 from engine.methods.are.lists import distributed
 from engine.methods.are.phrases import (
     Tokens,
@@ -36,9 +26,7 @@ from engine.methods.are.phrases import (
     subject_of,
     was,
 )
-from engine.methods.are.tagging import tokens
-from engine.methods.are.token import Token, finite, put_in
-from engine.models.alignment import NUMBER_WORDS
+from engine.methods.are.tagging import Tagged, finite, put_in, tokens
 
 Copied = tuple[int, int, int]
 
@@ -100,7 +88,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
     body = _ended(sentence)
     if len(body) > 2 and body[0].low in ("no", "yes") and body[1].text in ",.:;–—":
         body = body[2:]
-    body, aside = brackets(without_speaker(body))
+    body, aside = brackets(body)
     result: list[Tokens] = []
     subject: Tokens = []
     for clause in [whole for part in independent(body) for whole in with_the_verb(part)]:
@@ -111,7 +99,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
     return [fact for raw in apart for fact in origins(raw)]
 
 
-def _written(fact: Sequence[Token]) -> tuple[str, list[Copied]]:
+def _written(fact: Sequence[Tagged]) -> tuple[str, list[Copied]]:
     """The tokens as text, neighbours in the source joined as they stand there, others by a blank; and the copied."""
     kept = list(fact)
     while kept and kept[-1].text in ",;:-–—":
@@ -119,7 +107,7 @@ def _written(fact: Sequence[Token]) -> tuple[str, list[Copied]]:
     while kept and kept[0].text in ",;:-–—":
         kept.pop(0)
     text, pieces = "", []
-    last: Token | None = None
+    last: Tagged | None = None
     for token in kept:
         touching = last is not None and last.end == token.start and token.start >= 0
         closing = token.text in (*",.;:)]%", "'s")
@@ -209,7 +197,7 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
                 continue
             extra.append(relative(segment, head_of(main)))
             target = extra[-1][1]
-        elif _is_list(segments, i) or _closes_subject(main, segment) or _amount(segment):
+        elif _is_list(segments, i) or _closes_subject(main, segment):
             target.append(put_in(",", ","))
             target.extend(segment)
         elif not any(finite(t) for t in main) and any(finite(t) for t in segment) and finite(segment[0]):
@@ -218,7 +206,7 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
         elif first.tag in ("ing", "part"):
             extra.append((subject_of(main) if first.tag == "ing" else _nearest(main), list(segment)))
             target = extra[-1][1]
-        elif first.tag in ("det", "noun") and not _counts(first) and not any(map(finite, segment)) and head_of(target):
+        elif first.tag in ("det", "noun") and not any(map(finite, segment)) and head_of(target):
             extra.append((head_of(target), apposed(head_of(target), segment)))
         elif finite(first) and any(finite(t) for t in main):
             extra.append((subject_of(behind_subordinator(main)), list(segment)))
@@ -227,16 +215,6 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
             target = main if not any(finite(t) for t in main) else target
             target.extend(segment)
     return main, extra
-
-
-def _counts(token: Token) -> bool:
-    """A number word: "three in Mallow" is no apposition."""
-    return token.low in NUMBER_WORDS
-
-
-def _amount(segment: Tokens) -> bool:
-    """A sum of money opens it: "EUR 24,000 on 19 March" is an item, no apposition."""
-    return len(segment) > 1 and segment[0].text.isupper() and segment[0].tag == "noun" and segment[1].tag == "num"
 
 
 def _is_list(segments: list[Tokens], i: int) -> bool:

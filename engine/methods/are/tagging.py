@@ -8,13 +8,9 @@ outside the lists). English only; in other languages no verb is found and a clau
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
-from engine.methods.are.token import (
-    Tag,
-    Token,
-    finite,
-    joined,
-)
 from engine.methods.are.word_lists import (
     ADVERBS,
     CONJUNCTIONS,
@@ -32,28 +28,86 @@ from engine.methods.are.word_lists import (
     SUBORDINATORS,
 )
 
+# A word or mark of a sentence with its class, and what counts as one word.
+
+Tag = Literal[
+    "det", "prep", "pron", "aux", "verb", "ing", "part", "to", "and", "sub", "rel", "adv", "num", "noun", ",", "."
+]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A word or mark with its span in the sentence's text; a word that a rule put in has the span (-1, -1)."""
+
+    text: str
+    start: int
+    end: int
+    tag: Tag
+
+    @property
+    def low(self) -> str:
+        """Lower case."""
+        return self.text.lower()
+
+    @property
+    def named(self) -> bool:
+        """Starts with a capital."""
+        return self.text[0].isupper()
+
+
+def put_in(text: str, tag: Tag) -> Tagged:
+    """A word that does not stand in the sentence."""
+    return Tagged(text, -1, -1, tag)
+
+
+def finite(token: Tagged) -> bool:
+    """Is the token a finite verb or auxiliary."""
+    return token.tag in ("aux", "verb")
+
+
+def joined(found: list[Tagged]) -> list[Tagged]:
+    """ "as well as" as one conjunction, "per cent" as one word, "(Ireland)" as a word of the name before it."""
+    for i in range(len(found) - 1):
+        if _closes_name(found[i : i + 4]):
+            one = Tagged(f"({found[i + 2].text})", found[i + 1].start, found[i + 3].end, "noun")
+            return [*found[: i + 1], one, *joined(found[i + 4 :])]
+        if found[i].low == "per" and found[i + 1].low == "cent":
+            one = Tagged("per cent", found[i].start, found[i + 1].end, "noun")
+            return [*found[:i], one, *joined(found[i + 2 :])]
+        if [t.low for t in found[i : i + 3]] == ["as", "well", "as"]:
+            one = Tagged("as well as", found[i].start, found[i + 2].end, "and")
+            return [*found[:i], one, *joined(found[i + 3 :])]
+    return found
+
+
+def _closes_name(part: list[Tagged]) -> bool:
+    """Is the part a word of a name and another in brackets, no abbreviation: "Holdings (Ireland)"."""
+    if [t.text for t in part[1::2]] != ["(", ")"] or not (part[0].named and part[0].tag == "noun"):
+        return False
+    return part[2].text.istitle() and part[1].start > part[0].end and part[3].start == part[2].end
+
+
 _TOKEN = re.compile(
     r"(?:[A-Z]\.){2,}|\d{1,2}:\d\d(?!\d)|\d[\d.,]*\d(?:%|st|nd|rd|th|s)?|\w+(?:[-‐‑'’/&.](?=\w)\w+)*|[^\w\s]",
     re.UNICODE,
 )
-_STOPS = frozenset(".!?;:()[]\"“”«»—–-…'’‘")
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[Tagged]:
     """The tokens of a sentence in order, each with its class.
 
     >>> [(t.text, t.tag) for t in tokens("He died in 1982.")]
     [('He', 'pron'), ('died', 'verb'), ('in', 'prep'), ('1982', 'num'), ('.', '.')]
     """
-    found: list[Token] = []
+    found: list[Tagged] = []
     matches = list(_TOKEN.finditer(text))
     for index, match in enumerate(matches):
         after = matches[index + 1].group().lower() if index + 1 < len(matches) else ""
-        found.append(Token(match.group(), match.start(), match.end(), _tag(match.group(), found, after)))
+        found.append(Tagged(match.group(), match.start(), match.end(), _tag(match.group(), found, after)))
     return _with_a_verb(joined(found))
 
 
-def _with_a_verb(found: list[Token]) -> list[Token]:
+def _with_a_verb(found: list[Tagged]) -> list[Tagged]:
     """A sentence in which no verb was found gets one where a word has a verb's ending and a verb's place."""
     if any(finite(t) for t in found):
         return found
@@ -69,11 +123,11 @@ def _with_a_verb(found: list[Token]) -> list[Token]:
                 continue
             if token.text.endswith("ed") and after.low == "by":
                 continue
-            return [*found[:i], Token(token.text, token.start, token.end, "verb"), *found[i + 1 :]]
+            return [*found[:i], Tagged(token.text, token.start, token.end, "verb"), *found[i + 1 :]]
     return found
 
 
-def _tag(word: str, before: list[Token], after: str) -> Tag:
+def _tag(word: str, before: list[Tagged], after: str) -> Tag:
     low = word.lower()
     last = before[-1] if before else None
     if word == ",":
@@ -95,7 +149,7 @@ def _tag(word: str, before: list[Token], after: str) -> Tag:
     return _open_class(word, low, last, before, after)
 
 
-def _open_class(word: str, low: str, last: Token | None, before: list[Token], after: str) -> Tag:
+def _open_class(word: str, low: str, last: Tagged | None, before: list[Tagged], after: str) -> Tag:
     if low in SUBORDINATORS:
         return "sub"
     if low in DETERMINERS:
@@ -113,7 +167,7 @@ def _open_class(word: str, low: str, last: Token | None, before: list[Token], af
     return _verbal(low, last, before, after)
 
 
-def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Tag:
+def _verbal(low: str, last: Tagged | None, before: list[Tagged], after: str) -> Tag:
     """Verb, participle or noun: by form, then by what stands before."""
     if last is not None and last.low in ("he", "she", "it", "they", "we") and _opens_clause(before):
         return "verb"
@@ -147,7 +201,7 @@ def _verbal(low: str, last: Token | None, before: list[Token], after: str) -> Ta
     return "noun"
 
 
-def _opens_clause(before: list[Token]) -> bool:
+def _opens_clause(before: list[Tagged]) -> bool:
     """Does the last token, a pronoun, open a clause: it is the first, or a mark or conjunction stands before."""
     return len(before) == 1 or before[-2].tag in (",", ".", "and", "sub", "rel")
 
@@ -157,7 +211,7 @@ def after_of(after: str) -> bool:
     return after == "of"
 
 
-def _past(low: str, last: Token | None, before: list[Token], after: str, past: bool, participle: bool) -> Tag:
+def _past(low: str, last: Tagged | None, before: list[Tagged], after: str, past: bool, participle: bool) -> Tag:
     if last is None:
         return "part"
     if last.tag == "det":
@@ -186,7 +240,7 @@ def _past(low: str, last: Token | None, before: list[Token], after: str, past: b
     return "verb" if last.tag == "and" and _verb_before(before) else "part"
 
 
-def _verb_before(before: list[Token]) -> bool:
+def _verb_before(before: list[Tagged]) -> bool:
     """Is there a finite verb since the last clause boundary: a mark, a subordinator, or ", and" before a subject."""
     for i in range(len(before) - 1, -1, -1):
         token = before[i]
@@ -199,7 +253,7 @@ def _verb_before(before: list[Token]) -> bool:
     return False
 
 
-def _without_aside(before: list[Token]) -> list[Token]:
+def _without_aside(before: list[Tagged]) -> list[Tagged]:
     """What stands before a relative clause between two commas, the second of which ends `before`."""
     opened = next((i for i in range(len(before) - 2, 0, -1) if before[i].tag == ","), 0)
     return before[:opened] if opened and before[opened + 1].tag == "rel" else before

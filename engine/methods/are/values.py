@@ -1,7 +1,7 @@
 """The values of a check of an answer: evidence, rulings, edits, and the whole record (ARE, 4).
 
-Offsets are characters: of a placed edit into the answer, of a change into the fact it changes. What is checked, clauses
-and facts, is in `facts.py`.
+Offsets are characters: of a placed edit into the answer, of a change into the fact it changes. A decomposition,
+clauses and facts, comes first.
 """
 
 from __future__ import annotations
@@ -9,9 +9,70 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from engine.core.values import Value
-from engine.methods.are.facts import Decomposition, Exchange, Fact
 from engine.models.protocols import Entailment, Judged
 from engine.models.verdicts import UNSURE, verdict_note
+
+# The values of a decomposition: an answer as clauses, verbatim, and their atomic facts (ARE, section 4.1.2).
+#
+# Offsets are characters into the answer.
+
+
+class Piece(Value, frozen=True):
+    """`length` characters of a fact from `fact` on are the answer's from `answer` on, copied."""
+
+    fact: int
+    answer: int
+    length: int
+
+
+class Fact(Value, frozen=True):
+    """An atomic fact; `pieces` say which of its characters stand in the answer, `made_by` who made it.
+
+    `fallback` is True where a language model's reply could not be parsed and the rules stepped in.
+    """
+
+    text: str
+    made_by: str
+    pieces: tuple[Piece, ...] = ()
+    fallback: bool = False
+
+
+class Clause(Value, frozen=True):
+    """A molecular clause: the answer's characters [start, end), verbatim, and its facts."""
+
+    start: int
+    end: int
+    text: str
+    facts: tuple[Fact, ...] = ()
+
+
+class Exchange(Value, frozen=True):
+    """One question to a language model, its raw reply, and whether it could be parsed.
+
+    `probabilities` are the shares of the allowed answers where their likelihood decided; the reply is then what was
+    written before, if anything.
+    """
+
+    step: str
+    prompt: str
+    reply: str
+    parsed: bool
+    probabilities: dict[str, float] = {}
+
+
+class Decomposition(Value, frozen=True):
+    """An answer as clauses in order; `fallbacks` counts the replies that the rules stood in for.
+
+    `text`, where not empty, stands for the answer: its facts joined, each its own clause (ARE without molecular
+    clauses); every offset is then into it.
+    """
+
+    clauses: tuple[Clause, ...]
+    made_by: str
+    fallbacks: int = 0
+    exchanges: tuple[Exchange, ...] = ()
+    text: str = ""
+
 
 VerdictName = Literal["supportive", "editing_required", "irrelevant", "unparsed"]
 EvidenceFrom = Literal["case", "corpus", "both"]

@@ -13,24 +13,14 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
 from engine.methods.are.examples import with_examples
-from engine.methods.are.facts import Exchange
-from engine.methods.are.values import Ruling, VerdictName
+from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import Choice, can_score, choose
-from engine.models.protocols import (
-    Entailment,
-    Judged,
-    VerdictClass,
-    Writer,
-)
+from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
 from engine.models.verdicts import UNSURE, verdict_note
 from engine.prompts import ask, fill
 
-WORDS: dict[str, VerdictClass] = {
-    "agrees": "supportive",
-    "disagrees": "editing_required",
-    "irrelevant": "irrelevant",
-}
+WORDS: dict[str, VerdictClass] = {"agrees": "supportive", "disagrees": "editing_required", "irrelevant": "irrelevant"}
 _SAID = re.compile(r"\b(agrees|disagrees|irrelevant)\b", re.IGNORECASE)
 SHORT = Decoding(max_new_tokens=200)
 _LABELS = ("answer", "verdict", "conclusion")

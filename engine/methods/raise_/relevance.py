@@ -10,13 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from engine.core.progress import Watch
-from engine.core.values import (
-    Analysis,
-    Case,
-    Stamp,
-    Value,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
 from engine.methods.judge import LEVELS, Level, judge_relevance
 from engine.methods.raise_.values import Solution
 from engine.models.protocols import Writer
@@ -84,4 +78,4 @@ def ratings_analysis(case: Case, ratings: Ratings) -> Analysis:
     """The ratings as an analysis of the case; one a method, model and rater."""
     stamp = Stamp(model=ratings.by, inputs=inputs_hash(case.question, ()))
     name = f"{KIND}:{ratings.method}:{ratings.model}:{ratings.by}"
-    return Analysis(id=name, kind=KIND, stamp=stamp, result=ratings.to_dict())
+    return Analysis(id=name, kind=KIND, stamp=stamp, result=ratings)

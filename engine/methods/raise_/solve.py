@@ -8,7 +8,6 @@ a model that does not stop listing sub-questions.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -77,10 +76,6 @@ class Means:
     known: Mapping[str, Call] = field(default_factory=dict)
     corpus: str = ""
     embedder: str = ""
-
-    def with_known(self, known: Mapping[str, Call]) -> Means:
-        """The same means with the calls of earlier runs."""
-        return dataclasses.replace(self, known=dict(known))
 
 
 def known_calls(earlier: Solution, model: Writer, decoding: Decoding) -> dict[str, Call]:

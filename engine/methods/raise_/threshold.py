@@ -9,8 +9,7 @@ calibration on a user's labelled corpus is kept with all its similarities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Collection as Ids
+from collections.abc import Callable, Collection as Ids, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -192,7 +191,7 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
         start = document.text.find(label.quote) if label.quote.strip() else -1
         if start >= 0:
             end = start + len(label.quote)
-            return [p for p in snapshot.passages if p.document == document.id and p.start < end and start < p.end]
+            return [p for p in snapshot.of_document(document.id) if p.start < end and start < p.end]
     raise RecordError(f"No document of the collection holds the gold {label.quote[:80]!r}. Mend the label.")
 
 

@@ -14,12 +14,7 @@ from typing import Literal
 
 from engine.core.errors import InputError, RecordError
 from engine.core.settings import Decoding
-from engine.core.values import (
-    Hit,
-    Passage,
-    Prompt,
-    Value,
-)
+from engine.core.values import Hit, Passage, Prompt, Value
 
 # The problem. RAISE asks for "the final answer is (X)" (figures 8, 10, 15); a reply that names no option, or one that
 # does not exist, is asked for one (solve.py) or counts as wrong.

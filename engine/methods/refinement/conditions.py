@@ -18,12 +18,7 @@ from engine.answer.prompt import MARKERS, build_prompt
 from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
-from engine.core.values import (
-    Answer,
-    Passage,
-    Prompt,
-    Segment,
-)
+from engine.core.values import Answer, Passage, Prompt, Segment
 from engine.methods.refinement.values import Purpose, Turn
 from engine.models.protocols import Writer
 from engine.prompts import fill, system

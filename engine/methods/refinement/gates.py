@@ -16,12 +16,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods import registry
-from engine.methods.flags import (
-    Concentration,
-    Flags,
-    concentration,
-    distractor_flags,
-)
+from engine.methods.flags import Concentration, Flags, concentration, distractor_flags
 from engine.methods.refinement.values import Gate, OverlapThreshold, Trigger
 from engine.methods.spans import first_content_tokens
 from engine.models.protocols import LanguageModel

@@ -9,21 +9,12 @@ from itertools import count
 import msgspec
 from msgspec.structs import replace as changed
 
-from engine.answer.prompt import MARKERS, build_prompt, worked_examples
+from engine.answer.prompt import MARKERS, build_prompt, stamp_of, worked_examples
 from engine.answer.quoting_reader import shortened
-from engine.answer.write import stamp_of
 from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Settings
-from engine.core.values import (
-    Answer,
-    Passage,
-    Prompt,
-    Segment,
-    Stamp,
-    inputs_hash,
-    sha256,
-)
+from engine.core.values import Answer, Passage, Prompt, Segment, Stamp, inputs_hash, sha256
 from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
@@ -115,9 +106,7 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     if shots is None:
         shots = worked_examples(settings.demonstrations, request.question, MARKERS[style], request.own_set)
     decoding = changed(
-        request.settings.decoding,
-        temperature=settings.temperature,
-        max_new_tokens=asked_limit(request.settings),
+        request.settings.decoding, temperature=settings.temperature, max_new_tokens=asked_limit(request.settings)
     )
     conditions = Conditions(
         question=request.question,

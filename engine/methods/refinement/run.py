@@ -15,14 +15,7 @@ from functools import partial
 from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
-from engine.core.errors import (
-    AttributionError,
-    Cancelled,
-    GroundworkError,
-    InputError,
-    ModelError,
-    PromptTooLong,
-)
+from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
 from engine.core.progress import Watch, last
 from engine.core.values import Answer, Attribution
 from engine.methods import signals
@@ -41,15 +34,7 @@ from engine.methods.refinement.request import (
     signals_of,
     stamp_for,
 )
-from engine.methods.refinement.values import (
-    WITH_ANSWER,
-    Outcome,
-    Refinement,
-    Signals,
-    Trigger,
-    Turn,
-    Variant,
-)
+from engine.methods.refinement.values import WITH_ANSWER, Outcome, Refinement, Signals, Trigger, Turn, Variant
 from engine.models.protocols import require
 
 # What came of a condition: from the calls of the writer to a variant, also where nothing usable came.
@@ -129,13 +114,7 @@ def refining(
 class _Refining:
     """The value as it grows, and what it grows from."""
 
-    def __init__(
-        self,
-        request: Request,
-        earlier: Refinement | None,
-        watch: Watch,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, request: Request, earlier: Refinement | None, watch: Watch, clock: Callable[[], float]) -> None:
         self.request = request
         self.watch = watch
         self._clock = clock

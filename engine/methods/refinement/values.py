@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from engine.core.settings import Decoding
-from engine.core.values import (
-    Answer,
-    Attribution,
-    Prompt,
-    Stamp,
-    Value,
-)
+from engine.core.values import Answer, Attribution, Json, Prompt, Stamp, Value
 
 Gate = Literal["own", "always"]
 Outcome = Literal["answered", "not triggered", "refused", "cut", "empty", "too long", "timed out", "failed"]
@@ -144,14 +138,14 @@ class Refinement(Value, frozen=True):
         """Whether every condition asked for is there, with an answer or with what happened to it."""
         return all(name in self.variants for name in self.order)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """The record of the command line: name to answer, triggered, signals on A, forwards, tokens, seconds."""
         signals = {"S1": self.signals.s1, "S2": self.signals.s2, "S3": self.signals.s3}
         return {name: _row(self.variants[name], signals) for name in self.order if name in self.variants}
 
 
-def _row(variant: Variant, signals: dict[str, float | None]) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _row(variant: Variant, signals: dict[str, float | None]) -> Json:
+    row: Json = {
         "answer": variant.answer.text if variant.answer else None,
         "triggered": variant.triggered,
         "seed": variant.seed,

@@ -14,44 +14,16 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.faithfulness import (
-    FURTHER,
-    METHODS,
-    FaithfulnessReport,
-    faithfulness_of,
-    rows_needed,
-)
+from engine.analyses.faithfulness import FURTHER, METHODS, FaithfulnessReport, faithfulness_of, rows_needed
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
 from engine.core.statistics import holm
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import (
-    CORRECTION,
-    PAIRED,
-    by_question,
-    line,
-    measure,
-    measured,
-    notes,
-    pair,
-    questions_in,
-)
+from engine.studies.summary import CORRECTION, PAIRED, by_question, line, measure, measured, notes, pair, questions_in
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Cell,
-    Column,
-    Estimate,
-    Figure,
-    Found,
-    Results,
-    Row,
-    Series,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, Results, Row, Series, StudyTable, Unit
 
 # ABPC from rows: by method with intervals, paired differences, mean curves, diagnostics.
 
@@ -251,5 +223,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("passages",),
-    writes_first=lambda config, unit, example: True,
+    writes=lambda config, unit, example: True,
 )

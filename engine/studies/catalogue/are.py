@@ -16,30 +16,12 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.methods.are.baselines import NAMES
-from engine.studies.are_answers import (
-    COLUMNS,
-    cells,
-    checked,
-    cost,
-    harmonic,
-    revised,
-)
+from engine.studies.are_answers import COLUMNS, cells, checked, cost, harmonic, revised
 from engine.studies.config import Config
 from engine.studies.example import Example
 from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Cell,
-    Column,
-    Figure,
-    Found,
-    Results,
-    Row,
-    Series,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Axis, Cell, Column, Figure, Found, Results, Row, Series, StudyTable, Unit
 
 ARE, DRQA = "are", "drqa"
 LABELS = {DRQA: "DRQA", "efec-style": "EFEC-style", "ccver": "CCVER", "rarr": "RARR", ARE: "ARE"}
@@ -174,5 +156,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
-    writes_first=lambda config, unit, example: not example.answer,
+    writes=lambda config, unit, example: not example.answer or bool(config.options.get("by_model")),
 )

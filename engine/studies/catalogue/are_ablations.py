@@ -7,23 +7,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
-from engine.studies.are_answers import (
-    COLUMNS,
-    cells,
-    checked,
-    cost,
-)
+from engine.studies.are_answers import COLUMNS, cells, checked, cost
 from engine.studies.config import Config
 from engine.studies.example import Example
 from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Found,
-    Results,
-    Row,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Found, Results, Row, StudyTable, Unit
 
 WITHOUT = {"edit": "w/o edit", "atomic": "w/o atomic", "molecular": "w/o molecular", "re_retrieval": "w/o re-retrieval"}
 LABELS = {**{f"without-{part.replace('_', '-')}": label for part, label in WITHOUT.items()}, "are": "ARE"}
@@ -69,5 +58,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
-    writes_first=lambda config, unit, example: not example.answer,
+    writes=lambda config, unit, example: not example.answer or bool(config.options.get("by_model")),
 )

@@ -18,50 +18,19 @@ from engine.answer.citations import without_markers
 from engine.answer.context import find_context
 from engine.answer.write import Write, Written
 from engine.core.progress import Watch
-from engine.core.values import (
-    Answer,
-    Case,
-    Passage,
-    Stamp,
-)
+from engine.core.values import Answer, Case, Passage, Stamp
 from engine.methods.attr_rag import answers_needed
-from engine.methods.baselines import (
-    DEPTHS,
-    METHODS,
-    against_reference,
-    rag_baselines,
-    winners,
-)
+from engine.methods.baselines import DEPTHS, METHODS, against_reference, rag_baselines, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
 from engine.methods.regeneration import PLACEBOS, Answering
 from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
-from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import (
-    compare,
-    comparison_table,
-    line,
-    measure,
-    notes,
-    of_method,
-    questions_in,
-)
+from engine.studies.example import Example, case_of, gold_in, tokens_of
+from engine.studies.summary import compare, comparison_table, line, measure, notes, of_method, questions_in
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Cell,
-    Column,
-    Estimate,
-    Figure,
-    Found,
-    Measure,
-    Results,
-    Row,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, Measure, Results, Row, StudyTable, Unit
 
 # Attr-RAG's tables from rows: seven similarities to the reference, winners, six criteria.
 
@@ -102,6 +71,8 @@ def _means(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
             *columns,
             Column(name="won", unit="questions", better="higher"),
             Column(name="passages"),
+            Column(name="gold found", unit="share of gold"),
+            Column(name="gold read", unit="share of gold", better="higher"),
             Column(name="failed", unit="units"),
         ),
         rows=tuple(
@@ -109,7 +80,7 @@ def _means(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
                 name,
                 *(measure(of_method(rows, name), field) for field in SIMILARITIES),
                 won[name],
-                measure(of_method(rows, name), "passages", None),
+                *(measure(of_method(rows, name), field, None) for field in ("passages", "gold_found", "gold_read")),
                 sum(row.state == "failed" for row in of_method(rows, name)),
             )
             for name in names
@@ -213,6 +184,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     text = without_markers(case.answer.text)
     scores = against_reference({unit.method: text}, example.references[0], tools.embedder)[unit.method]
     values: dict[str, Any] = {**scores, **more, "passages": len(case.passages), "refused": case.answer.refused}
+    values |= _gold(tools, example, case)
     unparsed = 0
     if tools.judge is not None:
         judged = judge_criteria(tools.judge, example.question, example.references[0], text, watch)
@@ -220,6 +192,13 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         unparsed = int(judged.total is None)
     cost = replace(meter.cost, written=more.get("written", len(case.answer.tokens)))
     return Found(values=values, case=case, cost=cost, unparsed=unparsed)
+
+
+def _gold(tools: StudyTools, example: Example, case: Case) -> dict[str, float | None]:
+    """The share of the gold passages that was retrieved, and that the answer was written from."""
+    gold = gold_in(example, tools.collection(example.corpus).snapshot().passages)
+    found = {"gold_found": (hit.passage.id for hit in case.hits), "gold_read": (p.id for p in case.passages)}
+    return {name: len(gold.intersection(ids)) / len(gold) if gold else None for name, ids in found.items()}
 
 
 def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
@@ -299,5 +278,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("a corpus", "a reference answer"),
-    writes_first=lambda config, unit, example: unit.method != OURS,
+    writes=lambda config, unit, example: True,
 )

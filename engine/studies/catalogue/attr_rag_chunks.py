@@ -24,19 +24,7 @@ from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
 from engine.studies.summary import line, measure, notes, of_method, questions_in
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Column,
-    Estimate,
-    Figure,
-    Found,
-    Measure,
-    Results,
-    Row,
-    Series,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Axis, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
 DEPTHS = (5, 10, 15, 20, 25, 30)  # Fig. 1b
 DEPTH, LONG = 10, 3
@@ -213,5 +201,5 @@ STUDY = Study(
         "a reference answer": "ROUGE-L (Fig. 1a and 1c)",
         "the number of passages needed": "ROUGE-L by passages needed (Fig. 1a)",
     },
-    writes_first=lambda config, unit, example: bool(config.options.get("answers", True)),
+    writes=lambda config, unit, example: bool(config.options.get("answers", True)),
 )

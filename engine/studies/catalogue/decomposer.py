@@ -11,15 +11,10 @@ from collections.abc import Sequence
 
 from engine.core.files import now, package_versions
 from engine.core.progress import Watch
-from engine.core.values import (
-    Analysis,
-    Case,
-    Stamp,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Case, Stamp, inputs_hash
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.decomposer_scores import d_correct
-from engine.methods.are.facts import Decomposition
+from engine.methods.are.values import Decomposition
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
 from engine.studies.are_answers import given_answer
@@ -27,17 +22,7 @@ from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.summary import line, measure, notes, of_method, questions_in
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Column,
-    Estimate,
-    Figure,
-    Found,
-    Results,
-    Row,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Axis, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
 RULES, MODEL = "rules", "model"
 VALUES = {
@@ -69,7 +54,7 @@ def _case(tools: StudyTools, unit: Unit, example: Example, found: Decomposition,
     written, passages = given_answer(tools, unit, example, watch)
     inputs = inputs_hash(example.question, passages, written.answer.text)
     stamp = Stamp(model=found.made_by, inputs=inputs, versions=package_versions(), created=now())
-    analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found.to_dict())
+    analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found)
     return case_of(example, passages, written, analyses=(analysis,))
 
 
@@ -119,5 +104,5 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("an answer", "gold clauses"),
-    writes_first=lambda config, unit, example: unit.method == MODEL,
+    writes=lambda config, unit, example: unit.method == MODEL,
 )

@@ -13,27 +13,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.refinement import (
-    Report,
-    analysis_of,
-    refine_case,
-    report_scores,
-    request_for,
-)
+from engine.analyses.refinement import RefinementReport, analysis_of, refine_case, report_scores, request_for
 from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
-from engine.core.settings import SecondPass as Rules
-from engine.core.settings import Settings
+from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
+from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.conditions import VARIANTS, chosen
-from engine.methods.refinement.gates import (
-    concentration_of,
-    concentration_trigger,
-    flags_of,
-    labels_trigger,
-)
+from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import Request, asked_limit
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
@@ -43,6 +32,7 @@ from engine.studies.refinement_tables import (
     RULES,
     VOTES,
     Fires,
+    advice_tables,
     cost_table,
     fires,
     flag_table,
@@ -52,19 +42,7 @@ from engine.studies.refinement_tables import (
 )
 from engine.studies.summary import line, measure, notes
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Cell,
-    Column,
-    Estimate,
-    Figure,
-    Found,
-    Measure,
-    Results,
-    Row,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, Measure, Results, Row, StudyTable, Unit
 
 # Refinement's judge: pairs of conditions compared by grounding, over all runs and over the flagged ones.
 
@@ -94,10 +72,7 @@ def judge_tables(rows: Sequence[Row], pairs: Pairs, how: Rules) -> list[StudyTab
     return tables
 
 
-FLAGGED_SHOWS = {
-    "labels": "grounded refinement, Table 10",
-    "concentration": "grounded refinement, Tables 11 and 12",
-}
+FLAGGED_SHOWS = {"labels": "grounded refinement, Table 10", "concentration": "grounded refinement, Tables 11 and 12"}
 
 
 def gated(rows: Sequence[Row], pairs: Pairs, marks: Fires, how: Rules) -> dict[str, list[Winner | None]]:
@@ -232,11 +207,14 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)
     judged, unparsed = _judged(tools, example, value, watch)
+    advice = advise(example.question, example.passages, s3=value.signals.s3)
     values = {
         "s1": value.signals.s1,
         "s2": value.signals.s2,
         "s3": value.signals.s3,
         "fired": _fired(value, request, settings),
+        "by_chance": _by_chance(value, request, settings),
+        "advice": {"branch": advice.branch, "difficulty": advice.difficulty},
         "conditions": {
             name: {
                 **(_plain(scores[name].to_dict()) if name in scores else {}),
@@ -267,6 +245,13 @@ def _fired(value: Refinement, request: Request, settings: Settings) -> dict[str,
     return {"labels": flags.fired if flags else None, "concentration": concentrated.fired}
 
 
+def _by_chance(value: Refinement, request: Request, settings: Settings) -> float | None:
+    """The share of random rankings of the same passages in which the flags from labels fire."""
+    if value.gradient is None or not any(label is not None for label in request.labels.values()):
+        return None
+    return flags_of(value.gradient, request.labels, settings).random_flag_rate
+
+
 def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
     """The winner of each pair by the judge, and how many could not be read; nothing without a judge."""
     found: dict[str, str] = {}
@@ -281,7 +266,7 @@ def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch
     return found, sum(winner == "unparsed" for winner in found.values())
 
 
-def _case(case: Case, report: Report) -> Case:
+def _case(case: Case, report: RefinementReport) -> Case:
     """The case with A as its answer and the run as its analysis."""
     value = report.refinement
     written = replace(case, answer=value.baseline or case.answer, stamp=value.stamp)
@@ -318,7 +303,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     else:
         said.append("Pairwise judge (Tables 2, 10, 11): off, the config names no judge.")
     found = quartiles_of(rows, by_judge=bool(config.judge))
-    tables += [*found.tables, cost_table(rows, names)]
+    tables += [*found.tables, *advice_tables(rows), cost_table(rows, names)]
     figures += found.figures
     return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(filter(None, (*said, *found.notes))))
 
@@ -337,5 +322,5 @@ STUDY = Study(
     cost=cost,
     needs=("passages",),
     uses=USES,
-    writes_first=lambda config, unit, example: True,
+    writes=lambda config, unit, example: True,
 )

@@ -28,15 +28,7 @@ from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import (
-    compare,
-    comparison_table,
-    line,
-    measure,
-    notes,
-    of_method,
-    questions_in,
-)
+from engine.studies.summary import compare, comparison_table, line, measure, notes, of_method, questions_in
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import (
     Axis,
@@ -317,5 +309,5 @@ STUDY = Study(
         "gold passages": "gold found before and after T",
         "a domain": "accuracy by domain (Fig. 7)",
     },
-    writes_first=lambda config, unit, example: True,
+    writes=lambda config, unit, example: True,
 )

@@ -16,12 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from engine.core.errors import FileError, RecordError
-from engine.studies.datasets import (
-    choices,
-    long_answers,
-    open_questions,
-    own,
-)
+from engine.studies.datasets import choices, long_answers, open_questions, own
 from engine.studies.datasets.files import DataSource, Layout, records, stratified
 from engine.studies.example import Example
 

@@ -11,14 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.core.errors import FileError
-from engine.studies.datasets.files import (
-    DataSource,
-    Layout,
-    Record,
-    choices,
-    has,
-    text,
-)
+from engine.studies.datasets.files import DataSource, Layout, Record, choices, has, text
 from engine.studies.example import Example
 
 WRONG = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")

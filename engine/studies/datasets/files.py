@@ -12,16 +12,9 @@ from typing import Any
 
 import msgspec
 
-from engine.cases.importers.layouts import Labels
+from engine.cases.importers import Labels
 from engine.core.errors import FileError, GroundworkError, RecordError
-from engine.core.values import (
-    AuditRecord,
-    Case,
-    GivenPassage,
-    Passage,
-    identity,
-    numbered_jsonl,
-)
+from engine.core.values import AuditRecord, Case, GivenPassage, Passage, identity, numbered_jsonl
 from engine.studies.example import Example
 
 Record = dict[str, Any]

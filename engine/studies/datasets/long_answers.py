@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from engine.cases.importers.layouts import alce_case, garage_case, ragtruth_case
+from engine.cases.importers import alce_case, garage_case, ragtruth_case
 from engine.core.errors import FileError
-from engine.studies.datasets.files import (
-    DataSource,
-    Layout,
-    Record,
-    has,
-    labels_of,
-    records,
-    relevant_ids,
-    text,
-    words,
-)
+from engine.studies.datasets.files import DataSource, Layout, Record, has, labels_of, records, relevant_ids, text, words
 from engine.studies.example import Example
 
 

@@ -11,17 +11,7 @@ from typing import Any
 
 from engine.core.errors import FileError, RecordError
 from engine.corpus.worlds import GoldSpan
-from engine.studies.datasets.files import (
-    DataSource,
-    Layout,
-    Record,
-    given,
-    has,
-    records,
-    relevant_ids,
-    text,
-    words,
-)
+from engine.studies.datasets.files import DataSource, Layout, Record, given, has, records, relevant_ids, text, words
 from engine.studies.example import Example, GoldStep
 
 QUERIES = "queries.jsonl"

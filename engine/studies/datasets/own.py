@@ -13,24 +13,13 @@ from typing import Any
 import msgspec
 
 from engine.answer.context import check_question
-from engine.cases.importers.layouts import SpanLabel
+from engine.cases.importers import SpanLabel
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.values import AuditRecord, GivenPassage, Value
 from engine.corpus.worlds import WORLDS, Draft, World, WorldQuestion, WorldStep, load_world
-from engine.studies.datasets.files import (
-    DataSource,
-    Layout,
-    Record,
-    index_of,
-    relevant_ids,
-)
-from engine.studies.example import (
-    Example,
-    GoldClause,
-    GoldError,
-    GoldStep,
-)
+from engine.studies.datasets.files import DataSource, Layout, Record, index_of, relevant_ids
+from engine.studies.example import Example, GoldClause, GoldError, GoldStep
 
 
 class OwnStep(Value, frozen=True):
@@ -132,7 +121,7 @@ LAYOUT = Layout("own JSONL", _recognises, read)
 
 # The sample worlds: their questions with gold, drafts with planted errors, and answers with gold clauses and facts.
 
-DRAFTS, CLAUSES = "bank-investigation-drafts", "bank-investigation-clauses"
+DRAFTS, CLAUSES, LONG = "bank-investigation-drafts", "bank-investigation-clauses", "bench-chemistry-long"
 
 
 def questions(name: str) -> Iterator[Example]:
@@ -142,10 +131,18 @@ def questions(name: str) -> Iterator[Example]:
         yield _question(world, question)
 
 
+def long_questions(name: str) -> Iterator[Example]:
+    """The questions of a world whose answers take several sentences, those written for measuring last."""
+    world = load_world(name)
+    for question in (*world.questions, *world.long_questions):
+        if question.kind == "long":
+            yield _question(world, question)
+
+
 def drafts(name: str) -> Iterator[Example]:
     """The drafts of a world: a question, its passages, and an answer with planted errors."""
     world = load_world(name)
-    for draft in world.drafts:
+    for draft in (*world.drafts, *world.more_drafts):
         yield _draft(world, draft)
 
 
@@ -156,6 +153,7 @@ def clauses() -> Iterator[Example]:
 
 NAMES: Mapping[str, partial[Iterator[Example]]] = {
     **{name: partial(questions, name) for name in WORLDS},
+    LONG: partial(long_questions, "bench-chemistry"),
     DRAFTS: partial(drafts, "bank-investigation"),
     CLAUSES: partial(clauses),
 }

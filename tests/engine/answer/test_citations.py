@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from engine.answer.citations import (
-    annotate,
-    cited_sentences,
-    content_token_mask,
-    find_citations,
-    without_markers,
-)
+from engine.answer.citations import annotate, cited_sentences, content_token_mask, find_citations, without_markers
 from engine.answer.prompt import REFUSAL
 from engine.core.values import Answer
 from engine.prompts import fill
@@ -58,21 +51,9 @@ def test_text_without_markers():
 @pytest.mark.parametrize(
     ("text", "style", "expected"),
     [
-        (
-            "Ice melts [cite_1]. Water boils [cite_2].",
-            "garage",
-            ["Ice melts [cite_1].", "Water boils [cite_2]."],
-        ),
-        (
-            "Ice melts. [cite_1] Water boils. [cite_2]",
-            "garage",
-            ["Ice melts. [cite_1]", "Water boils. [cite_2]"],
-        ),
-        (
-            "Ice melts.[cite_1][cite_2] Water boils.",
-            "garage",
-            ["Ice melts.[cite_1][cite_2]", "Water boils."],
-        ),
+        ("Ice melts [cite_1]. Water boils [cite_2].", "garage", ["Ice melts [cite_1].", "Water boils [cite_2]."]),
+        ("Ice melts. [cite_1] Water boils. [cite_2]", "garage", ["Ice melts. [cite_1]", "Water boils. [cite_2]"]),
+        ("Ice melts.[cite_1][cite_2] Water boils.", "garage", ["Ice melts.[cite_1][cite_2]", "Water boils."]),
         ("[1] Ice melts. Water boils.[2, 3]", "alce", ["[1] Ice melts.", "Water boils.[2, 3]"]),
         ("[cite_1]", "garage", []),
     ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.prompt import REFUSAL, build_prompt
-from engine.answer.write import answer_with, stamp_of
+from engine.answer.prompt import REFUSAL, build_prompt, stamp_of
+from engine.answer.write import answer_with
 from engine.core.errors import CannotDo, PromptTooLong
 from engine.core.settings import Decoding, Prompting
 from engine.core.values import Segment

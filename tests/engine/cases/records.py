@@ -17,22 +17,16 @@ from engine.answer.context import consecutive_alignment
 from engine.answer.write import prompting
 from engine.core.progress import last
 from engine.core.settings import Retrieval, Settings
-from engine.core.values import (
-    Analysis,
-    Case,
-    Document,
-    Stamp,
-    inputs_hash,
-)
+from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
-from engine.methods.are.task import Tools as Judges
+from engine.methods.are.tools import Tools as Judges
 from engine.methods.attr_rag import attr_rag
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
 from engine.retrieve.search import rerank, search
-from tests.engine.refine.refine_cases import QUESTION, REPLIES, purpose
-from tests.engine.verify.scripted import WordVerifier
+from tests.engine.are.scripted import WordVerifier
+from tests.engine.refinement.refine_cases import QUESTION, REPLIES, purpose
 
 CORPUS = "bridges"
 DOCUMENTS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 
 import pytest
+from msgspec.structs import replace
 
 from bench.audited_example import PLANTED
 from bench.refinement_kinds import KINDS
@@ -13,6 +14,7 @@ from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.kind import plain
+from engine.analyses.occlusion import strongest
 from engine.analyses.refinement import reports_of
 from engine.analyses.registry import find
 from engine.analyses.token_map import TokenMap
@@ -103,3 +105,16 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
     accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
     assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)
+
+
+def test_each_sentence_of_the_worked_example_says_which_passage_mattered_most(store):
+    take_in(store, EXAMPLE)
+    case = store.load(EXAMPLE)
+    found = strongest(case)
+    cited = {
+        number: {c.number for c in case.answer.citations if s <= c.start < e}
+        for number, (s, e) in enumerate(case.answer.sentences, start=1)
+    }
+    assert found and all(passage in cited[number] for number, (passage, _, _) in found.items())
+    assert all(nats > 0 for _, nats, _ in found.values())
+    assert strongest(replace(case, analyses=())) == {}

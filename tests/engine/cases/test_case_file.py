@@ -9,8 +9,7 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from engine.analyses.registry import case_file_schema
 from engine.cases.case_file import read_case_file, write_case_file

@@ -3,13 +3,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.case_verdict import case_verdict, own_stand
+from engine.analyses.case_verdict import case_verdict, conclusions, open_items, own_stand
 from engine.analyses.facts import analysis_of
+from engine.analyses.kind import FACTS
 from engine.answer.citations import annotate
+from engine.cases.places import rewrite
 from engine.cases.review import MarkDraft, append, review_of
 from engine.core.settings import Settings
-from engine.core.values import Answer, Case, Stamp
-from tests.engine.verify.test_are import ANSWER, GIVEN, passage, run
+from engine.core.values import Answer, AuditRecord, Case, Stamp
+from engine.workbench import Workbench
+from tests.engine.are.test_are import ANSWER, GIVEN, passage, run
 
 
 def checked(answer: str = ANSWER, record=None) -> Case:
@@ -132,3 +135,86 @@ def test_a_citation_is_supported_where_its_passage_bears_out_a_fact_of_the_sente
 def test_an_answer_that_nobody_checked_has_no_verdict():
     case = checked()
     assert case_verdict(replace(case, analyses=()), review_of(())) is None
+
+
+def test_open_items_name_the_sentences_that_nothing_bears_out_and_the_edits_without_a_decision():
+    case = checked()
+    (edit, deletion) = run().edits
+
+    def decision(one, value):
+        machine = f"{one.start}-{one.end}: {one.old} -> {one.new}"
+        return MarkDraft(
+            kind="override", author="Ada", target=f"edit:{one.id}", value=value, reason="read", machine=machine
+        )
+
+    def items(*drafts):
+        review = marked(case, *drafts)
+        return open_items(case, case_verdict(case, review), review)
+
+    assert items() == ["2 edits not decided.", "Sentences 1 and 2 are not borne out and still in the text."]
+    assert items(decision(edit, "accepted"), decision(deletion, "accepted")) == []
+    own = MarkDraft(kind="override", author="Bo", target="fact:1.2", value="contradicted", reason="it cost 6 million")
+    said = 'Bo calls "it cost 5 million" contradicted, and the text still says it.'
+    assert said in items(own, decision(deletion, "accepted"))
+
+
+def test_an_edited_answer_cannot_stand_as_it_was():
+    verdict = case_verdict(checked(), review_of(()))
+    assert conclusions(None) == conclusions(verdict) == ("stands", "does not stand")
+    assert conclusions(replace(verdict, accepted=1)) == ("stands as edited", "does not stand")
+
+
+def test_a_sentence_that_a_reviewer_wrote_anew_takes_the_place_of_its_edits():
+    case = checked()
+    (edit, _deletion) = run().edits
+    accept = MarkDraft(
+        kind="override",
+        author="Ada",
+        target=f"edit:{edit.id}",
+        value="accepted",
+        reason="read",
+        machine=f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}",
+    )
+    anew = rewrite(case.answer, 1, "It opened in 1934 and cost 5 million.", "Ada", "as the register has it")
+    out = rewrite(case.answer, 2, "", "Ada", "nobody says so")
+    review = marked(case, accept, anew, out)
+    verdict = case_verdict(case, review)
+    assert verdict.text == "It opened in 1934 and cost 5 million."
+    assert (verdict.accepted, verdict.undecided) == (2, 0)
+    assert [s.mended for s in verdict.sentences] == [True, True]
+    assert open_items(case, verdict, review) == []
+    assert conclusions(verdict)[0] == "stands as edited"
+
+
+def test_words_for_a_sentence_that_the_answer_no_longer_has_are_not_put_in():
+    case = checked()
+    anew = replace(rewrite(case.answer, 2, "Another.", "Ada", "read"), machine="Some other sentence.")
+    assert case_verdict(case, marked(case, anew)).text == case.answer.text
+
+
+def test_a_fact_knows_its_edits_and_which_can_still_be_put_in():
+    case = checked()
+    (edit, _deletion) = run().edits
+    (fact,) = [f for s in case_verdict(case, review_of(())).sentences for f in s.facts if f.text.endswith("1932")]
+    assert [(e.id, e.old, e.new, e.decision, e.open) for e in fact.edits] == [(edit.id, "1932", "1934", None, True)]
+    signed = case_verdict(case, marked(case, MarkDraft(kind="status", author="Ada", value="signed off")))
+    assert [e.open for s in signed.sentences for f in s.facts for e in f.edits] == [False, False]
+    assert signed.sentence_of(fact.number) == 1 and signed.sentence_of("9.9") is None
+
+
+def test_a_role_in_the_place_of_another_is_never_borne_out():
+    """A person is named by a role; nothing in the wording tells the two apart but the role itself."""
+    sources = (
+        "Expenses above 500 euros must be approved by the head of department before they are paid out.",
+        "The expense was approved by the head of department on 3 March.",
+    )
+    claims = (
+        "Expenses above 500 euros must be approved by the line manager.",
+        "The line manager approved the expense.",
+    )
+    bench = Workbench()
+    for source in sources:
+        for claim in claims:
+            case = bench.audit(AuditRecord(question="Who approves?", passages=(source,), answer=claim))
+            verdict = case_verdict(bench.analyse(case.id, FACTS), review_of(()))
+            assert "borne out" not in verdict.counts, (source, claim)

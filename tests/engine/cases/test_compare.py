@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from engine.cases.review import MarkDraft, append, review_of
 from engine.core.values import Analysis, Passage, Stamp

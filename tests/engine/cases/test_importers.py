@@ -80,7 +80,7 @@ def test_alce_keeps_citations_references_and_which_passage_holds_the_answer():
     assert [(c.number, c.valid) for c in case.answer.citations] == [(1, True), (3, False)]
     assert [p.relevant for p in case.passages] == [True, False]
     assert case.stamp.model == "some-model"
-    assert case.analyses[0].result["facts"]["answer"] == "Hanna Lind"
+    assert case.analyses[0].stored()["facts"]["answer"] == "Hanna Lind"
 
 
 def test_garage_keeps_relevance_labels_and_strips_the_marker_of_a_passage():
@@ -88,7 +88,7 @@ def test_garage_keeps_relevance_labels_and_strips_the_marker_of_a_passage():
     assert [p.text for p in case.passages] == ["The rate is 4 per cent.", "Rates differ."]
     assert [p.relevant for p in case.passages] == [True, False]
     assert [c.number for c in case.answer.citations] == [1]
-    assert case.analyses[0].result["passages"]["1"] == "relevant: YES; content: ANSWER-THE-QUESTION; cited: YES"
+    assert case.analyses[0].stored()["passages"]["1"] == "relevant: YES; content: ANSWER-THE-QUESTION; cited: YES"
     assert case.title == "g1"
 
 
@@ -99,7 +99,7 @@ def test_ragtruth_joins_its_two_files_and_keeps_hallucination_spans_at_their_off
     ((start, end, label),) = labels_of(case)
     assert case.answer.text[start:end] == "roast for 9 h"
     assert label == "Evident Baseless Info"
-    assert case.analyses[0].result["spans"][0]["note"] == "Not in the passages.; implicit true"
+    assert case.analyses[0].stored()["spans"][0]["note"] == "Not in the passages.; implicit true"
 
 
 def test_ragtruth_summary_and_structured_data():

@@ -61,11 +61,7 @@ def test_sorting_and_pages(store):
 
 
 def test_what_there_is_to_choose_from(store):
-    assert store.facets() == {
-        "model": ["other", "reader"],
-        "corpus": ["road", "sky"],
-        "tag": ["optics", "optics two"],
-    }
+    assert store.facets() == {"model": ["other", "reader"], "corpus": ["road", "sky"], "tag": ["optics", "optics two"]}
 
 
 def test_the_bin_keeps_a_case_with_its_history_until_it_is_emptied(store):

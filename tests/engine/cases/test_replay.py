@@ -16,19 +16,8 @@ from engine.answer.write import quoting
 from engine.core.errors import Cancelled, ModelNotFound
 from engine.core.files import package_versions
 from engine.core.progress import Watch, last
-from engine.core.settings import (
-    Occlusion,
-    Reader,
-    Retrieval,
-    Settings,
-)
-from engine.core.values import (
-    Analysis,
-    Case,
-    Document,
-    Stamp,
-    inputs_hash,
-)
+from engine.core.settings import Occlusion, Reader, Retrieval, Settings
+from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.attr_rag import attr_rag, scored_by
 from engine.models.embedder import ScriptedEmbedder

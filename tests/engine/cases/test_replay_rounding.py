@@ -9,19 +9,13 @@ from msgspec.structs import replace
 
 from engine.analyses.attribution import method_of
 from engine.analyses.faithfulness import faithfulness_of
-from engine.analyses.floors import (
-    drop_floor,
-    entailment_floor,
-    relevance_floors,
-    rounding,
-    token_floor,
-)
+from engine.analyses.floors import drop_floor, entailment_floor, relevance_floors, rounding, token_floor
 from engine.analyses.kind import Loaders
 from engine.analyses.occlusion import occlusion_of
 from engine.analyses.token_map import token_map_of
 from engine.analyses.used_supports import used_supports_of
 from engine.answer.citations import annotate
-from engine.answer.write import stamp_of
+from engine.answer.prompt import stamp_of
 from engine.core.canonical import canonical
 from engine.core.progress import last
 from engine.core.settings import Faithfulness, Gradient, Settings
@@ -31,7 +25,7 @@ from engine.models.memory import computed_otherwise, in_double
 from engine.models.scripted import ScriptedScorer
 from engine.models.verifier import load_entailment
 from engine.replay import replay_here
-from tests.engine.verify.scripted import WordVerifier
+from tests.engine.are.scripted import WordVerifier
 from tests.tiny import passages, tiny_model, tiny_prompt
 
 TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."

@@ -11,23 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.cases.review import (
-    MarkDraft,
-    append,
-    check_chain,
-    entry_hash,
-    review_of,
-    signing_key,
-    with_labels,
-)
+from engine.cases.review import MarkDraft, append, check_chain, entry_hash, review_of, signing_key, with_labels
 from engine.cases.store import CaseStore
-from engine.core.errors import (
-    CaseError,
-    CaseFrozen,
-    CaseNotFound,
-    FileError,
-    InputError,
-)
+from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, FileError, InputError
 from tests.engine.cases.samples import full_case
 
 ROOT = Path(__file__).parents[3]

@@ -7,13 +7,7 @@ import pytest
 
 from engine.cases.store import CaseStore, new_case_id
 from engine.core.errors import CaseNotFound, StorageError
-from engine.core.values import (
-    Analysis,
-    Answer,
-    Case,
-    Passage,
-    Stamp,
-)
+from engine.core.values import Analysis, Answer, Case, Passage, Stamp
 
 
 def make_case(case_id: str = "one", question: str = "Why is the sky blue?") -> Case:

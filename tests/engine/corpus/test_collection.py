@@ -19,14 +19,8 @@ from engine.core.errors import (
 )
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
-from engine.corpus import collection as collections
-from engine.corpus import store
-from engine.corpus.collection import (
-    Collection,
-    list_corpora,
-    remove,
-    unreadable_corpora,
-)
+from engine.corpus import collection as collections, store
+from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
 from engine.models.embedder import ScriptedEmbedder
 
 

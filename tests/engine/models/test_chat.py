@@ -6,12 +6,7 @@ import pytest
 
 from engine.core.errors import ModelError
 from engine.core.values import Prompt, Segment
-from engine.models.chat import (
-    TEMPLATE,
-    chat_pieces,
-    render_frame,
-    turns,
-)
+from engine.models.chat import TEMPLATE, chat_pieces, render_frame, turns
 from tests.tiny import KINDS, NO_SYSTEM, TURNS, tiny_model, tiny_prompt, tiny_tokenizer
 
 

@@ -9,14 +9,7 @@ import pytest
 
 from engine.core.errors import CannotDo
 from engine.core.values import Prompt, Segment
-from engine.models.closed import (
-    Choice,
-    after,
-    by_likelihood,
-    choose,
-    closed,
-    probabilities,
-)
+from engine.models.closed import Choice, after, by_likelihood, choose, closed, probabilities
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.prompts import ask

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
+from engine.analyses.kind import Loaders
 from engine.commands import main
-from engine.commands.refine import writer_of
 from engine.core.errors import InputError, StorageError
 from engine.core.files import EMBEDDED, home
 from engine.core.progress import Watch
@@ -138,7 +138,7 @@ def test_auto_means_the_defaults(scribe):
     choose_default("writes", "scribe")
     assert bench.writer()("Why?", passages, None, Watch()).stamp.model == "scribe"
     assert bench.writer(READER)("Why?", passages, None, Watch()).stamp.model == READER
-    assert writer_of("auto").name == "scribe"
+    assert Loaders().generator().name == "scribe"
 
 
 def test_the_command_line_says_that_a_default_is_gone(scribe):

@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.core.errors import (
-    Cancelled,
-    ModelError,
-    ModelNotFound,
-    StorageError,
-)
+from engine.core.errors import Cancelled, ModelError, ModelNotFound, StorageError
 from engine.core.progress import Watch
 from engine.models.catalogue import is_complete
 from engine.models.gguf import convert, converted_folder, read_header

@@ -9,13 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from engine.commands import main
-from engine.core.errors import (
-    Cancelled,
-    FileError,
-    ModelError,
-    ModelNotFound,
-    StorageError,
-)
+from engine.core.errors import Cancelled, FileError, ModelError, ModelNotFound, StorageError
 from engine.core.progress import Watch
 from engine.models.catalogue import SHIPPED, entry_of, read_catalogue
 from engine.models.embedder import load_embedder

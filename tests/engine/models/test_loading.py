@@ -9,12 +9,7 @@ from engine.core.errors import ModelError, ModelNotFound
 from engine.core.hosts import is_offline
 from engine.core.settings import Decoding
 from engine.models.huggingface import HuggingFaceModel
-from engine.models.loading import (
-    estimate,
-    pick_device,
-    pick_dtype,
-    quantization,
-)
+from engine.models.loading import estimate, pick_device, pick_dtype, quantization
 from engine.models.memory import cache_values, is_out_of_memory, memory_estimate
 from tests.tiny import KINDS, tiny_config, tiny_model, tiny_prompt
 

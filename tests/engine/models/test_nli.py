@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.core.errors import (
-    Cancelled,
-    CannotDo,
-    ModelError,
-    ModelNotFound,
-)
+from engine.core.errors import Cancelled, CannotDo, ModelError, ModelNotFound
 from engine.core.progress import Watch
 from engine.models.protocols import Entailment
 from engine.models.verifier import (

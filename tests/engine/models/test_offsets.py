@@ -5,15 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from engine.models.scoring import (
-    close_gaps,
-    common_length,
-    spans_of_ids,
-    stable_text,
-)
+from engine.models.scoring import close_gaps, common_length, spans_of_ids, stable_text
 from tests.tiny import tiny_model
 
 TRICKY = "é e\u0301 👩‍👩‍👧 naïve — 12.5 °C [cite_1]\n\n字 end"

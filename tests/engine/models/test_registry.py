@@ -8,13 +8,7 @@ import pytest
 
 from engine.core.errors import ModelNotFound
 from engine.models import registry
-from engine.models.registry import (
-    KEPT,
-    available_models,
-    forget_models,
-    load_writer,
-    writers,
-)
+from engine.models.registry import KEPT, available_models, forget_models, load_writer, writers
 from tests.tiny import tiny_model, tiny_prompt
 
 

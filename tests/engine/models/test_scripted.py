@@ -9,12 +9,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, Writer, require
-from engine.models.scripted import (
-    ScriptedScorer,
-    ScriptedWriter,
-    reads,
-    word_tokens,
-)
+from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads, word_tokens
 from tests.tiny import tiny_prompt
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answer.write import stamp_of
+from engine.answer.prompt import stamp_of
 from engine.core.errors import StorageError
 from engine.core.settings import Decoding, Prompting
 from engine.models.hooks import count_forwards

@@ -12,15 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.answer.write import answer_with, stamp_of
-from engine.core.errors import (
-    BudgetSpent,
-    Cancelled,
-    CannotDo,
-    ModelNotFound,
-    PromptTooLong,
-    ServerError,
-)
+from engine.answer.prompt import stamp_of
+from engine.answer.write import answer_with
+from engine.core.errors import BudgetSpent, Cancelled, CannotDo, ModelNotFound, PromptTooLong, ServerError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting
 from engine.models.budget import Budget

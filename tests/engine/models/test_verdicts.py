@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from engine.models.protocols import Judged
-from engine.models.verdicts import (
-    Precision,
-    WindowThreshold,
-    combine,
-    decide,
-    softmax,
-    verdict_note,
-    windows,
-)
+from engine.models.verdicts import Precision, WindowThreshold, combine, decide, softmax, verdict_note, windows
 
 
 def test_short_evidence_is_one_window():

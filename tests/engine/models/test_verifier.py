@@ -15,13 +15,7 @@ from engine.core.errors import ModelNotFound
 from engine.models.alignment import KINDS, NAME, SMALLER
 from engine.models.protocols import Entailment
 from engine.models.verdicts import CLASSES, WindowThreshold
-from engine.models.verifier import (
-    FOLDER,
-    Calibration,
-    EmbeddedVerifier,
-    load_embedded,
-    load_entailment,
-)
+from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier, load_embedded, load_entailment
 from engine.models.verifier_network import base_network, collate, encode
 
 torch.set_num_threads(1)
@@ -129,11 +123,7 @@ def test_the_shipped_calibration_is_sound():
 
 OWN = [
     ("The kiln reached 1,240 degrees.", "After nine hours the kiln reached 1,240 degrees.", "supportive"),
-    (
-        "The kiln reached 940 degrees.",
-        "After nine hours the kiln reached 1,240 degrees.",
-        "editing_required",
-    ),
+    ("The kiln reached 940 degrees.", "After nine hours the kiln reached 1,240 degrees.", "editing_required"),
     ("The ferry was built in Bergen.", "The ferry was built in Gdansk in 1988.", "editing_required"),
     ("The ferry was built in 1988.", "The ferry was built in Gdansk in 1988.", "supportive"),
     ("Ida Brandt signed the lease.", "The weather in the valley was mild for most of the winter.", "irrelevant"),

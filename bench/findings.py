@@ -1,0 +1,246 @@
+"""The runs behind docs/findings.md: several studies at a time, each in a process of its own, for so many minutes.
+
+    python -m bench.findings prepare --data data [--weights FOLDER]
+    python -m bench.findings run --out runs --data data --minutes 9 --slots 12 [--only NAME ...]
+
+Every run is an ordinary folder of `evaluate`; called again, it goes on. Units run in an order that makes a run that was
+broken off a sample of its questions with all methods. `RUNS` says what is run; the first ones start first, and a slot
+that comes free takes the next. `prepare` makes the sample corpora, the summaries to be checked, and models from GGUF
+files in a folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SMALL, CAPABLE = "embedded", "qwen2.5-coder-1.5b"
+ALL_ROLES = ["decomposer", "judge", "editor", "expander"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run: the fields of its config; `data` may name a file under the folder of public sets."""
+
+    name: str
+    study: str
+    data: str
+    model: str
+    n: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+    tf32: bool = False  # coarser products on a GPU that has them: for what reads hundreds of rows an answer
+
+    def as_config(self, folder: Path, batch: int, dtype: str) -> dict[str, Any]:
+        """The config as a dictionary."""
+        data = str(folder / self.data) if "/" in self.data else self.data
+        more = {"batch": 1 if self.tf32 else batch, "dtype": dtype}
+        return {"study": self.study, "data": data, "n": self.n, "model": self.model, **more, **self.config}
+
+
+def attr_rag(name: str, data: str, model: str, n: int, tokens: int) -> Planned:
+    """Attr-RAG beside vanilla and re-ranked at 10, 20, 30, on the paper's kind of corpus."""
+    settings = {"retrieval": {"mode": "dense", "k": 30}, "decoding": {"max_new_tokens": tokens}}
+    return Planned(f"attr-rag-{name}", "attr-rag-answers", data, model, n, {"settings": settings})
+
+
+def chunks(name: str, model: str, n: int, tokens: int) -> Planned:
+    """Fig. 1a to 1c."""
+    settings = {"retrieval": {"mode": "dense"}, "decoding": {"max_new_tokens": tokens}}
+    options = {"long": 2}
+    return Planned(
+        f"chunks-{name}",
+        "attr-rag-chunks",
+        "bench-chemistry-long",
+        model,
+        n,
+        {"settings": settings, "options": options},
+    )
+
+
+def refinement(name: str, data: str, model: str, n: int, judge: str = "") -> Planned:
+    """Every condition, one seed, the gate always."""
+    settings = {"refinement": {"max_new_tokens": 96}}
+    options = {"pairs": ["D-A", "E-A", "v2c-A"]}
+    return Planned(
+        f"refinement-{name}", "refinement", data, model, n, {"judge": judge, "settings": settings, "options": options}
+    )
+
+
+def abpc(name: str, model: str, n: int, steps: int) -> Planned:
+    """Rankings of ten paragraphs' tokens against random ones."""
+    settings = {
+        "decoding": {"max_new_tokens": 48},
+        "faithfulness": {"steps": steps, "rankings": 5},
+        "gradient": {"integrated_steps": 16},
+    }
+    return Planned(f"abpc-{name}", "abpc", HOTPOT, model, n, {"settings": settings}, tf32=True)
+
+
+def steps(name: str, model: str, n: int, tokens: int) -> Planned:
+    """RAISE and its baselines on multiple choice."""
+    settings = {"reasoning": {"k": 5, "max_steps": 4}, "decoding": {"max_new_tokens": tokens}}
+    where = {"kind": "multiple_choice"}
+    return Planned(f"steps-{name}", "step-by-step", "science-primer", model, n, {"where": where, "settings": settings})
+
+
+def are(name: str, data: str, model: str, n: int, roles: list[str], methods: list[str], study: str = "are") -> Planned:
+    """Drafts with planted errors, or summaries that a model wrote."""
+    config = {
+        "methods": methods,
+        "settings": {"verification": {"evidence_from": "case"}},
+        "options": {"by_model": roles},
+    }
+    return Planned(f"{name}", study, data, model, n, config)
+
+
+HOTPOT, SUMMARIES, DRAFTS = "hotpotqa_100/qa.jsonl", "summaries/qa.jsonl", "bank-investigation-drafts"
+LONG = "bench-chemistry-long"
+RUNS = (
+    steps("small", SMALL, 0, 120),
+    steps("capable", CAPABLE, 44, 160),
+    attr_rag("small", LONG, SMALL, 0, 128),
+    attr_rag("capable", LONG, CAPABLE, 0, 192),
+    refinement("small", HOTPOT, SMALL, 0),
+    refinement("capable", HOTPOT, CAPABLE, 50, judge=CAPABLE),
+    are("are-capable", DRAFTS, CAPABLE, 0, ALL_ROLES, ["are"]),
+    are("are-capable-others", DRAFTS, CAPABLE, 0, ALL_ROLES, ["drqa", "efec-style", "ccver", "rarr"]),
+    chunks("small", SMALL, 0, 128),
+    abpc("small", SMALL, 60, 10),
+    abpc("capable", CAPABLE, 50, 5),
+    are("are-embedded", DRAFTS, SMALL, 0, [], ["are", "drqa", "efec-style"]),
+    are("ablations-embedded", DRAFTS, SMALL, 0, [], [], "are-ablations"),
+    refinement("bank-small", "bank-investigation", SMALL, 0),
+    attr_rag("short-small", "bench-chemistry", SMALL, 60, 48),
+    are("are-summaries", SUMMARIES, SMALL, 100, [], ["are", "drqa", "efec-style"]),
+    are("are-editor", DRAFTS, CAPABLE, 0, ["editor"], ["are"]),
+    are("are-judge", DRAFTS, CAPABLE, 0, ["judge"], ["are"]),
+    are("are-decomposer", DRAFTS, CAPABLE, 0, ["decomposer"], ["are"]),
+    refinement("bank-capable", "bank-investigation", CAPABLE, 0, judge=CAPABLE),
+    chunks("capable", CAPABLE, 0, 192),
+)
+
+
+def main() -> None:
+    """Run what is asked for, or one run of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["prepare", "run", "one", "list"])
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="a folder a run")
+    parser.add_argument("--data", type=Path, default=Path("data"), help="the folder of public sets")
+    parser.add_argument("--only", nargs="*", default=None, metavar="NAME", help="these runs alone")
+    parser.add_argument("--minutes", type=float, default=60.0, help="then every run stops; it can be resumed")
+    parser.add_argument("--slots", type=int, default=1, help="runs at a time")
+    parser.add_argument("--n", type=int, default=None, help="questions of each run, fewer than planned")
+    parser.add_argument("--batch", type=int, default=16, help="answers that a local model writes at once")
+    parser.add_argument("--model", default="", help="in place of each run's own model and judge")
+    parser.add_argument("--dtype", default="float32", help="of local models")
+    parser.add_argument("--weights", type=Path, default=None, help="a folder of GGUF files, for `prepare`")
+    given = parser.parse_args()
+    chosen = [planned for planned in RUNS if given.only is None or planned.name in given.only]
+    if given.what == "list":
+        print("\n".join(f"{p.name}: {p.study} on {p.data} with {p.model}, n {p.n or 'all'}" for p in chosen))
+    elif given.what == "prepare":
+        prepare(given.data, given.weights)
+    elif given.what == "one":
+        one(chosen[0], given)
+    else:
+        run(chosen, given)
+
+
+def prepare(data: Path, weights: Path | None) -> None:
+    """What runs side by side would all make at once."""
+    from engine.core.progress import Watch
+    from engine.corpus.collection import Collection, list_corpora
+    from engine.corpus.samples import SAMPLES
+    from engine.models.catalogue import catalogue
+    from engine.models.gguf import convert
+
+    there = {corpus.name for corpus in list_corpora() if corpus.documents}
+    for sample in SAMPLES:
+        if sample.name not in there:
+            Collection.create(sample.name).ingest(sample.documents, Watch())
+    for entry in catalogue():
+        if weights is not None and (weights / entry.file).is_file():
+            print(entry.name, convert(weights / entry.file, entry.folder), flush=True)
+    if (data / "qags" / "localise.jsonl").is_file():
+        (data / SUMMARIES).parent.mkdir(exist_ok=True)
+        (data / SUMMARIES).write_text(
+            "".join(map(summary_line, (data / "qags" / "localise.jsonl").open(encoding="utf-8")))
+        )
+
+
+def summary_line(line: str) -> str:
+    """An article with the summary that a model wrote of it (QAGS), as a line of our own layout."""
+    given = json.loads(line)
+    answer = " ".join(sentence["text"] for sentence in given["sentences"])
+    asked = {"id": given["id"], "question": "What does the article say, in short?", "passages": [given["source"]]}
+    return json.dumps(asked | {"answer": answer, "model": "summariser"}, ensure_ascii=False) + "\n"
+
+
+def run(chosen: list[Planned], given: argparse.Namespace) -> None:
+    """Start the runs, so many at a time; end them when the time is up."""
+    end = time.monotonic() + 60 * given.minutes
+    waiting, running = list(chosen), dict[str, subprocess.Popen[bytes]]()
+    given.out.mkdir(parents=True, exist_ok=True)
+    while (waiting or running) and time.monotonic() < end + 45:
+        while waiting and len(running) < given.slots and time.monotonic() < end - 30:
+            planned = waiting.pop(0)
+            running[planned.name] = start(planned, given, (end - time.monotonic()) / 60)
+        time.sleep(0.5)
+        for name in [name for name, process in running.items() if process.poll() is not None]:
+            print(f"{time.strftime('%H:%M:%S')} {name} ended with {running.pop(name).returncode}", flush=True)
+        if time.monotonic() > end:
+            waiting = []
+    for name, process in running.items():
+        print(f"{name} did not stop in time and is killed; its rows are kept", flush=True)
+        process.kill()
+        process.wait()
+
+
+def start(planned: Planned, given: argparse.Namespace, minutes: float) -> subprocess.Popen[bytes]:
+    """A run in a process of its own; what it says goes to NAME.log."""
+    asked = {"out": given.out, "data": given.data, "only": planned.name, "minutes": minutes}
+    asked |= {"batch": given.batch, "dtype": given.dtype} | ({"n": given.n} if given.n is not None else {})
+    asked |= {"model": given.model} if given.model else {}
+    arguments = [part for name, value in asked.items() for part in (f"--{name}", str(value))]
+    environment = {**os.environ, **({"NVIDIA_TF32_OVERRIDE": "1"} if planned.tf32 else {})}
+    with (given.out / f"{planned.name}.log").open("ab") as log:
+        command = [sys.executable, "-m", "bench.findings", "one", *arguments]
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+
+
+def one(planned: Planned, given: argparse.Namespace) -> None:
+    """One run until it has ended or the time is up; say how far it came."""
+    from engine.core.errors import Cancelled
+    from engine.studies.config import Config, as_toml
+    from engine.studies.evaluate import evaluate
+    from engine.studies.run import Control, Journal
+
+    data = planned.as_config(given.data, given.batch, given.dtype)
+    if given.n is not None:
+        data["n"] = given.n
+    if given.model:
+        data |= {"model": given.model, "judge": given.model if data.get("judge") else ""}
+    folder, start = given.out / planned.name, time.perf_counter()
+    control = Control()
+    timer = threading.Timer(60 * given.minutes, control.watch.cancel.set)
+    timer.daemon = True
+    timer.start()
+    with contextlib.suppress(Cancelled):
+        evaluate(as_toml(Config.from_dict(data)), folder, resume=(folder / "run.json").exists(), control=control)
+    rows = Journal(folder).rows()
+    said = {"name": planned.name, "rows": len(rows), "failed": sum(row.state == "failed" for row in rows)}
+    print(json.dumps(said | {"seconds": round(time.perf_counter() - start)}), flush=True)
+    os._exit(0)  # threads that write a long answer are not waited for: their units run again
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A checked answer on a page: its sentences with their evidence, and a reviewer's decision by one click."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from components import state
+from components.cache import workbench
+from components.html import note, plain
+from components.reviewer import known_reviewer
+from components.sentences import sentences_view
+from engine.analyses.case_verdict import CaseVerdict
+from engine.analyses.facts import record_of
+from engine.cases.places import numbered, rewrite, verdict_of
+from engine.cases.review import SENTENCE, MarkDraft, review_of, withdrawals
+from engine.core.errors import GroundworkError
+from engine.core.values import Case
+from engine.methods.are.export import proposed
+
+ABSENT = "not in these documents"
+READ = "read beside the source"
+
+
+@st.fragment
+def checked_answer(case: Case, verdict: CaseVerdict) -> None:
+    """Draw it; a click on a sentence draws nothing else anew."""
+    frozen = review_of(workbench().cases.history(case.id)).status == "signed off"
+    asked = sentences_view(case, verdict, frozen=frozen, key=f"sentences_{case.id}")
+    if asked and (author := known_reviewer()):
+        write(case, asked, author)
+    elif asked:
+        _who_decides(case, asked)
+
+
+def not_in_documents(case: Case, why: str) -> None:
+    """Offer the verdict that the documents do not answer the question, with the reason `why`; say it once given."""
+    review = review_of(workbench().cases.history(case.id))
+    given = review.overrides.get("answer")
+    if given is not None and given.value == ABSENT:
+        note(f"{given.author}: {ABSENT}.")
+    elif review.status != "signed off" and st.button(f"Mark as “{ABSENT}”", key=f"absent_{case.id}"):
+        asked = {"answer": ABSENT, "reason": why}
+        if author := known_reviewer():
+            write(case, asked, author)
+        else:
+            _who_decides(case, asked)
+
+
+def write(case: Case, asked: dict[str, Any], author: str) -> None:
+    """Write the decision into the history of the case and draw the page anew; say why not where it is refused."""
+    try:
+        workbench().cases.add_marks(case.id, drafts(case, asked, author))
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+    else:
+        st.rerun()
+
+
+def drafts(case: Case, asked: dict[str, Any], author: str) -> tuple[MarkDraft, ...]:
+    """A decision of `sentences_view` or `not_in_documents` as marks."""
+    if "answer" in asked:
+        machine = "refused" if case.answer.refused else "answered"
+        return (_own(author, "answer", asked["answer"], asked["reason"], machine),)
+    record = record_of(case)
+    if record is None:
+        return ()
+    if "edit" in asked:
+        edit = next(edit for edit in record.edits if edit.id == asked["edit"])
+        return (_own(author, f"edit:{edit.id}", asked["value"], READ, proposed(edit)),)
+    if "undo" in asked:
+        return withdrawals(workbench().cases.history(case.id), "override", f"{SENTENCE}{asked['undo']}", author)
+    found = []
+    if asked["verdict"]:
+        machine = verdict_of(numbered(record)[asked["fact"]])
+        found.append(_own(author, f"fact:{asked['fact']}", asked["verdict"], asked["reason"], machine))
+    if asked["text"] is not None:
+        found.append(rewrite(case.answer, asked["sentence"], asked["text"].strip(), author, asked["reason"]))
+    return tuple(found)
+
+
+def _own(author: str, target: str, value: str, reason: str, machine: str) -> MarkDraft:
+    return MarkDraft(kind="override", author=author, target=target, value=value, reason=reason, machine=machine)
+
+
+@st.dialog("Who decides?")
+def _who_decides(case: Case, asked: dict[str, Any]) -> None:
+    """Ask for the reviewer's name once; then the decision is written."""
+    with st.form("who_decides", border=False):
+        name = st.text_input("Reviewer", key="who_decides_name", placeholder="your name")
+        given = st.form_submit_button("Save the decision", type="primary")
+    if given and name.strip():
+        state.set_value("reviewer", name.strip())
+        write(case, asked, name.strip())
+    elif given:
+        st.error("Give your name: the decision goes into the history of the case.")

@@ -1,0 +1,76 @@
+"""The sign-off: the text that is signed, its changes, what is open; then a conclusion with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.answer import with_pills
+from components.facts import tracked_changes
+from components.html import escape, note, plain, show, tag
+from engine.analyses.case_verdict import case_verdict, conclusions, open_items
+from engine.analyses.facts import record_of
+from engine.cases.places import revision
+from engine.cases.review import Conclusion, MarkDraft, Review, sign_off
+from engine.cases.store import CaseStore
+from engine.core.errors import GroundworkError
+from engine.core.text import counted
+from engine.core.values import Case
+
+MEANING: dict[Conclusion, str] = {
+    "stands": "The answer may be relied on as it is.",
+    "stands as edited": "The text above may be relied on; the answer as it was given may not.",
+    "does not stand": "The answer must not be relied on.",
+}
+
+
+@st.dialog("Sign off", width="medium")
+def sign_off_dialog(case: Case, review: Review, author: str, store: CaseStore) -> None:
+    """The sign-off over the page; a sign-off freezes the case."""
+    sign_off_view(case, review, author, store)
+
+
+def sign_off_view(case: Case, review: Review, author: str, store: CaseStore) -> None:
+    """Show what is signed and take the conclusion."""
+    verdict = case_verdict(case, review)
+    show(tag("p", tag("b", escape(verdict.headline if verdict else "The answer was not checked against its sources."))))
+    record = record_of(case) if verdict else None
+    edited = bool(verdict and verdict.accepted)
+    st.subheader("Text that you sign" + (f", with {counted(verdict.accepted, 'edit')}" if verdict and edited else ""))
+    show(tag("div", with_pills(verdict.text if verdict else case.answer.text), class_="gw-answer gw-signed"))
+    if record is not None and (record.edits or edited):
+        with st.expander("Tracked changes", expanded=edited):
+            tracked_changes(record.checked, *revision(record, case.answer, review))
+            note("Struck: taken out. Underlined: put in. An edit that is not decided is not in the text above.")
+    for line in open_items(case, verdict, review) if verdict else ():
+        st.warning(plain(line))
+    with st.form("sign_off", border=False):
+        options = conclusions(verdict)
+        conclusion = st.radio(
+            "Conclusion",
+            options,
+            index=None,
+            format_func=lambda c: f"The answer {c}",
+            captions=[MEANING[c] for c in options],
+            key="sign_off_conclusion",
+        )
+        reason = st.text_input("Reason", key="sign_off_reason", placeholder="what you read, and what decided")
+        note(f"Signed by {author}. Signing freezes the case; a later change makes a new version of it.")
+        asked = st.form_submit_button("Sign off and freeze", type="primary")
+    if not asked:
+        return
+    if conclusion is None:
+        st.error("Choose a conclusion.")
+        return
+    _write(store, case, sign_off(author, conclusion, reason, verdict.headline if verdict else ""), review.head)
+
+
+def _write(store: CaseStore, case: Case, drafts: Sequence[MarkDraft], head: str) -> None:
+    """Add both entries and draw the page anew; a sign-off of something newer than was shown is refused."""
+    try:
+        store.add_marks(case.id, drafts, head or None)
+    except GroundworkError as error:
+        st.error(plain(str(error)))
+    else:
+        st.rerun()

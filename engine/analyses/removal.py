@@ -1,0 +1,66 @@
+"""The answer without some of its passages: written again, and how much less likely the old one is (RAGViz, section 3).
+
+Nothing is kept in the case: it is a look, and a signed-off case can be looked at, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from engine.answer.citations import annotate, renumbered
+from engine.answer.write import Write
+from engine.core.errors import CannotDo, InputError, PromptTooLong
+from engine.core.progress import Watch, last
+from engine.core.settings import Settings
+from engine.core.values import Answer, Attribution, Case, Value
+from engine.methods.occlusion import occluding
+from engine.methods.subject import subject
+from engine.models.protocols import LanguageModel
+
+
+class Removal(Value, frozen=True):
+    """What becomes of a case's answer without the passages `left_out`.
+
+    `answer` is the new one by `writer`, its citations numbered as in the case. `drop` has one source, the passages left
+    out together: what they add to the old answer's log-probability; None where no model could score, and `why`.
+    """
+
+    left_out: tuple[int, ...]
+    writer: str
+    answer: Answer
+    drop: Attribution | None = None
+    why: str = ""
+
+
+def removal(
+    case: Case,
+    left_out: Collection[int],
+    write: Write,
+    scorer: LanguageModel,
+    settings: Settings,
+    watch: Watch | None = None,
+) -> Removal:
+    """Write the answer again from the other passages, and score the old one without them.
+
+    Raises `InputError` where nothing or everything is left out, and what the writer raises.
+    """
+    numbers = range(1, len(case.passages) + 1)
+    rest = [number for number in numbers if number not in left_out]
+    gone = tuple(number for number in numbers if number in left_out)
+    if not gone or not rest:
+        raise InputError("Leave out at least one passage, and keep at least one.")
+    watch = watch or Watch()
+    watch.step("writing without them")
+    written = write(case.question, [case.passages[number - 1] for number in rest], watch.text, watch)
+    style = settings.prompting.citations
+    answer = annotate(Answer(text=renumbered(written.answer.text, rest)), len(case.passages), style)
+    answer = answer if not written.answer.refused else written.answer
+    watch.step("scoring the answer without them")
+    try:
+        prompt, scored, _ = subject(case, scorer, settings)
+        asked = occluding(
+            scorer, prompt, scored, sources=[gone], floors=False, settings=settings.occlusion, watch=watch
+        )
+        return Removal(left_out=gone, writer=written.stamp.model, answer=answer, drop=last(asked))
+    except (CannotDo, PromptTooLong) as error:
+        return Removal(left_out=gone, writer=written.stamp.model, answer=answer, why=str(error))

@@ -1,0 +1,352 @@
+"""Answers from elsewhere as cases: our own JSONL, ALCE, GaRAGe and RAGTruth, told by their fields.
+
+A record that cannot be read comes out as its error, and the rest goes on. Labels of a data set are kept with the case
+as an analysis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from engine.answer.citations import annotate, find_citations
+from engine.answer.context import check_question
+from engine.cases.case_file import read_case_file
+from engine.cases.review import Mark
+from engine.cases.store import new_case_id
+from engine.core.errors import GroundworkError, RecordError
+from engine.core.files import now, package_versions
+from engine.core.values import Analysis, Answer, AuditRecord, Case, Json, Stamp, Value, inputs_hash, read_jsonl
+
+# Our own records.
+
+Style = Literal["garage", "alce"]
+
+
+class SpanLabel(Value, frozen=True):
+    """A labelled stretch of the answer: characters [start, end), the label, what the annotator wrote."""
+
+    start: int
+    end: int
+    text: str
+    label: str
+    note: str = ""
+
+
+class Labels(Value, frozen=True):
+    """What came with an imported answer: where from, labelled spans, labels of passages (by number), other facts."""
+
+    source: str
+    spans: tuple[SpanLabel, ...] = ()
+    passages: dict[str, str] = {}
+    facts: Json = {}
+
+
+def imported_case(record: AuditRecord, labels: Labels | None = None, tags: tuple[str, ...] = ()) -> Case:
+    """A fresh case; raises `RecordError`, `QuestionError` for a record that cannot be one."""
+    passages = record.as_passages()
+    question = check_question(record.question)
+    inputs = inputs_hash(question, passages)
+    stamp = Stamp(model=record.model or "imported", inputs=inputs, versions=package_versions(), created=now())
+    analyses: tuple[Analysis, ...] = ()
+    if labels is not None:
+        made = Stamp(model=labels.source, inputs=inputs_hash(question, passages, record.answer), created=now())
+        analyses = (Analysis(id="labels", kind="labels", stamp=made, result=labels),)
+    return Case(
+        id=new_case_id(),
+        title=record.id,
+        question=question,
+        passages=passages,
+        answer=annotate(Answer(text=record.answer), len(passages), style_of(record.answer)),
+        stamp=stamp,
+        created=now(),
+        origin="imported",
+        analyses=analyses,
+        tags=tags,
+    )
+
+
+def style_of(answer: str) -> Style:
+    """The citation style that finds more markers in an answer: `[cite_N]` or `[N]`.
+
+    >>> style_of("Ice melts [1][2].")
+    'alce'
+    """
+    counts = {style: len(find_citations(answer, 0, style)) for style in ("garage", "alce")}
+    return "alce" if counts["alce"] > counts["garage"] else "garage"
+
+
+# ALCE (Gao et al. 2023): a result file is {"args", "data": [...]}, a data file the bare list. As in ALCE's own
+# evaluation only the first line of `output` is the answer; reference answers are kept as facts.
+
+REFERENCES = ("answer", "qa_pairs", "answers", "claims")
+
+
+def alce_case(item: Json, model: str = "") -> Case:
+    """The case of one item; a passage that holds a reference answer (`answers_found`) is labelled relevant."""
+    docs = item.get("docs")
+    if not isinstance(docs, list) or not all(isinstance(doc, dict) for doc in docs):
+        raise RecordError("This ALCE item has no list `docs`. Give the file that the model was run on.")
+    passages = [
+        {"text": str(doc.get("text", "")), "title": str(doc.get("title", "")), "relevant": _relevant(doc)}
+        for doc in docs
+    ]
+    data = {
+        "id": str(item.get("id", item.get("sample_id", ""))),
+        "question": item.get("question", ""),
+        "passages": passages,
+        "answer": str(item.get("output", "")).strip().partition("\n")[0],
+        "model": model,
+    }
+    references = {name: item[name] for name in REFERENCES if item.get(name)}
+    found = {str(n): "holds a reference answer" for n, p in enumerate(passages, start=1) if p["relevant"]}
+    return imported_case(
+        AuditRecord.from_dict(data), Labels(source="ALCE", passages=found, facts=references), ("ALCE",)
+    )
+
+
+def _relevant(doc: Json) -> bool | None:
+    found = doc.get("answers_found")
+    return any(found) if isinstance(found, list) and found else None
+
+
+# GaRAGe (Sorodoc et al. 2025): one object per line; passages in `grounding` behind a citation marker, a tag per passage
+# in `evidence_relevant`, `evidence_correct` and `evidence_cited`, the human answer in `answer_generate`.
+
+GARAGE_FACTS = (
+    "question_date",
+    "question_type",
+    "question_complexity",
+    "question_category",
+    "question_popularity",
+    "question_false_premise",
+    "answer_related_info",
+    "answer_validate",
+    "comments",
+)
+_MARKER = re.compile(r"^\s*\[?\s*cite_\d+\s*\]?\s*:?\s*", re.IGNORECASE)
+_TEXT = ("text", "passage", "content")
+
+
+def garage_case(item: Json) -> Case:
+    """The case of one sample; passages carry their relevance label."""
+    grounding = item.get("grounding")
+    if not isinstance(grounding, list):
+        raise RecordError("This GaRAGe sample has no list `grounding`. Give a file with its passages.")
+    relevant = _tags(item, "evidence_relevant", len(grounding))
+    passages = [
+        {"text": _text(given), "title": _title(given), "relevant": None if tag is None else tag.upper() == "YES"}
+        for given, tag in zip(grounding, relevant, strict=True)
+    ]
+    data = {
+        "id": str(item.get("sample_id", item.get("id", ""))),
+        "question": item.get("question", ""),
+        "passages": passages,
+        "answer": str(item.get("answer_generate") or item.get("answer") or ""),
+        "model": str(item.get("model") or "human annotators (GaRAGe)"),
+    }
+    labels = Labels(
+        source="GaRAGe",
+        passages=_passage_labels(item, relevant),
+        facts={name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")},
+    )
+    return imported_case(AuditRecord.from_dict(data), labels, ("GaRAGe",))
+
+
+def _tags(item: Json, field: str, count: int) -> list[str | None]:
+    given = item.get(field)
+    if given is None:
+        return [None] * count
+    if not isinstance(given, list) or len(given) != count:
+        raise RecordError(f"`{field}` does not have one tag for each of the {count} passages of `grounding`.")
+    return [None if tag is None else str(tag) for tag in given]
+
+
+def _passage_labels(item: Json, relevant: list[str | None]) -> dict[str, str]:
+    correct = _tags(item, "evidence_correct", len(relevant))
+    cited = _tags(item, "evidence_cited", len(relevant))
+    rows = zip(("relevant", "content", "cited"), (relevant, correct, cited), strict=True)
+    said: dict[int, list[str]] = {}
+    for name, tags in rows:
+        for number, tag in enumerate(tags, start=1):
+            if tag is not None:
+                said.setdefault(number, []).append(f"{name}: {tag}")
+    return {str(number): "; ".join(parts) for number, parts in said.items()}
+
+
+def _text(given: Any) -> str:
+    if isinstance(given, list) and given:
+        given = given[0]
+    if isinstance(given, dict):
+        given = next((given[name] for name in _TEXT if isinstance(given.get(name), str)), "")
+    if not isinstance(given, str):
+        raise RecordError("A passage of `grounding` is no text. Each is a text, or an object with a text.")
+    return _MARKER.sub("", given)
+
+
+def _title(given: Any) -> str:
+    if not isinstance(given, dict):
+        return ""
+    parts = [str(given[name]) for name in ("title", "provider", "date") if given.get(name)]
+    return ", ".join(parts)
+
+
+# RAGTruth (Niu et al. 2024): answers with `labels` (hallucination spans) in response.jsonl, their sources in
+# source_info.jsonl: cut at "passage N:" for questions, one passage for summaries and structured data.
+
+_PASSAGE = re.compile(r"(?:^|\n)\s*passage \d+:")
+TASKS = {"Summary": "Summarize the text.", "Data2txt": "Write an overview of the business from the structured data."}
+RAGTRUTH_FACTS = ("task_type", "source", "split", "quality", "temperature")
+
+
+def ragtruth_case(response: Json, sources: Mapping[str, Json]) -> Case:
+    """The case of one response; every hallucination span is a label of the answer, flags and all."""
+    source = sources.get(str(response.get("source_id")))
+    if source is None:
+        raise RecordError(
+            f"There is no source {response.get('source_id')!r}. Give source_info.jsonl beside response.jsonl."
+        )
+    question, passages = _inputs(source)
+    answer = str(response.get("response", ""))
+    data = {
+        "id": str(response.get("id", "")),
+        "question": question,
+        "passages": passages,
+        "answer": answer,
+        "model": str(response.get("model", "")),
+    }
+    both = {**source, **response}
+    labels = Labels(
+        source="RAGTruth",
+        spans=tuple(_span(label, answer) for label in response.get("labels") or []),
+        facts={name: both[name] for name in RAGTRUTH_FACTS if both.get(name) is not None},
+    )
+    return imported_case(AuditRecord.from_dict(data), labels, ("RAGTruth",))
+
+
+def _inputs(source: Json) -> tuple[str, list[str]]:
+    info = source.get("source_info")
+    if isinstance(info, str):
+        return TASKS["Summary"], [info]
+    if not isinstance(info, dict):
+        raise RecordError("A source has no `source_info`. Give RAGTruth's own source_info.jsonl.")
+    if isinstance(info.get("passages"), str):
+        parts = [part.strip() for part in _PASSAGE.split(info["passages"])]
+        return str(info.get("question", "")), [part for part in parts if part]
+    return TASKS["Data2txt"], [msgspec.json.format(msgspec.json.encode(info), indent=1).decode()]
+
+
+def _span(label: Json, answer: str) -> SpanLabel:
+    try:
+        start, end = int(label["start"]), int(label["end"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"A label lacks a start or an end in characters: {label!r}.") from error
+    if not 0 <= start <= end <= len(answer):
+        raise RecordError(f"The label {start} to {end} does not lie in the response of {len(answer)} characters.")
+    flags = [name.replace("_", " ") for name in ("implicit_true", "due_to_null") if label.get(name)]
+    note = "; ".join(part for part in (str(label.get("meta") or ""), *flags) if part)
+    return SpanLabel(start=start, end=end, text=answer[start:end], label=str(label.get("label_type", "")), note=note)
+
+
+Layout = Literal["case", "records", "alce", "garage", "ragtruth"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+Imported = tuple[Case, tuple[Mark, ...]]
+Row = tuple[str, Imported | GroundworkError]
+
+
+def detect(record: Json) -> Layout:
+    """The layout of a record, by its field names; raise `RecordError` for one that has none of them."""
+    names = record.keys()
+    if "format" in names or {"question", "stamp", "answer"} <= names:
+        return "case"
+    if {"question", "docs"} <= names:
+        return "alce"
+    if {"question", "grounding"} <= names:
+        return "garage"
+    if {"response", "source_id"} <= names:
+        return "ragtruth"
+    if {"question", "passages"} <= names:
+        return "records"
+    raise RecordError(
+        "This has the fields of no known layout. Write question, passages and answer, or name the layout:"
+        f" {', '.join(LAYOUTS)}."
+    )
+
+
+def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None = None) -> Iterator[Row]:
+    """(record's id, case with its history or error) of every record of a file.
+
+    `sources` is RAGTruth's source_info.jsonl. Without `layout` each record is looked at.
+    """
+    model = ""
+    whole = _whole(data)
+    if isinstance(whole, dict) and isinstance(whole.get("data"), list):
+        args = whole.get("args")
+        model = str(args.get("model", "")) if isinstance(args, dict) else ""
+    known = _sources(sources)
+    for number, record in enumerate(_records(data, whole), start=1):
+        try:
+            if isinstance(record, GroundworkError):
+                raise record
+            identity = str(record.get("id", record.get("sample_id", number)))
+            yield identity, _READ[layout or detect(record)](record, known, model)
+        except GroundworkError as error:
+            yield str(number), error
+
+
+def _whole(data: bytes) -> Any:
+    """The file as one JSON value; None for JSONL and for what is no JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
+    if isinstance(whole, dict):
+        listed = whole.get("data")
+        items = listed if isinstance(listed, list) else [whole]
+    elif isinstance(whole, list):
+        items = whole
+    else:
+        return read_jsonl(_lines(data))
+    wrong = RecordError("This is no JSON object. Write one object a record.")
+    return [item if isinstance(item, dict) else wrong for item in items]
+
+
+def _lines(data: bytes) -> list[str]:
+    """Lines by line feed alone: JSON text may hold the other separators of Unicode."""
+    return data.decode("utf-8", "replace").split("\n")
+
+
+def _sources(data: bytes | None) -> dict[str, Json]:
+    if data is None:
+        return {}
+    rows = read_jsonl(_lines(data))
+    return {str(row["source_id"]): row for row in rows if isinstance(row, dict) and "source_id" in row}
+
+
+Read = Callable[[Json, dict[str, Json], str], Imported]
+
+
+def _read_case(record: Json, sources: dict[str, Json], model: str) -> Imported:
+    # Reading lines gives every record an id; the envelope of a case file has none.
+    envelope = {name: value for name, value in record.items() if name != "id"}
+    file = read_case_file(msgspec.json.encode(envelope if "format" in record else record))
+    return file.case, file.history
+
+
+def _read_record(record: Json, sources: dict[str, Json], model: str) -> Imported:
+    return imported_case(AuditRecord.from_dict(record)), ()
+
+
+_READ: dict[Layout, Read] = {
+    "case": _read_case,
+    "records": _read_record,
+    "alce": lambda record, sources, model: (alce_case(record, model), ()),
+    "garage": lambda record, sources, model: (garage_case(record), ()),
+    "ragtruth": lambda record, sources, model: (ragtruth_case(record, sources), ()),
+}

@@ -1,0 +1,165 @@
+"""Nearest vectors among millions, in files that are mapped and not loaded.
+
+The vectors are parted into cells around k-means centres (an inverted file) and kept there twice: as the signs of their
+numbers, a bit a dimension, and a byte a dimension. A search reads the signs in the cells whose centres are nearest, the
+bytes of those rows that share most signs with the question, and names the best of them; whoever asked scores those
+again from the vectors themselves. The shares were chosen on 49,126 real texts and 1,500 questions (bench/scale.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from mmap import mmap
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from engine.core.files import let_go
+from engine.core.progress import Watch
+from engine.models.protocols import Floats
+
+Places = NDArray[np.intp]
+FILES = ("centres.npy", "starts.npy", "rows.npy", "bytes.npy", "signs.npy")
+SHARE = 0.2  # of the rows have their signs read
+_LEAST = 20_000  # rows whose signs are read
+KEPT = 0.01  # of the rows have their bytes read
+_KEPT_LEAST, _KEPT_MOST = 2_000, 30_000
+_CENTRES, _ROWS_A_CENTRE = 1_024, 40  # at most so many cells, each of at least so many rows
+_ROUNDS = 8  # of k-means
+_AT_ONCE = 4_096  # rows read and written at a time
+_LET_GO = 8 * _AT_ONCE  # rows written between two times of letting go of what is mapped
+_BLOCK = 1_024  # rows of bytes turned into numbers at a time, so that they stay in the processor's cache
+_WORD = 64  # signs in a number
+_SUMMED = 3  # numbers whose counts of bits fit into a byte together
+
+
+class Cells:
+    """An index on the disk."""
+
+    def __init__(self, place: Path) -> None:
+        """Map the files that `build` wrote; raise `OSError` or `ValueError` where they are not as they were."""
+        self._centres: Floats = np.load(place / "centres.npy", allow_pickle=False)
+        self._starts = np.load(place / "starts.npy", allow_pickle=False)
+        self._order = np.load(place / "rows.npy", mmap_mode="r", allow_pickle=False)
+        self._bytes = np.load(place / "bytes.npy", mmap_mode="r", allow_pickle=False)
+        self._signs = np.load(place / "signs.npy", mmap_mode="r", allow_pickle=False)
+        self.size = len(self._order)
+        width = self._centres.shape[1]
+        whole = len(self._starts) == len(self._centres) + 1 and (np.diff(self._starts) >= 0).all()
+        shapes = self._bytes.shape == (self.size, width) and self._signs.shape == (-(-width // _WORD), self.size)
+        if not whole or not shapes or self._starts[-1] != self.size:
+            raise ValueError("its files do not fit together")
+        if self.size and not 0 <= self._order.min() <= self._order.max() < self.size:
+            raise ValueError("its rows are damaged")
+
+    def nearest(self, vector: Floats, count: int) -> Places:
+        """About the `count` rows whose vectors have the largest product with `vector`, ascending."""
+        parts = self._parts(vector, max(count, int(SHARE * self.size), _LEAST))
+        kept = max(count, min(max(int(KEPT * self.size), _KEPT_LEAST), _KEPT_MOST))
+        held = np.concatenate([np.arange(*part) for part in parts])
+        if len(held) > kept:
+            held = held[_fewest(self._unlike(parts, vector), kept)]
+        if len(held) > count:
+            held = held[np.argpartition(-self._products(held, vector), count - 1)[:count]]
+        return np.sort(self._order[held]).astype(np.intp)
+
+    def _parts(self, vector: Floats, wanted: int) -> list[tuple[int, int]]:
+        """Where the cells lie whose centres are nearest, nearest first, as many as hold `wanted` rows."""
+        near = np.argsort(-(self._centres @ vector), kind="stable")
+        held = np.cumsum(np.diff(self._starts)[near])
+        chosen = near[: int(np.searchsorted(held, wanted)) + 1]
+        return [(int(self._starts[cell]), int(self._starts[cell + 1])) for cell in chosen]
+
+    def _unlike(self, parts: list[tuple[int, int]], vector: Floats) -> NDArray[np.uint16]:
+        """In how many signs the rows of some cells differ from a vector."""
+        asked = _signs_of(vector[None])[:, 0]
+        found = np.zeros(sum(end - start for start, end in parts), dtype=np.uint16)
+        done = 0
+        for start, end in parts:
+            into, done = found[done : done + end - start], done + end - start
+            for first in range(0, len(asked), _SUMMED):
+                counts = np.bitwise_count(self._signs[first, start:end] ^ asked[first])
+                for word in range(first + 1, min(first + _SUMMED, len(asked))):
+                    counts += np.bitwise_count(self._signs[word, start:end] ^ asked[word])
+                into += counts
+        return found
+
+    def _products(self, held: Places, vector: Floats) -> Floats:
+        """The products of the bytes at some places with a vector."""
+        found = np.empty(len(held), dtype=np.float32)
+        block = np.empty((_BLOCK, len(vector)), dtype=np.float32)
+        for first in range(0, len(held), _BLOCK):
+            places = held[first : first + _BLOCK]
+            np.copyto(block[: len(places)], self._bytes[places])
+            found[first : first + len(places)] = block[: len(places)] @ vector
+        return found
+
+
+def _fewest(counts: NDArray[np.uint16], wanted: int) -> Places:
+    """Places of about the `wanted` smallest counts, and of all that equal the largest of them."""
+    seen = counts[:: max(1, len(counts) // 65_536)]  # of millions a share is enough to tell the threshold
+    least = np.searchsorted(np.cumsum(np.bincount(seen)), wanted * len(seen) / len(counts))
+    return np.flatnonzero(counts <= least)
+
+
+def _signs_of(vectors: Floats) -> NDArray[np.uint64]:
+    """The signs of vectors as bits, shape (dimensions / 64, n)."""
+    width = -(-vectors.shape[1] // _WORD) * _WORD
+    packed = np.packbits(np.pad(vectors > 0, ((0, 0), (0, width - vectors.shape[1]))), axis=1)
+    return np.ascontiguousarray(packed.view(np.uint64).T)
+
+
+def build(place: Path, vectors: Floats, watch: Watch) -> None:
+    """Write the files; `vectors` (n, dimensions) is read a few rows at a time."""
+    size, width = vectors.shape
+    watch.step("index", 0, size)
+    centres, scale = _centres_of(vectors)
+    cell = np.empty(size, dtype=np.int32)
+    for first, part in _pieces(vectors):
+        watch.step("index", first // 2, size)
+        cell[first : first + len(part)] = (part @ centres.T).argmax(axis=1)
+    order = np.argsort(cell, kind="stable").astype(np.int32)
+    place_of = np.empty(size, dtype=np.int32)
+    place_of[order] = np.arange(size, dtype=np.int32)
+    into_bytes = open_memmap(place / "bytes.npy", mode="w+", dtype=np.int8, shape=(size, width))
+    into_signs = open_memmap(place / "signs.npy", mode="w+", dtype=np.uint64, shape=(-(-width // _WORD), size))
+    for first, part in _pieces(vectors):
+        watch.step("index", (size + first) // 2, size)
+        places = place_of[first : first + len(part)]
+        into_bytes[places] = np.clip(np.rint(part / scale), -127, 127)
+        into_signs[:, places] = _signs_of(part)
+        if first % _LET_GO == 0:
+            let_go(into_bytes, into_signs)
+    into_bytes.flush()
+    into_signs.flush()
+    np.save(place / "centres.npy", centres)
+    np.save(place / "starts.npy", np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(centres)))]))
+    np.save(place / "rows.npy", order)
+
+
+def _centres_of(vectors: Floats) -> tuple[Floats, float]:
+    """The centres of cells, as unit vectors, and the number that one step of a byte stands for."""
+    from sklearn.cluster import KMeans
+
+    size = len(vectors)
+    count = max(1, min(_CENTRES, size // _ROWS_A_CENTRE))
+    chosen = np.zeros(size, dtype=bool)
+    chosen[np.random.default_rng(0).choice(size, min(size, count * _ROWS_A_CENTRE), replace=False)] = True
+    sample = np.concatenate([part[chosen[first : first + len(part)]] for first, part in _pieces(vectors)])
+    means = KMeans(count, init="random", n_init=1, max_iter=_ROUNDS, random_state=0).fit(sample).cluster_centers_
+    centres = (means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)).astype(np.float32)
+    return centres, float(np.abs(sample).max()) / 127 or 1.0
+
+
+def _pieces(vectors: Floats) -> Iterator[tuple[int, Floats]]:
+    """(first row, rows) of the whole; a mapped file is read instead, since what is mapped counts as memory in use."""
+    if not isinstance(vectors, np.memmap) or not isinstance(vectors.base, mmap):
+        yield from ((first, vectors[first : first + _AT_ONCE]) for first in range(0, len(vectors), _AT_ONCE))
+        return
+    with Path(str(vectors.filename)).open("rb") as file:
+        file.seek(vectors.offset)
+        for first in range(0, len(vectors), _AT_ONCE):
+            count = min(_AT_ONCE, len(vectors) - first)
+            yield first, np.fromfile(file, vectors.dtype, count * vectors.shape[1]).reshape(count, -1)

@@ -1,0 +1,266 @@
+"""A generation that memory does not hold: texts in SQLite, vectors in a mapped file, both written batch by batch.
+
+    generation-0001/     text.sqlite (documents, each with the places of its passages), vectors.npy as elsewhere
+
+A document's passages are consecutive rows. The generation grows in `staged/` until it is whole; every batch there is on
+the disk before the next begins, so an ingest that was stopped or killed goes on where it was when the same documents
+come again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, overload
+
+import msgspec
+import numpy as np
+from numpy.lib.format import write_array_header_1_0
+
+from engine.core.settings import Chunking
+from engine.core.text import Span
+from engine.core.values import Document, DocumentSection, Passage, Value, converted, sha256
+from engine.corpus.chunking import passage_of
+from engine.models.protocols import Floats
+
+TEXT, VECTORS = "text.sqlite", "vectors.npy"
+FROM = 50_000  # passages; a collection of more is stored this way
+_HEADER = 128  # bytes of the vectors' header, of whatever length the array is
+_PAGE = 1_000  # documents read at a time
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS made (by BLOB);
+CREATE TABLE IF NOT EXISTS documents (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, first INTEGER NOT NULL, spans BLOB, text BLOB, rest BLOB);
+CREATE INDEX IF NOT EXISTS places ON documents (first);
+"""
+_Rest = tuple[str, str, str, tuple[DocumentSection, ...], tuple[int, ...]]  # title to pages, less the text
+_LAST = "SELECT first, length(spans) / 8 FROM documents ORDER BY number DESC LIMIT 1"  # their sum is the rows
+_COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
+
+
+class Made(Value, frozen=True):
+    """What vectors and passages depend on: those of another embedder or chunking are not gone on with."""
+
+    embedder: str
+    dimensions: int
+    chunking: Chunking
+
+
+class StoredRows:
+    """The documents of a generation with their rows, read when they are asked for; several threads may ask."""
+
+    def __init__(self, path: Path) -> None:
+        """Open `text.sqlite`, which nobody changes any more; raise `sqlite3.Error` where it is none."""
+        self._file = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
+        )
+        self._one_at_a_time = threading.Lock()
+        self.documents = int(self.ask("SELECT count(*) FROM documents")[0][0])
+        self.passages = int(sum((self.ask(_LAST) or [(0,)])[0]))
+
+    def ask(self, query: str, *values: object) -> list[Any]:
+        """The rows that answer a query."""
+        with self._one_at_a_time:
+            return self._file.execute(query, values).fetchall()
+
+    def all(self) -> Iterator[tuple[Document, int, list[Span]]]:
+        """Every document in stored order with its first row and its spans."""
+        last = -1
+        while page := self.ask(f"{_COLUMNS} WHERE number > ? ORDER BY number LIMIT {_PAGE}", last):
+            last = page[-1][0]
+            yield from map(_read, page)
+
+    def named(self, name: object) -> tuple[Document, int, list[Span]] | None:
+        """A document by its id."""
+        found = self.ask(f"{_COLUMNS} WHERE id = ?", name) if isinstance(name, str) else []
+        return _read(found[0]) if found else None
+
+    def holding(self, row: int) -> tuple[Document, int, list[Span]]:
+        """The document whose passage stands in a row."""
+        return _read(self.ask(f"{_COLUMNS} WHERE first <= ? ORDER BY first DESC, number DESC LIMIT 1", row)[0])
+
+
+def _read(row: tuple[int, str, int, bytes, bytes, bytes]) -> tuple[Document, int, list[Span]]:
+    """A document with its first row and the spans of its passages."""
+    _, name, first, spans, text, rest = row
+    title, source, media_type, sections, pages = converted(msgspec.msgpack.decode(rest), _Rest)
+    document = Document(
+        id=name,
+        title=title,
+        text=zlib.decompress(text).decode(),
+        source=source,
+        media_type=media_type,
+        sections=sections,
+        pages=pages,
+    )
+    pairs = np.frombuffer(spans, dtype="<u4").reshape(-1, 2).tolist()
+    return document, first, [(start, end) for start, end in pairs]
+
+
+class StoredDocuments(Mapping[str, Document]):
+    """The documents by id, in stored order."""
+
+    def __init__(self, rows: StoredRows) -> None:
+        self.rows = rows
+
+    def __getitem__(self, name: str) -> Document:
+        found = self.rows.named(name)
+        if found is None:
+            raise KeyError(name)
+        return found[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return (document.id for document, _, _ in self.rows.all())
+
+    def __len__(self) -> int:
+        return self.rows.documents
+
+
+class StoredPassages(Sequence[Passage]):
+    """The passages by row."""
+
+    def __init__(self, rows: StoredRows) -> None:
+        self._rows, self._size = rows, rows.passages
+
+    @overload
+    def __getitem__(self, row: int) -> Passage: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[Passage]: ...
+    def __getitem__(self, row: int | slice) -> Passage | Sequence[Passage]:
+        if isinstance(row, slice):
+            return [self[each] for each in range(*row.indices(self._size))]
+        place = row + self._size if row < 0 else row
+        if not 0 <= place < self._size:
+            raise IndexError(row)
+        document, first, spans = self._rows.holding(int(place))
+        return passage_of(document, sha256(document.text)[:10], int(place) - first, spans[int(place) - first])
+
+    def __iter__(self) -> Iterator[Passage]:
+        return (passage for document, _, spans in self._rows.all() for passage in _passages(document, spans))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def of_document(self, name: str) -> tuple[int, tuple[Passage, ...]]:
+        """The first row of a document's passages, and they; none where there is no such document."""
+        found = self._rows.named(name)
+        return (found[1], tuple(_passages(found[0], found[2]))) if found else (0, ())
+
+
+def _passages(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
+    """A document's passages at the stored places."""
+    digest = sha256(document.text)[:10]
+    return (passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
+
+
+class Staging:
+    """The next generation while it grows in `staged/`."""
+
+    def __init__(self, folder: Path, made: Made) -> None:
+        """Open what an ingest left that did not finish, if it was made alike, or begin."""
+        self.place = folder / "staged"
+        self._bytes = made.dimensions * 4
+        if not self._opened(msgspec.json.encode(made)):
+            self.close()
+            shutil.rmtree(self.place, ignore_errors=True)
+            self._opened(msgspec.json.encode(made), new=True)
+        self._coming: set[str] = set()  # asked for since the last batch
+        self.kept = 0  # documents of an earlier ingest that have come again, the first ones of the stage
+        self._earlier = self._count()
+        self.passages = 0  # rows of the documents kept or added
+
+    def _opened(self, made: bytes, new: bool = False) -> bool:
+        """Open both files at the last batch that is whole; False where they are others' or damaged."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        self._vectors = (self.place / VECTORS).open("wb" if new else "ab")
+        self._file = sqlite3.connect(self.place / TEXT, isolation_level=None)
+        try:
+            self._file.executescript(_SCHEMA)
+            if new:
+                self._file.execute("INSERT INTO made VALUES (?)", (made,))
+                self._write_header(self._vectors, 0)
+            known = self._file.execute("SELECT by FROM made").fetchall() == [(made,)]
+            return known and self._vectors.tell() >= _HEADER + self._rows() * self._bytes
+        except sqlite3.Error:
+            return False
+
+    def close(self) -> None:
+        """Let go of the files; what was added stays."""
+        self._file.close()
+        self._vectors.close()
+
+    def again(self, document: Document) -> bool:
+        """Is it the next document of the earlier ingest, unchanged, so that it stands here already."""
+        if self.kept < self._earlier:
+            (found,) = self._file.execute(f"{_COLUMNS} WHERE number = ?", (self.kept,)).fetchall()
+            stored, first, spans = _read(found)
+            if stored == document:
+                self.kept += 1
+                self.passages = first + len(spans)
+                return True
+            self._cut()
+        self._coming.add(document.id)
+        return False
+
+    def has(self, name: str) -> bool:
+        """Is there a document of that id among those kept, added or asked for."""
+        if name in self._coming:
+            return True
+        found = self._file.execute("SELECT number FROM documents WHERE id = ?", (name,)).fetchone()
+        return bool(found) and not self.kept <= found[0] < self._earlier
+
+    def add(self, documents: Sequence[tuple[Document, Sequence[Span]]], vectors: Floats) -> None:
+        """One batch, on the disk when this returns: its documents with their spans, its vectors in the same order."""
+        if self.kept < self._earlier:
+            self._cut()
+        self._vectors.truncate(_HEADER + self.passages * self._bytes)
+        self._vectors.seek(0, os.SEEK_END)
+        self._vectors.write(np.ascontiguousarray(vectors, dtype=np.float32).data)
+        self._vectors.flush()
+        os.fsync(self._vectors.fileno())
+        rows = []
+        for number, (document, spans) in enumerate(documents, start=self._count()):
+            own = (document.title, document.source, document.media_type, document.sections, document.pages)
+            places = np.array(spans, dtype="<u4").tobytes()
+            text = zlib.compress(document.text.encode(), 1)
+            rows.append((number, document.id, self.passages, places, text, msgspec.msgpack.encode(own)))
+            self.passages += len(spans)
+        self._file.execute("BEGIN")
+        self._file.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self._file.execute("COMMIT")
+        self._coming.clear()
+
+    def finish(self) -> int:
+        """Make the files what readers expect; the number of documents."""
+        if self.kept < self._earlier:
+            self._cut()
+        self._vectors.truncate(_HEADER + self.passages * self._bytes)
+        count = self._count()
+        self.close()
+        with (self.place / VECTORS).open("rb+") as file:
+            self._write_header(file, self.passages)
+        return count
+
+    def _write_header(self, file: BinaryIO, rows: int) -> None:
+        """The header of a float32 array of that many rows; numpy leaves room in it for any number."""
+        shape = (rows, self._bytes // 4)
+        write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        file.flush()
+
+    def _cut(self) -> None:
+        """Forget the documents of the earlier ingest that did not come again in their order."""
+        self._file.execute("DELETE FROM documents WHERE number >= ?", (self.kept,))
+        self._earlier = self.kept
+
+    def _count(self) -> int:
+        """How many documents stand in the stage."""
+        return int(self._file.execute("SELECT coalesce(max(number) + 1, 0) FROM documents").fetchone()[0])
+
+    def _rows(self) -> int:
+        """How many passages stand in the stage."""
+        return int(sum(self._file.execute(_LAST).fetchone() or (0,)))

@@ -1,0 +1,392 @@
+"""Figures of a case for a paper: token map, occlusion, facts and tracked changes as SVG, LaTeX and CSV.
+
+A drawing is a value: paragraphs of tinted text, and grids of tinted numbers, under a caption that says what is drawn,
+by what, over which floor, and the case's hash. Widths of letters are estimated and then held by `textLength`, so that
+an SVG looks the same with any font. LaTeX needs the packages xcolor (option table), soul and ulem.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from engine.analyses.case_verdict import Stand, fact_edits, fact_verdict
+from engine.analyses.token_map import TokenMap
+from engine.answer.citations import without_markers
+from engine.cases.markup import escape, tag, visible
+from engine.cases.places import numbered, revision
+from engine.cases.review import Review
+from engine.core.canonical import content_hash
+from engine.core.values import Attribution, Case, Value
+from engine.methods.are.values import AreRecord
+
+POSITIVE, NEGATIVE, SIZE = "#d9822b", "#2f6db3", "#178a80"
+STAND: dict[Stand, str] = {
+    "borne out": SIZE,
+    "contradicted": "#b3452f",
+    "not found": NEGATIVE,
+    "unsure": POSITIVE,
+    "not checked": "#7a7a7a",
+    "no claim": "#7a7a7a",
+}
+STRONGEST = 0.62  # share of the colour at the end of a scale, as on the pages
+WIDTH, MARGIN, SIZE_PX, LINE = 720, 16, 12, 19  # pixels
+
+Mark = Literal["", "struck", "underlined"]
+
+
+class Span(Value, frozen=True):
+    """A stretch of text with its colour ("" for none), how deep it is in [0, 1], and the number behind it."""
+
+    text: str
+    colour: str = ""
+    depth: float = 0.0
+    value: float | None = None
+    mark: Mark = ""
+
+
+class Paragraph(Value, frozen=True):
+    """Running text under a title."""
+
+    title: str
+    spans: tuple[Span, ...]
+
+
+class Grid(Value, frozen=True):
+    """Rows of tinted numbers under column heads; the first cell of a row is its name."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Span, ...]], ...]
+
+
+class Drawing(Value, frozen=True):
+    """A figure: `name` is a file name without its ending."""
+
+    name: str
+    caption: str
+    parts: tuple[Paragraph | Grid, ...]
+
+
+# What is drawn
+
+
+def drawn_map(case: Case, found: TokenMap, sentence: int | None = None) -> Drawing:
+    """Shares of |relevance| of the passages' words, passages in order of their share.
+
+    For sentence number `sentence` (from 1) where the map has its row, else for the whole answer.
+    """
+    span = found.answer.sentences[sentence - 1] if sentence else None
+    row = 1 + found.sentences.index(span) if span in found.sentences else 0
+    sizes = [[sum(abs(found.rows[row][p][i]) for i in word) for word, _ in _words(found, case, p)] for p in _all(found)]
+    whole = sum(found.absolute_rows()[row]) or 1.0
+    end = _robust([size / whole for passage in sizes for size in passage])
+    parts = []
+    for p in sorted(_all(found), key=lambda p: -sum(sizes[p])):
+        shares = [size / whole for size in sizes[p]]
+        words = [text for _, text in _words(found, case, p)]
+        spans = tuple(
+            Span(text=text, colour=SIZE, depth=math.sqrt(min(1.0, share / end)) if end else 0.0, value=share)
+            for text, share in zip(words, shares, strict=True)
+        )
+        number = found.numbers[p]
+        parts.append(Paragraph(title=f"{number}. {case.passages[number - 1].label}: {sum(shares):.0%}", spans=spans))
+    what = f"“{without_markers(found.answer.text[slice(*span)])}”" if row and span else "the answer"
+    said = (
+        f"{found.method.capitalize()} of the {found.target.replace('_', '-')} of {what}, by {found.model}: share of the"
+        f" sum of |relevance| per word. The colour grows with the root of the share and is full from {end:.2%} on."
+    )
+    return Drawing(name=f"{case.id}_token_map", caption=_caption(case, said), parts=tuple(parts))
+
+
+def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
+    """The scores of an attribution: a row per span of the answer, a column per source."""
+    top = max((abs(v) for row in found.scores for v in row), default=0.0)
+    rows = []
+    for (start, stop), scores in zip(found.spans, found.scores, strict=True):
+        whole = (start, stop) == (0, len(case.answer.text))
+        name = "The whole answer" if whole else without_markers(case.answer.text[start:stop])
+        cells = (
+            Span(text=f"{v:+.2f}", colour=POSITIVE if v >= 0 else NEGATIVE, depth=abs(v) / top if top else 0.0, value=v)
+            for v in scores
+        )
+        rows.append((name, tuple(cells)))
+    heads = ("Answer", *(", ".join(map(str, numbers)) for numbers in found.sources))
+    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in _floors(found) if f is not None)
+    said = (
+        f"{found.method.capitalize()} by {found.model}, in {found.unit}; columns are passages. Positive: the source"
+        f" makes the answer more likely. {f'Floors: {floors}.' if floors else ''}"
+    )
+    return Drawing(
+        name=f"{case.id}_occlusion", caption=_caption(case, said), parts=(Grid(heads=heads, rows=tuple(rows)),)
+    )
+
+
+def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
+    """The facts under their clauses, each with where it leaves the answer and what it rests on."""
+    edits = fact_edits(record, review)
+    by_clause: dict[int, list[Span]] = {}
+    for place, (name, fact) in enumerate(numbered(record).items()):
+        found = fact_verdict(name, fact, review.overrides.get(f"fact:{name}"), edits=edits.get(place, ()))
+        quote = f" Evidence: “{' '.join(found.quote.words.split())}” ({found.quote.title})" if found.quote else ""
+        by = f" by {found.by}" if found.by else ""
+        sure = "" if found.probability is None or found.mark else f", p {found.probability:.2f}"
+        by_clause.setdefault(fact.clause, []).append(
+            Span(text=f"{name} {found.stand}", colour=STAND[found.stand], depth=0.6, value=found.probability)
+        )
+        by_clause[fact.clause].append(Span(text=f"{found.text}.{quote}{by}{sure}\n"))
+    parts = tuple(
+        Paragraph(title=" ".join(record.decomposition.clauses[n].text.split()), spans=tuple(spans))
+        for n, spans in by_clause.items()
+    )
+    said = f"Atomic facts of the answer, split by {record.decomposer}, verdicts by {record.verifier}."
+    return Drawing(name=f"{case.id}_facts", caption=_caption(case, said), parts=parts)
+
+
+def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
+    """The answer with its edits: struck is taken out, underlined is put in; rejected edits are left out."""
+    edits, decided = revision(record, case.answer, review)
+    spans, at = [], 0
+    for edit in sorted(edits, key=lambda e: e.start):
+        decision = decided.get(edit.id)
+        if decision == "rejected" or edit.start < at or (decision is None and edit.status != "placed"):
+            continue
+        spans.append(Span(text=record.checked[at : edit.start]))
+        spans.append(Span(text=edit.old, colour=STAND["contradicted"], depth=0.35, mark="struck"))
+        spans.append(Span(text=edit.new, colour=STAND["borne out"], depth=0.35, mark="underlined"))
+        at = edit.end
+    spans.append(Span(text=record.checked[at:]))
+    said = "The answer with its edits. Struck: taken out. Underlined: put in."
+    whole = tuple(span for span in spans if span.text)
+    return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=whole),))
+
+
+def _caption(case: Case, said: str) -> str:
+    hashed = f"Case {case.id}, content hash {content_hash(case)[:16]}."
+    return f"{' '.join(said.split())} Question: “{case.question}” {hashed}"
+
+
+def _floors(found: Attribution) -> tuple[tuple[str, float | None], ...]:
+    return ("numerical", found.numerical_floor), ("an unrelated passage", found.placebo_floor)
+
+
+def _all(found: TokenMap) -> range:
+    return range(len(found.passages))
+
+
+def _words(found: TokenMap, case: Case, place: int) -> list[tuple[list[int], str]]:
+    """The words of a passage with the tokens that make each; the template around it is left out."""
+    number, spans = found.passages[place]
+    text = case.passages[number - 1].text
+    return [
+        ([i for i, (start, end) in enumerate(spans) if start < word.end() and word.start() < end], word.group())
+        for word in re.finditer(r"\S+", text)
+    ]
+
+
+def _robust(shares: Sequence[float]) -> float:
+    """The 99th percentile of the shares above zero: one extreme word would drain the others of colour."""
+    above = sorted(share for share in shares if share > 0)
+    return above[int(0.99 * (len(above) - 1))] if above else 0.0
+
+
+# SVG
+
+
+def to_svg(drawing: Drawing) -> str:
+    """The drawing on white, `WIDTH` pixels wide."""
+    body: list[str] = []
+    y = MARGIN
+    for part in drawing.parts:
+        y = _grid(part, y, body) if isinstance(part, Grid) else _paragraph(part, y, body)
+        y += LINE // 2
+    y = _flow((Span(text=drawing.caption),), y, body, size=10.5)
+    height = y + MARGIN
+    white = tag("rect", width=str(WIDTH), height=str(height), fill="#ffffff")
+    return tag(
+        "svg",
+        white + "".join(body),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH} {height}",
+        width=str(WIDTH),
+        height=str(height),
+        font_family="Helvetica, Arial, sans-serif",
+        role="img",
+        aria_label=drawing.caption,
+    )
+
+
+def _paragraph(part: Paragraph, y: int, body: list[str]) -> int:
+    if part.title:
+        y = _flow((Span(text=part.title),), y, body, bold=True)
+    return _flow(part.spans, y, body)
+
+
+def _flow(spans: Sequence[Span], y: int, body: list[str], *, size: float = SIZE_PX, bold: bool = False) -> int:
+    """Write words from left to right, a new line where one does not fit or the text breaks; return the next y."""
+    x, right = float(MARGIN), WIDTH - MARGIN
+    for span in spans:
+        for word in re.findall(r"\n|[^\s]+", visible(span.text)):
+            if word == "\n":
+                x, y = float(MARGIN), y + LINE
+                continue
+            width = _width(word, size) * (1.06 if bold else 1)
+            if x + width > right and x > MARGIN:
+                x, y = float(MARGIN), y + LINE
+            body += _word(word, span, x, y, min(width, right - MARGIN), size, bold)
+            x += width + 0.28 * size
+    return y + LINE if x > MARGIN else y
+
+
+def _word(word: str, span: Span, x: float, y: int, width: float, size: float, bold: bool) -> Iterator[str]:
+    if span.colour and span.depth > 0.005:
+        box = {"x": f"{x - 1.5:.1f}", "y": f"{y + 2}", "width": f"{width + 3:.1f}", "height": f"{LINE - 3}"}
+        yield tag("rect", **box, rx="2", fill=span.colour, fill_opacity=f"{STRONGEST * min(1.0, span.depth):.3f}")
+    line = {"struck": "line-through", "underlined": "underline"}.get(span.mark, "")
+    yield tag(
+        "text",
+        escape(word),
+        x=f"{x:.1f}",
+        y=f"{y + 14}",
+        font_size=f"{size}",
+        font_weight="600" if bold else "",
+        text_decoration=line,
+        textLength=f"{width:.1f}",
+        lengthAdjust="spacingAndGlyphs",
+    )
+
+
+def _grid(part: Grid, y: int, body: list[str]) -> int:
+    """Names at the left, numbers in equal columns at the right."""
+    columns = len(part.heads) - 1
+    each = max(34.0, min(62.0, (WIDTH - 2 * MARGIN) * 0.68 / max(1, columns)))
+    first = WIDTH - MARGIN - each * columns
+    for j, head in enumerate(part.heads[1:]):
+        body += _word(head, Span(text=head), first + j * each + 4, y, _width(head, SIZE_PX), SIZE_PX, True)
+    y += LINE
+    for name, cells in part.rows:
+        lines = _cut(name, first - MARGIN - 10)
+        for k, line in enumerate(lines):
+            body += _word(line, Span(text=line), MARGIN, y + k * LINE, _width(line, 11), 11, False)
+        for j, cell in enumerate(cells):
+            x = first + j * each
+            box = {"x": f"{x:.1f}", "y": f"{y + 1}", "width": f"{each - 2:.1f}", "height": f"{LINE * len(lines) - 2}"}
+            body.append(tag("rect", **box, fill=cell.colour, fill_opacity=f"{STRONGEST * min(1.0, cell.depth):.3f}"))
+            size = min(11.0, 11.0 * (each - 8) / max(1.0, _width(cell.text, 11)))
+            body += _word(cell.text, Span(text=cell.text), x + 4, y, _width(cell.text, size), size, False)
+        y += LINE * len(lines)
+    return y
+
+
+def _cut(text: str, width: float, most: int = 2) -> list[str]:
+    """The text in at most `most` lines of that width, the last with an ellipsis where more follows."""
+    lines, words = [""], visible(text).split()
+    for word in words:
+        longer = f"{lines[-1]} {word}".strip()
+        if _width(longer, 11) <= width or not lines[-1]:
+            lines[-1] = longer
+        elif len(lines) < most:
+            lines.append(word)
+        else:
+            lines[-1] += "…"
+            break
+    return lines
+
+
+def _width(text: str, size: float) -> float:
+    """About how wide a sans-serif font draws the text, in pixels."""
+    return size * sum(_ADVANCE.get(letter, 0.7 if letter.isupper() else 0.55) for letter in text)
+
+
+_ADVANCE = {
+    **dict.fromkeys("iljI.,:;'|!()[]", 0.28),
+    **dict.fromkeys('ftr-/\\" ', 0.34),
+    **dict.fromkeys("mwMW%@", 0.87),
+}
+
+
+# LaTeX and CSV
+
+
+def to_latex(drawing: Drawing) -> str:
+    """A figure environment with the caption; packages: xcolor (option table), soul, ulem."""
+    body = "\n\n".join(_latex_grid(p) if isinstance(p, Grid) else _latex_paragraph(p) for p in drawing.parts)
+    return f"\\begin{{figure}}\n\\small\n{body}\n\\caption{{{latex(drawing.caption)}}}\n\\end{{figure}}\n"
+
+
+def _latex_paragraph(part: Paragraph) -> str:
+    title = f"\\textbf{{{latex(part.title)}}}\\\\\n" if part.title else ""
+    return title + " ".join(_latex_span(span) for span in part.spans)
+
+
+def _latex_span(span: Span) -> str:
+    words = latex(" ".join(visible(span.text).split()))
+    words = {"struck": f"\\sout{{{words}}}", "underlined": f"\\uline{{{words}}}"}.get(span.mark, words)
+    tinted = span.colour and span.depth > 0.005
+    boxed = f"\\colorbox[HTML]{{{_mixed(span)}}}{{{words}}}" if tinted else words
+    return f"{boxed}\\\\" if span.text.endswith("\n") else boxed
+
+
+def _latex_grid(part: Grid) -> str:
+    heads = " & ".join(map(latex, part.heads))
+    rows = "\n".join(
+        " & ".join([latex(name), *(f"\\cellcolor[HTML]{{{_mixed(c)}}}{latex(c.text)}" for c in cells)]) + r" \\"
+        for name, cells in part.rows
+    )
+    columns = "p{0.4\\linewidth}" + "r" * (len(part.heads) - 1)
+    return f"\\begin{{tabular}}{{{columns}}}\n{heads} \\\\\n\\hline\n{rows}\n\\end{{tabular}}"
+
+
+def _mixed(span: Span) -> str:
+    """The span's colour on white, as six hex digits."""
+    share = STRONGEST * min(1.0, span.depth)
+    channels = (int(span.colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "".join(f"{round(255 + share * (channel - 255)):02X}" for channel in channels)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def latex(text: str) -> str:
+    """Text with LaTeX's own characters escaped.
+
+    >>> latex("50% of v2a_b")
+    '50\\\\% of v2a\\\\_b'
+    """
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def to_csv(drawing: Drawing) -> str:
+    """A line per piece of text or number, at full precision; text that a spreadsheet would run is quoted."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("part", "column", "text", "value"))
+    for part in drawing.parts:
+        if isinstance(part, Grid):
+            rows = ((name, zip(part.heads[1:], cells, strict=True)) for name, cells in part.rows)
+            lines = [(name, head, cell) for name, cells in rows for head, cell in cells]
+        else:
+            lines = [(part.title, str(place), span) for place, span in enumerate(part.spans, start=1)]
+        for title, column, span in lines:
+            value = "" if span.value is None else repr(span.value)
+            writer.writerow((_cell(title), column, _cell(" ".join(span.text.split())), value))
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    runs = text.startswith(("=", "+", "-", "@", "\t", "\r")) and not re.fullmatch(r"[+-][\d.,]+", text)
+    return f"'{text}" if runs else text

@@ -1,0 +1,135 @@
+"""A local model that several units ask at the same time: what waits when it comes free is written in one batch.
+
+Units run in threads. Whoever finds the model idle writes for all that wait, so that batches form by themselves and
+nobody waits for one to fill. Nothing else changes: each answer is the one that its unit would get alone, and each unit
+is counted what its own answers would have taken one by one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine.core.errors import Cancelled
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+from engine.core.values import Answer, Prompt
+from engine.models.hooks import ForwardCount, count_forwards
+from engine.models.protocols import BatchWriter
+
+POLL = 0.2  # seconds between two looks at whether the user asked to stop
+
+
+@dataclass(eq=False)
+class _Call:
+    """A prompt that waits for its answer; `seconds` is its share of the batch that wrote it."""
+
+    prompt: Prompt
+    decoding: Decoding
+    answer: Answer | None = None
+    seconds: float = 0.0
+
+
+class Together:
+    """A writer in front of a model that writes batches of up to `rows`; safe to share between threads.
+
+    `spared` is what `count_forwards` has to add for the current thread: what others wrote for it, less what it wrote
+    for others.
+    """
+
+    def __init__(self, model: BatchWriter, rows: int) -> None:
+        self.name, self.can, self.model = model.name, model.can, model
+        self.encode, self.encode_answer, self.score = model.encode, model.encode_answer, model.score
+        self._rows = rows
+        self._waiting: list[_Call] = []
+        self._writing = False
+        self._changed = threading.Condition()
+        self._mine = threading.local()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    @property
+    def spared(self) -> ForwardCount:
+        """The current thread's."""
+        found: ForwardCount = getattr(self._mine, "spared", ForwardCount())
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait to be written."""
+        return len(self._waiting)
+
+    def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        on_text: Callable[[str], None] | None = None,
+        watch: Watch | None = None,
+    ) -> Answer:
+        """The model's answer; `on_text` gets the whole of one that came in a batch."""
+        call, start = _Call(prompt, decoding), time.perf_counter()
+        batch = self._batch_of(call, watch or Watch())
+        if len(batch) == 1:
+            try:
+                return self.model.generate(prompt, decoding, on_text, watch)
+            finally:
+                self._end([])
+        if batch:
+            self._write(batch, watch)
+        if call.answer is None:  # the batch failed: whose fault it was shows when each writes for itself
+            return self.model.generate(prompt, decoding, on_text, watch)
+        forwards = len(call.answer.tokens) + call.answer.finished  # the end token is written too
+        read, waited = len(self.encode(prompt).ids), time.perf_counter() - start
+        self._count(ForwardCount(forwards, forwards, read + forwards - 1, call.seconds - waited))
+        if on_text is not None:
+            on_text(call.answer.text)
+        return call.answer
+
+    def _batch_of(self, call: _Call, watch: Watch) -> list[_Call]:
+        """What this thread is to write, its own call first; nothing where another has written that meanwhile."""
+        with self._changed:
+            self._waiting.append(call)
+            try:
+                while call.answer is None and (self._writing or call not in self._waiting):
+                    watch.step("waiting for the model")
+                    self._changed.wait(POLL)
+            except Cancelled:
+                self._waiting = [one for one in self._waiting if one is not call]
+                raise
+            if call.answer is not None:
+                return []
+            others = [one for one in self._waiting if one is not call][: self._rows - 1]
+            batch = [call, *others]
+            self._waiting = [one for one in self._waiting if one not in batch]
+            self._writing = True
+            return batch
+
+    def _write(self, batch: list[_Call], watch: Watch | None) -> None:
+        """Answer all of a batch, or put the others' calls back."""
+        start, count, left = time.perf_counter(), ForwardCount(), batch[1:]
+        try:
+            with count_forwards(self.model) as count:
+                answers = self.model.generate_many([c.prompt for c in batch], [c.decoding for c in batch], watch)
+            for call, answer in zip(batch, answers, strict=True):
+                call.answer, call.seconds = answer, (time.perf_counter() - start) / len(batch)
+            left = []
+        except Cancelled:
+            raise
+        except Exception:  # the unit whose fault it is says so when it writes for itself
+            return
+        finally:
+            self._count(ForwardCount(-count.forwards, -count.rows, -count.tokens))
+            self._end(left)
+
+    def _end(self, left: list[_Call]) -> None:
+        with self._changed:
+            self._waiting = [*left, *self._waiting]
+            self._writing = False
+            self._changed.notify_all()
+
+    def _count(self, more: ForwardCount) -> None:
+        self._mine.spared = self.spared + more

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from rapidfuzz.distance import Levenshtein
+
+from engine.analyses.facts import facts_of, record_of
+from engine.core.progress import last
+from engine.core.settings import Settings, Verification
+from engine.core.values import Answer, Case, Passage, Stamp
+from engine.corpus.collection import Collection
+from engine.methods.are.are import check_answer, checking
+from engine.methods.are.backtrack import revised
+from engine.methods.are.evidence import Sources
+from engine.methods.are.report import measures
+from engine.methods.are.rounds import deciding
+from engine.methods.are.tools import Tools
+from engine.methods.are.values import AreRecord, Check, Ruling
+from engine.models.embedder import ScriptedEmbedder
+from engine.models.scripted import ScriptedWriter
+from tests.engine.are.scripted import WordVerifier
+from tests.stopping import before_the_stop, stop_at
+
+ANSWER = "The bridge opened in 1932 and it cost 5 million. Whales sing loudly."
+GIVEN = ("The bridge opened in 1934.", "In all the bridge cost 5 million and it shows.", "Rain fell all day.")
+
+
+def passage(number, text):
+    return Passage(id=f"d{number}", document=f"d{number}", title="", ordinal=0, start=0, end=len(text), text=text)
+
+
+def sources(texts=GIVEN):
+    return Sources(embedder=ScriptedEmbedder(256), case=tuple(passage(i, t) for i, t in enumerate(texts)))
+
+
+def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=None):
+    return check_answer("What of the bridge?", answer, sources(texts), tools or Tools(WordVerifier()), settings, watch)
+
+
+def test_the_papers_figure_supportive_edited_and_nothing_found():
+    record = run()
+    assert [(r.fact.text, r.outcome) for r in record.facts] == [
+        ("The bridge opened in 1932", "edited"),
+        ("it cost 5 million", "supported"),
+        ("Whales sing loudly", "unsettled"),
+    ]
+    assert record.revised == "The bridge opened in 1934 and it cost 5 million. Whales sing loudly."
+    assert [(e.old, e.new, e.status, e.evidence.number) for e in record.edits] == [
+        ("1932", "1934", "placed", 1),
+        ("Whales sing loudly.", "", "suggestion", 1),
+    ]
+    assert record.facts[0].edit.ruling.verdict == "supportive"
+    assert record.facts[1].supported_by_case is True
+    assert record.facts[1].supported_by_corpus is None
+    assert [len(r.iterations) for r in record.facts] == [1, 1, 3]
+    assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_a_sentence_that_nothing_speaks_of_stays_unless_the_reader_accepts_its_deletion():
+    record = run()
+    mend, deletion = record.edits
+    assert "Whales" in record.revised
+    assert revised(ANSWER, record.edits, {deletion.id}) == "The bridge opened in 1932 and it cost 5 million."
+    assert revised(ANSWER, record.edits, {mend.id, deletion.id}) == "The bridge opened in 1934 and it cost 5 million."
+    half = run("The bridge cost 5 million and whales sing loudly.")
+    assert all(edit.new for edit in half.edits)
+
+
+class AlwaysContradicting(WordVerifier):
+    """Calls every claim contradicted."""
+
+    def _verdict(self, claim, evidence):
+        return "editing_required"
+
+
+def test_a_contradiction_by_a_passage_with_few_of_the_words_is_shown_unsure_and_edits_nothing():
+    record = run(
+        "Alcohol is paid up to 20 pounds a day.", ("Alcohol is not paid.",), tools=Tools(AlwaysContradicting())
+    )
+    (fact,) = record.facts
+    assert (fact.outcome, fact.ruling.unsure, fact.edit) == ("contradicted", True, None)
+    (deletion,) = record.edits
+    assert (deletion.status, deletion.new) == ("suggestion", "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("The bridge, which sang loudly of whales, opened in 1934.", "The bridge opened in 1934."),
+        ("The bridge opened in 1934, and in spring it sang [cite_1].", "The bridge opened in 1934 [cite_1]."),
+    ],
+)
+def test_an_aside_that_nothing_speaks_of_can_go_by_itself(answer, left):
+    record = run(answer)
+    (deletion,) = [edit for edit in record.edits if not edit.new]
+    assert (record.revised, deletion.status) == (answer, "suggestion")
+    assert revised(answer, record.edits, {deletion.id}) == left
+
+
+def test_the_passage_that_a_clause_cites_is_checked_however_unlike_it_is():
+    texts = [*(f"The bridge cost {n} million, a lot." for n in range(12)), "Iron rusts."]
+    answer = "The bridge cost 40 million [13]."
+    looked = run(answer, texts, Verification(max_iterations=1)).facts[0].iterations[0].considered
+    assert len(looked) == 11
+    assert looked[-1].number == 13
+    assert len(run(answer, texts, Verification(anchored=False)).facts[0].iterations[0].considered) == 10
+
+
+def test_facts_shown_are_facts_extracted_and_every_round_is_kept():
+    record = run()
+    extracted = [f.text for clause in record.decomposition.clauses for f in clause.facts]
+    assert [r.fact.text for r in record.facts] == extracted
+    unsettled = record.facts[2]
+    assert unsettled.iterations[0].queries == ("Whales sing loudly",)
+    assert len(unsettled.iterations[1].queries) == 2
+    assert all("Whales sing loudly" not in e.new for e in record.edits)
+
+
+def test_an_expansion_only_searches_the_fact_itself_is_judged():
+    verifier = WordVerifier()
+    writer = ScriptedWriter(["songs of whales\nwhale noise"] * 2)
+    run("Whales sing loudly.", settings=Verification(keep=1), tools=Tools(verifier, expander=writer))
+    judged_claims = {claim for claim, _ in verifier.pairs}
+    assert judged_claims == {"Whales sing loudly", "Whales sing loudly."}
+
+
+def test_both_phrases_of_an_expansion_and_what_each_found_are_kept():
+    texts = ("Iron rusts in rain.", "The choir sang songs of praise.", "Loud noise harms the ear.")
+    writer = ScriptedWriter(["choir songs\nloud noise"] * 2)
+    settings = Verification(keep=1, passages=1, anchored=False)
+    first, again, *_ = (
+        run("Iron rusts quickly abroad.", texts, settings, Tools(WordVerifier(), expander=writer)).facts[0].iterations
+    )
+    assert [one.number for one in first.found_with(0)] == [1]
+    assert again.queries == ("choir songs", "loud noise")
+    found = {n for query in (0, 1) for n in (one.number for one in again.found_with(query))}
+    assert found and found <= {2, 3}
+    assert again.considered[0].number in {2, 3}
+
+
+@pytest.mark.parametrize(("switch", "rounds", "text"), [
+    ({"edit": False}, 3, ANSWER),
+    ({"re_retrieval": False}, 1, ANSWER.replace("1932", "1934")),
+    ({"max_iterations": 1}, 1, ANSWER.replace("1932", "1934")),
+])  # fmt: skip
+def test_ablations_are_switches(switch, rounds, text):
+    record = run(settings=Verification(**switch))
+    assert record.revised == text
+    assert max(len(r.iterations) for r in record.facts) == rounds
+
+
+def test_without_molecular_clauses_the_edited_facts_joined_are_the_revised_answer():
+    record = run("The bridge opened in 1932 and it cost 5 million.", settings=Verification(molecular=False))
+    assert [clause.text for clause in record.decomposition.clauses] == [f"{fact.fact.text}" for fact in record.facts]
+    assert record.checked == "The bridge opened in 1932. It cost 5 million."
+    assert record.revised == "The bridge opened in 1934. It cost 5 million."
+    assert all(record.checked[c.start : c.end] == c.text for c in record.decomposition.clauses)
+    assert record.report.after.pres == pytest.approx(
+        1 - Levenshtein.distance(record.answer, record.revised) / len(record.answer)
+    )
+    assert record.report.after.pres < run("The bridge opened in 1932 and it cost 5 million.").report.after.pres
+    assert revised(record.checked, record.edits) == record.revised
+    assert AreRecord.from_dict(record.to_dict()) == record
+
+
+def test_without_atomic_facts_each_clause_is_one():
+    assert [r.fact.text for r in run(settings=Verification(atomic=False)).facts][1] == "Whales sing loudly."
+
+
+def test_nothing_to_check_against_is_said_and_counted():
+    record = run(texts=())
+    assert {r.outcome for r in record.facts} == {"no evidence"}
+    assert (record.report.after.attr_r, record.report.after.attr_p, record.report.after.pres) == (0, 0, 1)
+    assert "nothing to check against" in record.notes[0]
+
+
+def test_an_empty_answer_has_a_record_without_facts():
+    record = run("  ")
+    assert (record.facts, record.edits, record.report.after.clauses) == ((), (), 0)
+
+
+def test_replies_of_a_judge_that_cannot_be_parsed_are_an_outcome():
+    record = run("Whales sing.", tools=Tools(WordVerifier(), judge=ScriptedWriter(lambda _: "Perhaps.")))
+    assert [r.outcome for r in record.facts] == ["unparsed"]
+    assert record.facts[0].iterations[0].exchanges[0].reply == "Perhaps."
+
+
+def test_both_verifiers_side_by_side():
+    tools = Tools(WordVerifier(), judge=ScriptedWriter(lambda _: "So it says.\nagrees", name="lm"), both=True)
+    check = run("Whales sing.", tools=tools).facts[0].iterations[0].check
+    assert (check.ruling.by, check.second.by, check.second.verdict) == ("word table", "lm", "supportive")
+
+
+def test_cancel_gives_back_what_was_finished():
+    given = "What of the bridge?", ANSWER, sources(GIVEN), Tools(WordVerifier()), None
+    record = before_the_stop(checking(*given, stop_at(0, "edits into clauses")))[-1]
+    assert [r.outcome for r in record.facts] == ["edited", "supported", "unsettled"]
+    assert not record.finished
+
+
+def test_a_supportive_passage_wins_over_one_that_contradicts():
+    def check(verdict, p):
+        return Check(evidence=0, ruling=Ruling(verdict=verdict, by="", note="", scores={verdict: p}))
+
+    assert deciding([check("editing_required", 0.9), check("supportive", 0.6), check("irrelevant", 1)]) == 1
+    assert deciding([check("irrelevant", 0.9), check("editing_required", 0.5), check("editing_required", 0.7)]) == 2
+    assert deciding([]) is None
+
+
+def test_measures_on_a_fixed_entailment_table():
+    # Clause 0: best 0.9 from its own E; clause 1: best 0.6 from E_0, its own 0.4 is no entailment.
+    matrix = np.array([[0.9, 0.6], [0.1, 0.4]])
+    found = measures(matrix, "abcdef", "abXdef!", "v")
+    assert found.attr_r == pytest.approx(0.75)
+    assert found.attr_p == pytest.approx(0.5)
+    assert found.pres == pytest.approx(1 - Levenshtein.distance("abcdef", "abXdef!") / 6)
+    assert found.f1_rp == pytest.approx(2 * 0.75 * found.pres / (0.75 + found.pres))
+    assert found.f1_pp == pytest.approx(2 * 0.5 * found.pres / (0.5 + found.pres))
+
+
+def test_the_report_pairs_each_clause_with_its_own_evidence_once():
+    report = run().report
+    assert [len(c.evidence) for c in report.clauses] == [2, 1]
+    assert report.clauses[0].joined == f"{GIVEN[0]}\n{GIVEN[1]}"
+    assert report.before.pres == 1
+    assert report.after.pres == pytest.approx(1 - 1 / len(ANSWER))
+
+
+def test_a_case_gets_an_analysis_that_reads_back():
+    case = Case(
+        id="c",
+        question="What of the bridge?",
+        passages=sources().case,
+        answer=Answer(text=ANSWER),
+        stamp=Stamp(model="m"),
+    )
+    analysis = last(facts_of(case, Tools(WordVerifier()), Settings(), ScriptedEmbedder(256)))
+
+    record = record_of(replace(case, analyses=(analysis,)))
+    assert record.revised.startswith("The bridge opened in 1934")
+    assert analysis.kind == "facts"
+    assert analysis.stamp.inputs
+
+
+def test_a_case_passage_that_the_corpus_holds_too_speaks_for_the_corpus(tmp_path):
+    (tmp_path / "bridge.txt").write_text("The bridge opened in 1934.")
+    corpus = Collection.create("bridges", ScriptedEmbedder(256))
+    corpus.ingest([tmp_path / "bridge.txt"])
+    given = corpus.snapshot().passages
+    both = Sources(embedder=ScriptedEmbedder(256), case=given, collection=corpus)
+    record = check_answer("When?", "The bridge opened in 1934.", both, Tools(WordVerifier()))
+    (fact,) = record.facts
+    assert [one.source for done in fact.iterations for one in done.considered] == ["case"]
+    assert (fact.supported_by_case, fact.supported_by_corpus) == (True, True)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from engine.core.errors import CannotDo, InputError
+from engine.methods.are.baselines import NAMES, offered, run_baseline
+from engine.methods.are.decomposer_scores import d_correct, n_c, paired
+from engine.methods.are.entropy import entropies, entropy
+from engine.methods.are.questions import parse_questions
+from engine.models.scripted import ScriptedScorer, ScriptedWriter
+from tests.engine.are.scripted import WordVerifier
+from tests.engine.are.test_are import sources
+
+ANSWER = "The bridge opened in 1932. It rained all day."
+TEXTS = ("The bridge opened in 1934.", "It rained all day.")
+
+
+def run(name, writer=None):
+    return run_baseline(name, "What of the bridge?", ANSWER, sources(TEXTS), WordVerifier(), writer=writer)
+
+
+def asked_of(question, answer=ANSWER):
+    """A model that asks `question` about anything, sees 1932 disagree with 1934, and mends the year."""
+
+    def reply(asked):
+        if asked.startswith("You check an answer"):
+            return question
+        if asked.startswith("You compare a fact"):
+            return "It says 1934.\ndisagrees" if "1934" in asked and "1932" in asked else "Fine.\nagrees"
+        return "The year.\n" + answer.replace("1932", "1934")
+
+    return ScriptedWriter(reply)
+
+
+def test_drqa_retrieves_once_and_edits_nothing():
+    found = run("drqa")
+    assert (found.revised, len(found.queries), found.measures.pres) == (ANSWER, 1, 1)
+    assert found.aggregated is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_baseline_has_measures_by_the_verifier(name):
+    found = run(name, asked_of("Did it open in 1932?"))
+    assert found.measures.by == "word table"
+    assert 0 <= found.measures.attr_p <= 1
+
+
+@pytest.mark.parametrize("name", ["rarr", "ccver", "efec-style"])
+def test_a_method_that_asks_is_not_offered_without_a_model(name):
+    assert offered(None) == ("drqa",)
+    with pytest.raises(CannotDo, match="language model"):
+        run(name)
+
+
+@pytest.mark.parametrize(("name", "question"), [("rarr", "When did it open?"), ("ccver", "Did it open in 1932?")])
+def test_rarr_and_ccver_ask_about_the_whole_answer_pass_the_gate_and_edit(name, question):
+    writer = asked_of(question)
+    found = run(name, writer)
+    assert found.revised == ANSWER.replace("1932", "1934")
+    assert found.queries == (question,)
+    assert ANSWER in writer.prompts[0]
+    assert found.aggregated is not None
+    assert [said.step for said in found.exchanges] == ["questions"] * 3  # the answer, then its two clauses
+
+
+def test_ccver_searches_with_yes_no_questions_only_and_a_reply_without_one_is_said():
+    found = run("ccver", asked_of("When did it open?"))
+    assert (found.queries, found.evidence, found.revised) == ((), (), ANSWER)
+    assert "holds no question" in found.notes[0]
+    assert not any(said.parsed for said in found.exchanges)
+
+
+def test_questions_are_read_once_each_in_their_order():
+    reply = "Here are the questions:\n1. Did it open?\n- Was it shut?\n2. Did it open?\nIt was."
+    assert parse_questions(reply) == ("Did it open?", "Was it shut?")
+
+
+def test_the_entropy_of_sub_questions_is_that_of_the_questions_asked_not_of_the_facts():
+    model = ScriptedScorer(lambda passages, words, t: math.log(0.5))
+    found = entropies(["a b"], ["Did it open?", "Was it?"], model)
+    assert (found["facts"].tokens, found["sub_questions"].tokens) == (2, 5)
+    assert entropies(["a b"], [], model).keys() == {"facts"}
+
+
+def test_an_unknown_baseline_is_named_with_those_there_are():
+    with pytest.raises(InputError, match="drqa"):
+        run("magic")
+
+
+def test_entropy_by_hand():
+    model = ScriptedScorer(lambda passages, words, t: math.log(0.5))
+    found = entropy(["a b", "c"], model)
+    assert found.entropy == pytest.approx(0.25 * math.log(4) + 0.5 * math.log(2))
+    assert found.surprisal == pytest.approx((math.log(4) + math.log(2)) / 2)
+    assert found.per_token == pytest.approx(math.log(2))
+    assert (found.texts, found.tokens) == (2, 3)
+    with pytest.raises(CannotDo):
+        entropy(["a"], ScriptedWriter([]))
+
+
+def test_the_pairing_is_the_largest_one():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        both = rng.random((3, 4)) < 0.4
+        brute = max(sum(both[i, p[i]] for i in range(3)) for p in itertools.permutations(range(4), 3))
+        assert paired(both) == brute
+
+
+def test_a_fact_is_paired_once():
+    entails = WordVerifier().entailment
+    assert d_correct(["a b", "a b"], ["b a"], entails) == 0.5
+    assert d_correct([], ["a"], entails) == 0
+    assert n_c([["a"]], [["b", "c"]]) == 0

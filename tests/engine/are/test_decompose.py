@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from engine.methods.are.clauses import blanked, clause_spans
+from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
+from engine.methods.are.evidence import expand
+from engine.methods.are.pronouns import Known, resolve
+from engine.methods.are.splitter import split
+from engine.models.scripted import ScriptedWriter
+
+TEXT = "Lawrence Wackett was an engineer. He served in the war and received the James Cook Medal in 1978 [cite_2]."
+WORDS = [
+    "The film",
+    "and",
+    ",",
+    "; ",
+    "won",
+    "in 1999",
+    ".",
+    " ",
+    "\n",
+    "Ada Berg",
+    "who",
+    "(2001)",
+    "[cite_1]",
+    "«é»",
+    "was",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+def test_clauses_and_what_lies_between_give_back_the_answer(text):
+    spans = clause_spans(text)
+    rebuilt, at = "", 0
+    for start, end in spans:
+        assert at <= start < end <= len(text)
+        rebuilt += text[at:start] + text[start:end]
+        at = end
+    assert rebuilt + text[at:] == text
+    left = "".join(
+        text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True)
+    )
+    words = [w for w in blanked(left).split() if any(c.isalnum() for c in w)]
+    assert set(words) <= {"and", "but", "while", "whereas"}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+def test_what_a_fact_says_it_copied_stands_in_the_answer(text):
+    for clause in decompose(text).clauses:
+        assert text[clause.start : clause.end] == clause.text
+        assert clause.facts
+        for fact in clause.facts:
+            for piece in fact.pieces:
+                assert (
+                    fact.text[piece.fact : piece.fact + piece.length]
+                    == text[piece.answer : piece.answer + piece.length]
+                )
+                assert clause.start <= piece.answer <= piece.answer + piece.length <= clause.end
+
+
+def test_the_papers_example_pronouns_become_names():
+    found = decompose(TEXT)
+    assert [c.text for c in found.clauses] == [TEXT[:33], TEXT[34:]]
+    assert [f.text for f in found.clauses[1].facts] == [
+        "Lawrence Wackett served in the war",
+        "Lawrence Wackett received the James Cook Medal in 1978",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Ada sings, writes and acts.", {"Ada sings", "Ada writes", "Ada acts"}),
+        ("Ann, Bea and Cleo join the cast.", {"Ann join the cast", "Bea join the cast", "Cleo join the cast"}),
+        ("Oslo, which lies in Norway, is old.", {"Oslo is old", "Oslo lies in Norway"}),
+        ("It was founded in 1985 by Hayao Lee.", {"It was founded in 1985", "It was founded by Hayao Lee"}),
+        ("Spotlight (2015) won.", {"Spotlight won", "Spotlight is 2015"}),
+        ("Nothing to see", {"Nothing to see"}),
+        ("The sale to Kestrel (Ireland) closed.", {"The sale to Kestrel (Ireland) closed"}),
+        ("Ann has neither booked nor paid a deposit.", {"Ann has neither booked nor paid a deposit"}),
+        ("Ann, whose last pitch dates from 2020, left.", {"Ann left", "Ann's last pitch dates from 2020"}),
+        ("Counted by hand, the sums come to ten.", {"the sums were Counted by hand", "the sums come to ten"}),
+        (
+            "They foresaw a turnover of about EUR 9 a year and cash of EUR 2.",
+            {"They foresaw a turnover of about EUR 9 a year", "They foresaw cash of EUR 2"},
+        ),
+        ("It was Ann Berg who filed it.", {"Ann Berg filed it"}),
+        ("It was on 9 April that the sum left.", {"the sum left on 9 April"}),
+        ("It is clear that the sum left.", {"It is clear that the sum left"}),
+        ("It was not Ann who left.", {"It was not Ann who left"}),
+        ("It was owned by Ann, who left.", {"It was owned by Ann", "Ann left"}),
+        ("It was sold to a clerk who failed.", {"It was sold to a clerk", "a clerk failed"}),
+        ("It was not sold to Bo, who left.", {"It was not sold to Bo", "Bo left"}),
+        ("It hired men, two of whom he paid.", {"It hired men two of whom he paid"}),
+        ("The shop, bought a year earlier, burnt.", {"The shop burnt", "The shop was bought a year earlier"}),
+        ("The Times, a newspaper, wrote it.", {"The Times wrote it", "The Times is a newspaper"}),
+        ("The bank paid EUR 5, most of which went to Ann.", {"The bank paid EUR 5", "most of EUR 5 went to Ann"}),
+        ("It was sold by Ann, six of whose shops burnt.", {"It was sold by Ann", "six of Ann's shops burnt"}),
+        (
+            "The rules, agreed in May, make him heir, and his son is next.",
+            {"The rules make him heir", "The rules were agreed in May", "his son is next"},
+        ),
+        ("The extract, which came late, showed a firm.", {"The extract came late", "The extract showed a firm"}),
+        ("The Bergs, man and wife, left.", {"The Bergs left", "The Bergs are man and wife"}),
+        ("一只猫坐在垫子上", {"一只猫坐在垫子上"}),
+    ],
+)
+def test_the_rules_on_hand_worked_sentences(sentence, facts):
+    assert set(split(sentence)) == facts
+
+
+def test_a_pronoun_without_a_known_subject_stays():
+    assert resolve("He won", Known()) == ("He won", 0)
+
+
+def test_the_ablations_leave_a_stage_out():
+    assert len(decompose(TEXT, molecular=False, atomic=False).clauses) == 1
+    assert [len(c.facts) for c in decompose(TEXT, atomic=False).clauses] == [1, 1]
+
+
+@pytest.mark.parametrize("text", ["[" + "1" * 5000, "[" + "cite_1 " * 5000, "[1" + ", " * 5000])
+def test_a_marker_that_never_closes_is_read_in_one_go(text):
+    """Such a run once took time that doubled with each digit: this test would not end."""
+    assert blanked(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "[cite_1]"])
+def test_a_text_without_words_has_no_clauses(text):
+    assert decompose(text).clauses == ()
+
+
+def test_a_models_reply_is_used_where_it_can_be_parsed():
+    writer = ScriptedWriter(["Ice melts.\nSteam rises.", "1. Ice melts.", "- Steam rises."], name="splitter")
+    found = decompose("Ice melts. Steam rises.", writer)
+    assert [[f.text for f in c.facts] for c in found.clauses] == [["Ice melts."], ["Steam rises."]]
+    assert (found.fallbacks, found.made_by, found.clauses[0].facts[0].made_by) == (0, "splitter", "splitter")
+
+
+def test_a_reply_that_cannot_be_parsed_is_counted_and_the_rules_step_in():
+    found = decompose("Ice melts. Steam rises.", ScriptedWriter(["Ice melts slowly.", "", "Whales sing."]))
+    assert [f.text for c in found.clauses for f in c.facts] == ["Ice melts", "Steam rises"]
+    assert all(f.fallback and f.made_by == "rules" for c in found.clauses for f in c.facts)
+    assert found.fallbacks == 3
+    assert [e.reply for e in found.exchanges] == ["Ice melts slowly.", "", "Whales sing."]
+
+
+def test_parsers_refuse_what_is_not_copied_or_leaves_words_out():
+    assert parse_clauses("Ice melts.\nSteam rises.", "Ice melts. Steam rises.") == ((0, 10), (11, 23))
+    assert parse_clauses("Ice melts.", "Ice melts. Steam rises.") is None
+    assert parse_clauses("Steam rises.\nIce melts.", "Ice melts. Steam rises.") is None
+    assert parse_facts("", "Ice melts.") is None
+
+
+CITED = 'Ice "melts" at 0 °C [cite_1], and steam rises [cite_2]. It\'s wet.'
+SPANS = ('Ice "melts" at 0 °C [cite_1]', "steam rises [cite_2].", "It's wet.")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'Ice "melts" at 0 °C [cite_1]\nsteam rises [cite_2].\nIt\'s wet.',
+        "1. Ice melts at 0 °C.\n2. steam rises.\n3. It’s wet",
+        "Sure, here are the clauses:\n\n- **Ice melts at 0 °C**\n- **steam rises**\n- **It's wet.**\n\nLet me know!",
+        '```\n"Ice  melts at 0 °C;"\n"steam rises"\n"It\'s wet"\n```',
+    ],
+)
+def test_a_copy_may_lack_markers_quotes_white_space_and_its_last_mark(reply):
+    assert tuple(CITED[a:b] for a, b in parse_clauses(reply, CITED)) == SPANS
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Ice melts at 0 °C\nIt's wet",
+        "Ice melts at 1 °C\nsteam rises\nIt's wet",
+        "Ice melts at 0 °C\nSteam rises\nIt's wet",
+        "Ice melts at 0 °C\nsteam rises\nIt's wet\nIt's wet",
+        "Ice melts, at 0 °C\nsteam rises\nIt's wet",
+        "Ice melts at 0 °C and steam\nrises\nIt's not wet",
+    ],
+)
+def test_a_copy_may_lack_no_word_and_change_none(reply):
+    assert parse_clauses(reply, CITED) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+def test_the_clauses_by_rules_are_read_back_where_they_are_read_at_all(text):
+    spans = clause_spans(text)
+    read = parse_clauses("\n".join(" ".join(text[a:b].split()) for a, b in spans), text) or ()
+    at = 0
+    for start, end in read:
+        assert at <= start < end <= len(text)
+        at = end
+
+
+@pytest.mark.parametrize("piece", ["a ", "and ", ", ", "[1", "[cite_1] ", '"', "Fact 1: ", "* ", "a\n", "ab\n\n"])
+def test_long_replies_are_read_in_one_go(piece):
+    """Reading that took the square of the length would not end here."""
+    reply = piece * 50_000
+    for start, end in parse_clauses(reply, reply) or ():
+        assert 0 <= start < end <= len(reply)
+    assert parse_clauses(reply + "b", reply + "c") is None
+    assert all(fact.strip() in reply for fact in parse_facts(reply, reply) or ())
+
+
+def test_what_models_write_around_facts():
+    reply = "Sure! Here are the facts:\n\n1. **Ice melts.**\n2. Ice floats.\n\nLet me know if you need more facts."
+    assert parse_facts(reply, "Ice melts and floats.") == ["Ice melts.", "Ice floats."]
+    assert parse_facts("Ice melts.\nWhales sing.", "Ice melts and floats.") is None
+
+
+def test_two_phrases_are_read_out_of_what_models_write():
+    reply = 'Here are two search phrases:\n\n1. "ice melting point"\n2. "ice floats"\n\nI hope this helps.'
+    phrases, exchange = expand("Ice melts.", "What melts?", ScriptedWriter([reply]))
+    assert (phrases, exchange.parsed) == (("ice melting point", "ice floats"), True)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The solid was dissolved in a boiling tube and using 20 mL of water.",
+            {"The solid was dissolved in a boiling tube and using 20 mL of water"},
+        ),
+        (
+            "The salt is dissolved in a beaker containing water and using 20 mL of acid.",
+            {
+                "The salt is dissolved in a beaker containing water",
+                "The salt is dissolved in a beaker using 20 mL of acid",
+            },
+        ),
+        (
+            "The mill banked 900 pounds, and its takings and deposits agree.",
+            {"The mill banked 900 pounds", "its takings and deposits agree"},
+        ),
+        (
+            "Five boats were built in Cork, three in Mallow and two in Youghal.",
+            {"Five boats were built in Cork", "three were built in Mallow", "two were built in Youghal"},
+        ),
+        (
+            "The will gave Ann's shares to Bea and ten to Cleo.",
+            {"The will gave Ann's shares to Bea", "The will gave ten to Cleo"},
+        ),
+        ("He owns two mills, which he bought in 2019.", {"He owns two mills", "he bought two mills in 2019"}),
+        ("It was a siege, during which Ada left.", {"It was a siege", "Ada left during a siege"}),
+        ("In May 2024 a letter asked for help.", {"In May 2024 a letter asked for help"}),
+        (
+            "The till was short because a clerk keyed a sum and reversed it.",
+            {"The till was short", "a clerk keyed a sum", "a clerk reversed it"},
+        ),
+    ],
+)
+def test_coordinated_facts_are_sentences(sentence, facts):
+    assert set(split(sentence)) == facts
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Dissolve the crude product in water using 20 mL for each boil gently, then take the flask off.",
+        "Weigh 2.0 g of acid into a dry flask, add 5 mL of anhydride and 5 drops of acid, and swirl until it melts.",
+        "Heat the mixture to 60 degrees, then cool it and filter off the product.",
+    ],
+)
+def test_an_instruction_stays_whole(instruction):
+    assert split(instruction) == [instruction.removesuffix(".")]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        (
+            "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently.",
+            {
+                "The crude product was dissolved in ethanol",
+                "The crude product boiled gently",
+                "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently",
+            },
+        ),
+        (
+            "After the ether had evaporated, the residue, which weighed 1.2 g, was washed.",
+            {"After the ether had evaporated the residue was washed", "the residue weighed 1.2 g"},
+        ),
+        (
+            "The crystals were collected by suction, washed with cold water.",
+            {"The crystals were collected by suction", "The crystals were washed with cold water"},
+        ),
+    ],
+)
+def test_what_no_verb_governs_falls_back_to_its_clause(sentence, facts):
+    assert set(split(sentence)) == facts
+
+
+def test_a_name_and_its_number_open_no_instruction():
+    assert split("Alexander the Great won and left.") == ["Alexander the Great won", "Alexander the Great left"]
+    assert split("Route 66 closed in May and opened in June.")[0] == "Route 66 closed in May"
+
+
+def test_a_year_behind_a_comma_is_no_second_subject():
+    assert not any(fact.startswith("2007") for fact in split("The first plane was shown on July 8, 2007 at the plant."))

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from engine.methods.are.differences import Replacement, apply, replacements
+from engine.methods.are.edit import asked_edit, changes, parse_edit, smallest_edit
+from engine.methods.are.names import names
+from engine.methods.are.quantities import holds, quantities
+from engine.models.protocols import Judged
+from engine.models.scripted import ScriptedWriter
+from tests.engine.are.scripted import WordVerifier, judged
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_changes_turn_the_old_text_into_the_new_one(old, new):
+    text = old
+    for change in reversed(changes(old, new)):
+        assert old[change.start : change.end] == change.old
+        text = text[: change.start] + change.new + text[change.end :]
+    assert text == new
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "edited"),
+    [
+        ("She was born on 5 March 1990.", "She was born on 8 March 1990.", "She was born on 8 March 1990."),
+        ("The sum was EUR 113,650.", "In all the sum was EUR 103,850.", "The sum was EUR 103,850."),
+        ("Ned McDodd is the mayor.", "The mayor is Zach Ivey.", "Zach Ivey is the mayor."),
+        ("The bridge is not open.", "The bridge is open.", "The bridge is open."),
+        ("The southern gate is old.", "The northern gate is old.", "The northern gate is old."),
+    ],
+)
+def test_one_span_of_the_same_kind_is_changed(claim, evidence, edited):
+    found = smallest_edit(claim, evidence, WordVerifier())
+    assert found.after == edited
+    assert found.ruling.verdict == "supportive"
+    assert sum(max(len(c.old.split()), len(c.new.split())) for c in found.changes) <= 2
+
+
+def test_a_supported_claim_is_not_edited_and_costs_one_verdict():
+    verifier = WordVerifier()
+    assert smallest_edit("Ice melts.", "Ice melts in summer.", verifier) is None
+    assert len(verifier.pairs) == 1
+
+
+@pytest.mark.parametrize(("against", "edited"), [(0.45, False), (0.55, True)])
+def test_a_claim_is_edited_only_where_clearly_more_speaks_against_it_than_for_it(against, edited):
+    verdict = Judged("editing_required", {"supportive": 0.4, "editing_required": against, "irrelevant": 0.6 - against})
+    found = smallest_edit("Ice melts at 2 degrees.", "Ice melts at 0 degrees.", WordVerifier(), verdict)
+    assert (found is not None) is edited
+
+
+def test_without_a_good_candidate_there_is_no_edit():
+    assert smallest_edit("Ice melts fast.", "Steam rises.", WordVerifier()) is None
+
+
+def test_a_comparison_that_the_number_contradicts_is_turned_round():
+    claim = "Less than 8,000 tests were made."
+    best = replacements(claim, "In all 8,157 tests were made.")[0]
+    assert apply(claim, [best]) == "More than 8,000 tests were made."
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "right"),
+    [("over 5", "6", True), ("over 5", "5", False), ("at least 5", "5", True), ("5 million", "5,000,000", True),
+     ("under 5", "4.9", True), ("before 1990", "1991", False), ("five", "5", True)],
+)  # fmt: skip
+def test_whether_a_number_bears_a_comparison_out(claim, evidence, right):
+    assert holds(quantities(claim)[0], quantities(evidence)[0]) is right
+
+
+def test_replacements_are_applied_from_behind_so_that_offsets_hold():
+    assert apply("a b a", [Replacement(0, 1, "xx"), Replacement(4, 5, "")]) == "xx b "
+
+
+def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked_form():
+    edit, reply = asked_edit(
+        "It was built in 1978.", "Built in 1983.", ScriptedWriter(["The year.\nIt was built in 1983."])
+    )
+    assert (edit.why, edit.after, edit.changes[0].new) == ("The year.", "It was built in 1983.", "1983")
+    assert reply == "The year.\nIt was built in 1983."
+    assert parse_edit("no idea", "It was built in 1978.") is None
+    assert parse_edit("It was built in 1983.", "It was built in 1978.") is None
+    assert parse_edit("Wrong.\nWhales sing in the deep sea.", "It was built in 1978.") is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Difference: The year.\nCorrected fact: It was built in 1983.",
+        "Sure, here is the corrected fact:\n\n1. The year.\n2. **It was built in 1983.**",
+        'The year.\n\n"It was built in 1983."\n\nLet me know if you need more.',
+        "The year.\nFact: It was built in 1978.\nCorrected fact: It was built in 1983.\nThis agrees.",
+        "```\nThe year.\nMy fix: It was built in 1983.\n```",
+    ],
+)
+def test_what_models_write_around_a_fix(reply):
+    assert parse_edit(reply, "It was built in 1978.") == ("The year.", "It was built in 1983.")
+
+
+def test_a_long_reply_is_read_in_one_go():
+    assert parse_edit("The year.\n" + "It was built in 1983. " * 50_000, "It was built in 1978.") is None
+    assert parse_edit("It was built.\n" * 50_000, "It was built in 1978.") is not None
+
+
+def test_the_gate_is_the_verdict_not_the_words():
+    assert smallest_edit("It is 5.", "It is 6.", WordVerifier(), judged("supportive")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ada Berg in May", ["Ada Berg"]),
+        ("No Viktor came", ["Viktor"]),
+        ("May Berg met Theresa May in March 2020", ["May Berg", "Theresa May"]),
+        ("On 5 May Bea Lund of Cork paid", ["Bea Lund of Cork"]),
+        ("In June the bank of Ann and Bea closed", ["Ann and Bea"]),
+        ("May 5 was dry", []),
+    ],
+)
+def test_names_hold_no_month_of_a_date_and_no_opening_word(text, found):
+    assert [name for _, _, name in names(text)] == found
+    assert all(text[start:end] == name for start, end, name in names(text))

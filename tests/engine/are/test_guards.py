@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+from msgspec.structs import replace
+
+from engine.core.settings import Verification
+from engine.methods.are.anchor import anchors, contested
+from engine.methods.are.event_dates import dated_parts
+from engine.methods.are.event_order import against, orders, restated, turned
+from engine.methods.are.guards import guarded
+from engine.methods.are.quantities import holds, quantities
+from engine.methods.are.values import Evidence, Ruling
+
+ON = Verification()
+SUPPORTIVE = Ruling(verdict="supportive", by="v", note="supportive by v")
+EDITING = replace(SUPPORTIVE, verdict="editing_required", note="editing required by v")
+IRRELEVANT = replace(SUPPORTIVE, verdict="irrelevant", note="irrelevant by v")
+
+
+def case(text: str, number: int = 1) -> Evidence:
+    return Evidence(text=text, source="case", number=number)
+
+
+def ruled(ruling: Ruling, fact: str, text: str, settings: Verification = ON) -> Ruling:
+    return guarded(ruling, fact, text, anchors(fact, [case(text)])[0], settings)
+
+
+def test_the_anchor_is_the_sentence_with_most_of_the_facts_words_and_rare_words_count_more():
+    fact = "The bank raised the alert in Cork"
+    passages = [case("The bank is old. The bank sells bread."), case("It rained. The alert came up in Cork.", 2)]
+    best, other = anchors(fact, passages)
+    assert passages[1].text[best.start : best.end] == "The alert came up in Cork."
+    assert (best.evidence, other.evidence) == (1, 0)
+    assert 0 < other.share < best.share < 1
+
+
+def test_of_two_passages_that_hold_alike_the_cited_one_comes_first():
+    passages = [case("The gate is old."), case("The gate is old.", 2)]
+    assert [a.evidence for a in anchors("The gate is old", passages)] == [0, 1]
+    assert [a.evidence for a in anchors("The gate is old", passages, {2})] == [1, 0]
+
+
+def test_a_passage_that_lacks_what_this_one_holds_does_not_speak_for_a_name():
+    fact = "The owner of the mill is Ann Lund with 80 per cent"
+    right = case("The owner of the mill is Bea Holm with 80 per cent.")
+    other = case("The owner of the mill is Ann Lund with 60 per cent.", 2)
+    found = anchors(fact, [right, other])
+    here = next(a for a in found if a.evidence == 0)
+    assert contested(here, found) == {"Ann", "Lund"}
+    found = anchors(fact, [right, case("The owner of the mill is Ann Lund with 80 per cent.", 2)])
+    assert contested(next(a for a in found if a.evidence == 0), found) == frozenset()
+
+
+def test_a_number_that_another_passage_on_the_fact_holds_is_not_contested():
+    fact = "The harbour banked EUR 500 in March"
+    wrong, right = case("The harbour banked EUR 700 in March."), case("The harbour banked EUR 500 in March.", 2)
+    found = {a.evidence: a for a in anchors(fact, [wrong, right])}
+    assert found[0].lacking == ("500",)
+    assert contested(found[0], list(found.values())) == frozenset()
+    assert contested(found[0], [found[0]]) == {"500"}
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=60), max_size=4))
+def test_every_passage_has_one_anchor_with_a_share_between_0_and_1(fact, texts):
+    found = anchors(fact, [case(text, n) for n, text in enumerate(texts, 1)])
+    assert sorted(a.evidence for a in found) == list(range(len(texts)))
+    assert all(0 <= a.share <= 1 + 1e-9 for a in found)
+
+
+def test_a_number_with_its_digits_in_another_order_is_looked_for_where_it_stands():
+    fact, text = "What reached her is EUR 638,000", "She had three accounts. In sum EUR 683,000 came to her."
+    (found,) = anchors(fact, [case(text)])
+    assert text[found.start : found.end].startswith("In sum")
+    (other,) = anchors(fact, [case(text.replace("683,000", "783,000"))])
+    assert found.share > other.share
+
+
+@pytest.mark.parametrize(
+    ("text", "comparison"),
+    [("in no case longer than 90 days", "<="), ("it may not go past 60", "<="), ("it took longer than 9 days", ">")],
+)
+def test_a_limit_that_is_denied_is_the_opposite_limit(text, comparison):
+    assert [q.comparison for q in quantities(text)] == [comparison]
+
+
+def test_one_is_no_number_where_nothing_is_counted():
+    assert not quantities("No one paid in one go, nor one of them")
+    assert [q.value for q in quantities("one harbour")] == [1]
+
+
+def test_a_lacking_number_turns_a_supportive_verdict_and_says_why():
+    turned_ruling = ruled(SUPPORTIVE, "The work cost EUR 5,000", "They paid. The work cost EUR 6,000.")
+    assert (turned_ruling.verdict, turned_ruling.lacking) == ("editing_required", ("5,000",))
+    assert "does not hold 5,000" in turned_ruling.note
+    assert ruled(SUPPORTIVE, "He is in Estonia", "He left.").verdict == "irrelevant"
+    assert ruled(SUPPORTIVE, "He left", "He left.") == SUPPORTIVE
+
+
+def test_another_number_in_a_sentence_on_the_fact_contradicts_it_whatever_the_verifier_says():
+    fact, text = "The court fined the firm EUR 810,000", "The court fined the firm EUR 180,000."
+    assert ruled(IRRELEVANT, fact, text).verdict == "editing_required"
+    assert ruled(IRRELEVANT, fact, "It rained for 5 days.") == IRRELEVANT
+    off = replace(ON, names_and_numbers=False)
+    assert ruled(IRRELEVANT, fact, text, off) == IRRELEVANT
+
+
+def test_a_contradiction_by_a_passage_that_seems_to_speak_of_something_else_is_unsure():
+    fact, text = "The tenants complained about the sale of the shop", "The harbour has 160 berths."
+    lowered = ruled(EDITING, fact, text)
+    assert (lowered.verdict, lowered.unsure) == ("editing_required", True)
+    assert ruled(EDITING, fact, text, replace(ON, anchored=False)) == EDITING
+    assert ruled(EDITING, fact, "The tenants praised the sale of the shop.") == EDITING
+
+
+def test_a_short_denial_stays_a_contradiction():
+    sure = replace(EDITING, scores={"supportive": 0.1, "editing_required": 0.76, "irrelevant": 0.14})
+    found = ruled(sure, "Alcohol is paid up to 20 pounds a day", "Alcohol is not paid.")
+    assert (found.verdict, found.scores) == ("editing_required", sure.scores)
+    assert "unsure" in found.note
+
+
+@given(st.text(max_size=60), st.text(max_size=80), st.booleans(), st.booleans(), st.booleans())
+def test_no_guard_hides_a_contradiction(fact, text, numbers, order, anchored):
+    settings = replace(ON, names_and_numbers=numbers, event_order=order, anchored=anchored)
+    assert ruled(EDITING, fact, text, settings).verdict == "editing_required"
+
+
+@pytest.mark.parametrize(
+    ("fact", "sentence", "word", "instead"),
+    [
+        ("He left before the storm", "He left two days after the storm.", "before", "after"),
+        ("He left before the storm", "The storm came before he left.", "before", "after"),
+        ("The vote preceded the strike", "The vote followed the strike.", "preceded", "followed"),
+        ("The vote was followed by the strike", "The vote was preceded by the strike.", "followed by", "preceded by"),
+        (
+            "The mill was paid after it sold corn",
+            "The mill sold corn. Two days before, it was paid.",
+            "after",
+            "before",
+        ),
+        ("The mill was paid after it sold corn", "The mill sold corn. It was earlier paid.", "after", "before"),
+        (
+            "Ann paid the mill on 6 May, before she received EUR 90",
+            "Ann received EUR 90 on 2 May. Rain fell on 9 May.",
+            "before",
+            "after",
+        ),
+        ("After the storm, he left", "He left before the storm.", "After", "Before"),
+        (
+            "They met before the storm broke the pier",
+            "A storm broke the pier, so they met on 5 May.",
+            "before",
+            "after",
+        ),
+        (
+            "The loan preceded the sale by two weeks",
+            "The sale came and the money 14 days later.",
+            "preceded",
+            "followed",
+        ),
+        (
+            "The notice came a week before the article",
+            "We read the piece and its notice a week later.",
+            "before",
+            "after",
+        ),
+        ("It left one day before the alarm rang", "On 6 May, one day after the alarm, EUR 9 left.", "before", "after"),
+        (
+            "The account was opened ten days afterwards",
+            "It had been opened ten days before.",
+            "afterwards",
+            "beforehand",
+        ),
+    ],
+)
+def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, instead):
+    order = against(fact, sentence)
+    assert fact[order.start : order.end] == word
+    assert turned(fact, order) == instead
+    assert ruled(SUPPORTIVE, fact, sentence).verdict == "editing_required"
+    off = replace(ON, event_order=False, names_and_numbers=False)
+    assert ruled(SUPPORTIVE, fact, sentence, off) == SUPPORTIVE
+
+
+@pytest.mark.parametrize(
+    ("fact", "sentence"),
+    [
+        ("He left before the storm", "He left before the storm."),
+        ("He left before the storm", "The storm came after he left."),
+        ("He left before the storm", "They ate after the match."),
+        ("He left on Monday", "He left after the storm."),
+        ("They met after the storm broke the pier", "A storm broke the pier, so they met on 5 May."),
+        ("The sale preceded the loan by two weeks", "The sale came and the loan followed two weeks later."),
+        ("The account was opened ten days before", "It had been opened ten days before."),
+        ("The account was opened ten days afterwards", "It had been opened nine days before."),
+        ("The shop was closed two days later", "It was opened two days before."),
+        ("The mill was paid before it sold corn", "The mill sold corn. Two days before, it was paid."),
+        ("Ann paid the mill on 6 May, after she received EUR 90", "Ann received EUR 90 on 2 May."),
+        ("Ann paid the mill before she received EUR 90", "Ann received EUR 90 on 2 May and paid the mill."),
+        (
+            "The cash was followed by a transfer of EUR 98",
+            "EUR 98 came as a transfer. After it the month ends with EUR 18, so that the cash was gone.",
+        ),
+    ],
+)
+def test_no_order_is_turned_where_none_is_stated_or_both_agree(fact, sentence):
+    assert against(fact, sentence) is None
+
+
+READ = "The deeds were read on 19 August, shortly after the final chart had been issued"
+SILENT = "The deeds were read on 19 August by two of us, and the final page was signed."
+
+
+def test_the_dates_of_other_passages_tell_an_order_that_the_passage_does_not_give():
+    chart = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
+    order = against(READ, SILENT, chart)
+    assert order.days == 2
+    start, end, new = restated(READ, order)
+    assert (READ[start:end], new) == ("shortly after", "two days before")
+    assert "dates" in guarded(SUPPORTIVE, READ, SILENT, anchors(READ, [case(SILENT)])[0], ON, chart).note
+    assert against(READ, SILENT, dated_parts("The final chart was issued on 17 August.")) is None
+    assert against(READ, SILENT) is None
+
+
+def test_dates_that_differ_tell_nothing_and_the_words_of_the_passage_come_first():
+    chart = dated_parts("The final chart was issued on 21 August. The final chart was issued on 22 August.")
+    assert against(READ, SILENT, chart) is None
+    said = "The deeds were read after the final chart was issued."
+    assert against(READ, said, dated_parts("The final chart was issued on 21 August.")) is None
+
+
+def test_of_sentences_that_hold_a_fact_alike_that_which_holds_more_of_its_clause_comes_first():
+    passages = [case("Ann has 40 per cent and Bo 60."), case("Cy has 54, Ann has 24 and Bo 22 per cent.", 2)]
+    fact, clause = "Ann has 34 per cent", "Cy took 54 per cent, Bo has 22 and Ann has 34 per cent"
+    assert [a.evidence for a in anchors(fact, passages)] == [0, 1]
+    assert [a.evidence for a in anchors(fact, passages, clause=clause)] == [1, 0]
+
+
+@pytest.mark.parametrize(("beside", "same"), [("a limit of more than 25", False), ("more than 25 came", True)])
+def test_more_than_20_is_borne_out_by_more_than_25_unless_it_is_a_limit(beside, same):
+    (mine,), (other,) = quantities("the limit is more than 20"), quantities(beside)
+    assert holds(mine, other) is same
+
+
+@given(st.text(alphabet="ab eforaft", max_size=60))
+def test_an_order_never_contradicts_its_own_sentence(text):
+    assert all(0 <= o.start < o.end <= len(text) for o in orders(text))
+    if len(orders(text)) == 1:
+        assert against(text, text) is None

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from components import style
+from engine.analyses.facts import record_of
+from engine.analyses.token_map import TokenMap
+from engine.cases.bundled import EXAMPLE, file_of
+from engine.cases.case_file import read_case_file
+from engine.cases.review import MarkDraft, review_of
+from engine.core.canonical import content_hash
+from engine.core.values import Attribution
+from engine.methods.are.export import proposed
+from engine.report import drawings
+from engine.report.drawings import drawn_changes, drawn_facts, drawn_map, drawn_occlusion, to_csv, to_latex, to_svg
+from tests.engine.cases.test_case_verdict import checked, marked
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def result(case, kind):
+    return next(a.result for a in case.analyses if a.kind == kind)
+
+
+def words(svg: str) -> list[str]:
+    return [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.fixture(scope="module")
+def case():
+    return read_case_file(gzip.decompress(file_of(EXAMPLE).read_bytes())).case
+
+
+def every_drawing(case):
+    other = checked()
+    record = record_of(other)
+    yield case, drawn_map(case, TokenMap.from_dict(result(case, "token map")))
+    yield case, drawn_occlusion(case, Attribution.from_dict(result(case, "occlusion")))
+    yield other, drawn_facts(other, record, review_of(()))
+    yield other, drawn_changes(other, record, review_of(()))
+
+
+def test_every_drawing_has_its_caption_with_the_hash_in_each_format(case):
+    for own, drawing in every_drawing(case):
+        assert drawing.caption.endswith(f"content hash {content_hash(own)[:16]}.")
+        svg = to_svg(drawing)
+        assert " ".join(words(svg)).endswith(" ".join(drawing.caption.split()))
+        assert drawing.caption.split()[-1] in to_latex(drawing)
+        rows = list(csv.reader(io.StringIO(to_csv(drawing))))
+        assert rows[0] == ["part", "column", "text", "value"] and len(rows) > 1
+
+
+def test_nothing_is_drawn_outside_the_picture(case):
+    for _, drawing in every_drawing(case):
+        picture = ElementTree.fromstring(to_svg(drawing))
+        width, height = float(picture.get("width")), float(picture.get("height"))
+        for text in picture.iter(f"{SVG}text"):
+            assert 0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height
+            assert float(text.get("x")) + float(text.get("textLength")) <= width
+
+
+def test_a_map_draws_each_word_with_its_share_of_the_relevance(case):
+    found = TokenMap.from_dict(result(case, "token map"))
+    drawing = drawn_map(case, found)
+    shares = [span.value for part in drawing.parts for span in part.spans]
+    assert 0 < sum(shares) <= 1 + 1e-9 and min(shares) >= 0
+    assert max(span.depth for part in drawing.parts for span in part.spans) == pytest.approx(1.0)
+    spelled = {" ".join(span.text for span in part.spans) for part in drawing.parts}
+    assert spelled == {" ".join(case.passages[number - 1].text.split()) for number in found.numbers}
+
+
+def test_a_map_is_drawn_for_a_sentence_that_has_its_row(case):
+    found = TokenMap.from_dict(result(case, "token map"))
+    number = 1 + found.answer.sentences.index(found.sentences[0])
+    start, _end = found.sentences[0]
+    whole, own = drawn_map(case, found), drawn_map(case, found, number)
+    assert found.answer.text[start : start + 20] in own.caption and "of the answer, by" in whole.caption
+    assert own.parts != whole.parts
+
+
+def test_occlusion_holds_every_number_at_full_precision(case):
+    found = Attribution.from_dict(result(case, "occlusion"))
+    rows = list(csv.DictReader(io.StringIO(to_csv(drawn_occlusion(case, found)))))
+    assert [float(row["value"]) for row in rows] == [value for row in found.scores for value in row]
+
+
+def test_changes_are_struck_and_underlined_as_they_were_decided():
+    case = checked()
+    edit, deletion = record_of(case).edits
+    drafts = [
+        MarkDraft(kind="override", author="Ada", target=f"edit:{e.id}", value=value, reason="read", machine=proposed(e))
+        for e, value in ((edit, "accepted"), (deletion, "rejected"))
+    ]
+    said = to_latex(drawn_changes(case, record_of(case), marked(case, *drafts)))
+    assert re.findall(r"\\sout\{([^}]*)\}", said) == ["1932"]
+    assert re.findall(r"\\uline\{([^}]*)\}", said) == ["1934"]
+
+
+def test_hostile_text_is_text_in_each_format():
+    text = "<script>alert(1)</script> & \\input{x} =1+1"
+    drawing = drawings.Drawing(
+        name="x", caption=text, parts=(drawings.Paragraph(title=text, spans=(drawings.Span(text="=1+1"),)),)
+    )
+    assert list(ElementTree.fromstring(to_svg(drawing)).iter(f"{SVG}script")) == []
+    assert r"\input" not in to_latex(drawing)
+    assert list(csv.reader(io.StringIO(to_csv(drawing))))[1][2] == "'=1+1"
+
+
+def test_figures_and_pages_share_one_palette():
+    own = (drawings.NEGATIVE, drawings.POSITIVE, drawings.SIZE, 100 * drawings.STRONGEST)
+    assert own == (style.NEGATIVE, style.POSITIVE, style.SEQUENTIAL, style.STRENGTH)

@@ -1,0 +1,206 @@
+"""Runs on a case: saved as they grow, split at another T without a call, a step opened as a case; the commands."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from engine.analyses.kind import Loaders, RunContext, analyse
+from engine.analyses.occlusion import occlusion_of
+from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, solutions_of, step_case, steps_of
+from engine.cases.store import CaseStore
+from engine.commands import steps as commands
+from engine.commands.shared import settings_of
+from engine.core.errors import Cancelled, RecordError
+from engine.core.progress import Watch, last
+from engine.core.settings import Settings
+from engine.core.values import Answer, Case, Stamp
+from engine.corpus.collection import Collection
+from engine.methods.raise_.values import Solution, similarity
+from engine.models.embedder import ScriptedEmbedder
+from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
+from engine.workbench import Workbench
+
+TEXTS = {
+    "ice": "Ice floats on water because ice expands on freezing.",
+    "salt": "Salt lowers the freezing point of water.",
+    "iron": "Iron rusts in damp air.",
+}
+PLAN = "Why is ice light? | ice density\nWhat does salt do? | salt freezing"
+
+
+def reply(prompt: str) -> str:
+    if prompt.startswith("You plan"):
+        return PLAN
+    if prompt.startswith("You prepare a search"):
+        return "ice expands freezing water" if "Why is ice light?" in prompt else "salt lowers freezing point water"
+    return "The passages say so. The final answer is (A)"
+
+
+SETTINGS = Settings().apply(["reasoning.threshold=0.5"])
+CASE = Case(
+    id="c1",
+    question="Why does the pond freeze from above?",
+    options=("ice floats", "ice sinks"),
+    passages=(),
+    answer=Answer(text=""),
+    stamp=Stamp(model="none"),
+    corpus="pond",
+)
+
+
+@pytest.fixture
+def collection(tmp_path):
+    path = tmp_path / "pond.jsonl"
+    path.write_text("".join(json.dumps({"_id": k, "title": "", "text": t}) + "\n" for k, t in TEXTS.items()))
+    made = Collection.create("pond", ScriptedEmbedder())
+    made.ingest([path])
+    return made
+
+
+def test_a_run_becomes_an_analysis_that_reads_back(collection):
+    writer = ScriptedWriter(reply)
+    seen = list(steps_of(CASE, "raise", writer, collection, SETTINGS))
+    analysis = seen[-1]
+    solution = Solution.from_dict(analysis.result)
+    assert (analysis.id, analysis.kind, analysis.stamp.model) == ("steps:raise:scripted", "steps", "scripted")
+    assert (solution.state, solution.choice, solution.corpus) == ("done", 0, "pond")
+    assert solution.threshold == analysis.stamp.settings["reasoning"]["threshold"] == 0.5
+    assert [step.kept[0].passage.document for step in solution.steps] == ["ice", "salt"]
+    assert len(seen) == 6
+
+
+def test_similarities_are_the_cosines_of_the_search_text(collection):
+    solution = Solution.from_dict(last(steps_of(CASE, "raise", ScriptedWriter(reply), collection, SETTINGS)).result)
+    search = solution.steps[0].search
+    vectors = ScriptedEmbedder().embed([search.text, *(hit.passage.text for hit in search.hits)])
+    assert [similarity(hit) for hit in search.hits] == pytest.approx(list(vectors[1:] @ vectors[0]), abs=1e-6)
+    assert len(search.hits) == 3
+
+
+def test_another_t_moves_passages_without_a_call_or_a_search(collection):
+    writer = ScriptedWriter(reply)
+    solution = Solution.from_dict(last(steps_of(CASE, "raise", writer, collection, SETTINGS)).result)
+    asked, embedded = len(writer.prompts), collection.embedder.embedded
+    everything, nothing = at_threshold(solution, -1.0), at_threshold(solution, 1.1)
+    assert [len(s.kept) for s in everything.steps] == [3, 3]
+    assert [len(s.dropped) for s in nothing.steps] == [3, 3]
+    assert changed_steps(solution, solution.threshold) == ()
+    assert changed_steps(solution, 1.1) == (1, 2)
+    assert [s.answer for s in nothing.steps] == [s.answer for s in solution.steps]
+    assert (len(writer.prompts), collection.embedder.embedded) == (asked, embedded)
+
+
+def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
+    writer = ScriptedWriter(reply)
+    first = last(steps_of(CASE, "raise", writer, collection, SETTINGS))
+    held = Case.from_dict({**CASE.to_dict(), "analyses": [first.to_dict()]})
+    before = len(writer.prompts)
+    hyde = Solution.from_dict(last(steps_of(held, "hyde", writer, collection, SETTINGS)).result)
+    assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
+    assert hyde.decomposition == solutions_of(held)[0].decomposition
+    assert hyde.cost.calls == 6
+
+
+def test_cancel_keeps_the_finished_steps_in_the_library(collection, tmp_path):
+    store, stop = CaseStore(tmp_path / "cases.sqlite"), threading.Event()
+    store.save(CASE)
+
+    def saved(case):
+        if len(solutions_of(case)[-1].calls) == 3:
+            stop.set()
+
+    tools = Loaders(writer=lambda name: ScriptedWriter(reply), collection=lambda name: collection)
+    context = RunContext(SETTINGS, tools, Watch(cancel=stop, case=saved), store)
+    with pytest.raises(Cancelled):
+        analyse(store, CASE.id, KIND, StepsOptions(model="scripted"), context)
+    kept = solutions_of(store.load(CASE.id))
+    assert [(s.state, len(s.steps), bool(s.steps[0].answer)) for s in kept] == [("stopped", 1, True)]
+
+
+def test_a_step_opens_as_a_case_that_attribution_reads(collection):
+    scorer = ScriptedScorer(reads({1}), replies=reply, name="scripted")
+    analysis = last(steps_of(CASE, "raise", scorer, collection, SETTINGS))
+    case = step_case(CASE, analysis, 1, "c2")
+    assert (case.question, case.parent, case.options) == ("Why is ice light?", "c1", ())
+    assert [p.document for p in case.passages] == ["ice"]
+    result = last(occlusion_of(case, scorer, Settings())).stored()
+    assert not result["notes"]  # the exact prompt, the model's own answer: no banner
+    assert result["scores"][0][0] > 0
+    assert Case.from_dict(case.to_dict()) == case
+    with pytest.raises(RecordError, match="no step 3"):
+        step_case(CASE, analysis, 3, "c3")
+
+
+def test_the_only_step_of_raise_direct_opens_with_the_whole_answer(collection):
+    analysis = last(steps_of(CASE, "raise-direct", ScriptedWriter(reply), collection, SETTINGS))
+    case = step_case(CASE, analysis, 1, "c2")
+    assert (case.question, case.options) == (CASE.question, CASE.options)
+    assert case.answer.text == Solution.from_dict(analysis.result).final.reply
+
+
+# The commands
+
+
+def written_by(reply, monkeypatch):
+    """Let the commands' workbench have a scripted model."""
+    tools = Loaders(writer=lambda name: ScriptedWriter(reply))
+    monkeypatch.setattr(commands, "open_workbench", lambda *given: Workbench(settings_of(*given), tools))
+
+
+@pytest.fixture
+def invoke(collection, monkeypatch, tmp_path):
+    written_by(reply, monkeypatch)
+
+    def call(command, records, *arguments):
+        path = tmp_path / "in.jsonl"
+        path.write_text("\n".join(json.dumps(record) for record in records))
+        result = CliRunner().invoke(command, [str(path), "--corpus", "pond", *arguments])
+        return result, [json.loads(line) for line in result.stdout.splitlines()]
+
+    return call
+
+
+def test_steps_writes_a_line_a_method_and_an_error_in_a_bad_records_place(invoke):
+    records = [
+        {"id": "a", "question": CASE.question, "options": CASE.options},
+        {"id": "b"},
+        {"id": "c", "question": " "},
+    ]
+    result, rows = invoke(commands.steps, records, "--method", "raise,cot", "--set", "reasoning.threshold=0.5")
+    assert result.exit_code == 1
+    assert [(r["id"], r.get("method"), "error" in r) for r in rows] == [
+        ("a", "raise", False),
+        ("a", "cot", False),
+        ("b", None, True),
+        ("c", None, True),
+    ]
+    raise_row, cot = rows[0], rows[1]
+    assert (raise_row["choice"], raise_row["state"], raise_row["calls"], cot["calls"]) == ("A", "done", 6, 1)
+    step = raise_row["steps"][0]
+    assert (step["question"], step["query"]) == ("Why is ice light?", "ice density")
+    assert step["logical_query"] == "ice expands freezing water"
+    assert [p["document"] for p in step["kept"]] == ["ice"]
+    assert {p["document"] for p in step["dropped"]} == {"salt", "iron"}
+    assert all(p["score"] < 0.5 for p in step["dropped"])
+    assert cot["steps"] == []
+
+
+def test_an_unread_plan_is_a_row_with_the_raw_reply(invoke, monkeypatch):
+    written_by(lambda prompt: "no plan", monkeypatch)
+    result, rows = invoke(commands.steps, [{"id": "a", "question": "Why?"}], "--set", "reasoning.threshold=0.5")
+    assert (result.exit_code, rows[0]["state"], rows[0]["raw"], rows[0]["answer"]) == (0, "unparsed", "no plan", "")
+
+
+def test_calibrate_threshold_keeps_t_unless_it_is_a_dry_run(invoke):
+    records = [{"question": "ice floats on water", "gold": [TEXTS["ice"][:10]]}] * 20
+    result, rows = invoke(commands.calibrate_threshold, records, "--dry-run")
+    assert (result.exit_code, rows[0]["kept"], rows[0]["pairs"]) == (0, False, 20)
+    value = rows[0]["value"]
+    _, rows = invoke(commands.calibrate_threshold, records)
+    assert rows[0]["kept"]
+    _, rows = invoke(commands.steps, [{"id": "a", "question": "Why?"}])
+    assert rows[0]["threshold"] == pytest.approx(value)

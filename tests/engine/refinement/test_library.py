@@ -1,0 +1,148 @@
+"""Refinement of saved cases: saved as it grows, labels from the review, history, quartiles, judgements, facts."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from engine.analyses.kind import Loaders, RunContext, analyse
+from engine.analyses.refinement import facts_of, history_of, reports_of
+from engine.analyses.said import PAIR, JudgeOptions
+from engine.answer.citations import annotate
+from engine.cases.review import MarkDraft
+from engine.cases.store import CaseStore
+from engine.core.errors import Cancelled, InputError
+from engine.core.progress import Watch
+from engine.core.settings import SecondPass, Settings
+from engine.core.values import Analysis, Answer, Case, Stamp
+from engine.models.scripted import ScriptedWriter
+from engine.studies.on_case import case_advice, labelled_case, library_quartiles
+from tests.analysing import refined
+from tests.engine.refinement.refine_cases import QUESTION, NoTrains, passages, purpose, replies, writer
+from tests.tiny import tiny_model
+
+SHORT = Settings(refinement=SecondPass(demonstrations=0))
+ANSWER = "Hanna Lind built it in 1874 [cite_1]."
+
+
+@pytest.fixture
+def cases(tmp_path):
+    return CaseStore(tmp_path / "cases.sqlite")
+
+
+def save(cases, case_id="c", question=QUESTION, model="imported", text=ANSWER):
+    answer = annotate(Answer(text=text), 3)
+    case = Case(id=case_id, question=question, passages=passages(), answer=answer, stamp=Stamp(model=model))
+    cases.save(case)
+    return case
+
+
+def run(cases, case_id="c", model=None, **options):
+    given = {"variants": ("A", "D"), "verifier": NoTrains(), **options}
+    return refined(cases, case_id, model or writer(), SHORT, **given)
+
+
+def test_a_case_is_saved_after_every_condition_and_a_stopped_run_is_gone_on_from(cases):
+    save(cases)
+    seen = []
+    watch = Watch(case=seen.append)
+
+    def reply(text):
+        if purpose(text) == "grounding":
+            watch.cancel.set()
+        return replies()(text)
+
+    with pytest.raises(Cancelled):
+        run(cases, model=ScriptedWriter(reply), watch=watch)
+    assert [len(next(iter(reports_of(c).values())).refinement.variants) for c in seen] == [1, 2, 2]
+    model = writer()
+    report = run(cases, model=model)
+    assert [purpose(text) for text in model.prompts] == ["grounding"]
+    assert reports_of(cases.load("c")) == {"refinement:scripted:written": report}
+    assert report.entailments
+
+
+def test_a_mark_of_a_reviewer_starts_v2c(cases):
+    save(cases)
+    tiny = tiny_model("llama")
+    first = run(cases, variants=("A", "v2c"), scorer=tiny)
+    assert first.refinement.variants["v2c"].trigger.rule == "concentration"
+    cases.add_mark("c", MarkDraft(kind="relevance", author="Ada", target="passage:2", value="not relevant"))
+    assert labelled_case(cases, "c").passages[1].relevant is False
+    second = run(cases, variants=("A", "v2c"), scorer=tiny)
+    trigger = second.refinement.variants["v2c"].trigger
+    assert (trigger.rule, trigger.fired, trigger.passages) == ("labels", True, (2,))
+    assert second.refinement.shared["gradient"] == first.refinement.shared["gradient"]  # seconds too: not run again
+
+
+def test_the_threshold_reads_the_library_from_twenty_cases_on(cases):
+    for number in range(19):
+        save(cases, f"c{number}", model="scripted")
+    assert history_of(cases, "scripted", SHORT) == ()
+    save(cases, "c19", model="scripted", text="Lind loved trains.")
+    found = history_of(cases, "scripted", SHORT)
+    assert len(found) == 20
+    assert min(found) == pytest.approx(1 / 3)
+    assert run(cases, "c0").refinement.threshold.n == 20
+
+
+def test_quartiles_over_the_library_take_the_ungated_runs(cases):
+    drafts = ("Lind loved trains [cite_1].", "Lind built trains [cite_1].", "Hanna Lind, trains [cite_1].", ANSWER)
+    for number, draft in enumerate(drafts):
+        save(cases, f"c{number}", question=f"{QUESTION} {number}")
+        run(cases, f"c{number}", writer(A=draft, grounding=ANSWER), gate="always")
+    found = library_quartiles(cases)
+    assert [q.gain for q in found.quartiles] == [1, 1, 1, 0]
+    assert [round(q.s3_low, 2) for q in found.quartiles] == [0.33, 0.67, 0.67, 1.0]
+
+
+def test_gated_runs_are_not_counted(cases):
+    for number in range(4):
+        save(cases, f"c{number}", question=f"{QUESTION} {number}")
+        run(cases, f"c{number}")
+    with pytest.raises(InputError, match="at least 4 questions, here are 0"):
+        library_quartiles(cases)
+
+
+def test_a_judgement_is_kept_with_its_raw_replies(cases):
+    save(cases)
+    run(cases)
+    judge = ScriptedWriter(["Verdict: Y", "Verdict: X"], name="judge")
+    context = RunContext(tools=Loaders(writer=lambda name: judge))
+    (found,) = PAIR.of(analyse(cases, "c", PAIR, JudgeOptions(judge="judge", x="A", y="D"), context))
+    assert found.judgement.winner == "y"
+    kept = next(a for a in cases.load("c").analyses if a.kind == "judgement")
+    assert (kept.stored()["x"], kept.stored()["y"]) == ("A", "D")
+    assert kept.stored()["judgement"]["raw"] == ["Verdict: Y", "Verdict: X"]
+
+
+def test_facts_of_this_very_answer_are_followed(cases):
+    from engine.methods.are.values import AreRecord, Clause, Decomposition, Fact, FactRecord
+
+    case = save(cases)
+    fact = Fact(text="Lind built it.", made_by="rules")
+    record = AreRecord(
+        question=QUESTION,
+        answer=ANSWER,
+        revised=ANSWER,
+        decomposition=Decomposition(clauses=(Clause(start=0, end=4, text="Hann", facts=(fact,)),), made_by="rules"),
+        facts=(FactRecord(clause=0, fact=fact),),
+        edits=(),
+        report=None,
+        verifier="v",
+        editor="rules",
+        decomposer="rules",
+        evidence_from="case",
+        max_iterations=1,
+    )
+    analysis = Analysis(id="facts", kind="facts", stamp=Stamp(model="v"), result=record.to_dict())
+    with_facts = replace(case, analyses=(analysis,))
+    assert facts_of(with_facts) == (("Lind built it.", "not checked"),)
+    assert facts_of(replace(with_facts, answer=Answer(text="Another."))) == ()
+    assert facts_of(case) == ()
+
+
+def test_advice_on_a_case_without_its_corpus_compares_words(cases):
+    found = case_advice(replace(save(cases), corpus="gone"), s3=0.5)
+    sentence = next(p.sentence for p in found.proxies if p.name == "similarity of passages")
+    assert "share" in sentence

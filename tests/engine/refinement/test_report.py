@@ -1,0 +1,133 @@
+"""A case's report: what is kept is enough to score again under other labels, and a run goes on from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from engine.analyses.refinement import analysis_of, assessed, overlap_history, report_scores, reports_of, request_for
+from engine.answer.citations import annotate
+from engine.core.settings import Settings
+from engine.core.values import Answer, Case, Stamp
+from engine.methods.refinement.run import refine
+from engine.methods.signals import scores_of
+from engine.models.scripted import ScriptedWriter
+from tests.engine.refinement.refine_cases import DRAFT, QUESTION, passages, writer
+
+
+class Verifier:
+    """Entails where the claim's first word is in the evidence; counts what it is asked."""
+
+    name = "first word"
+
+    def __init__(self):
+        self.asked = []
+
+    def judge(self, pairs, watch=None):
+        raise AssertionError("not used")
+
+    def entailment(self, pairs, watch=None):
+        self.asked += pairs
+        return np.array([float(claim.split()[0] in evidence) for claim, evidence in pairs], dtype=np.float32)
+
+
+def case(text="Hanna Lind built it in 1874 [cite_1].", labels=(None, None, None), model="scripted"):
+    return Case(
+        id="c",
+        question=QUESTION,
+        passages=passages(labels),
+        answer=annotate(Answer(text=text), 3),
+        stamp=Stamp(model=model),
+        corpus="bridges",
+    )
+
+
+def run(verifier, labels=(None, None, None)):
+    given = case(labels=labels)
+    value = refine(request_for(given, writer(), Settings(), variants=("A", "C2", "D")))
+    return given, assessed(value, given.passages, verifier)
+
+
+def test_scores_from_what_is_kept_equal_scores_with_the_verifier_under_any_labels():
+    verifier = Verifier()
+    _, report = run(verifier)
+    asked = len(verifier.asked)
+    for labels in ((None, None, None), (True, False, None), (False, True, True)):
+        found = report_scores(report, passages(labels))
+        for name, variant in report.refinement.variants.items():
+            assert found[name] == scores_of(
+                variant.answer, passages(labels), lambda pairs: verifier.entailment(pairs), ()
+            )
+    assert asked == len(set(verifier.asked))
+
+
+def test_the_verifier_is_not_asked_twice():
+    verifier = Verifier()
+    given, report = run(verifier)
+    asked = len(verifier.asked)
+    assert asked > 0
+    assert assessed(report.refinement, given.passages, verifier, report) == report
+    assert len(verifier.asked) == asked
+
+
+def test_an_answer_that_was_not_judged_has_its_other_scores():
+    _, report = run(Verifier())
+    bare = replace(report, entailments={})
+    assert report_scores(bare, passages())["A"].citation_precision is None
+    assert report_scores(bare, passages())["A"].words > 0
+
+
+def test_a_report_comes_back_from_the_case_and_is_gone_on_from():
+    given, report = run(Verifier())
+    analysis = analysis_of(given, report, use_answer=False)
+    found = reports_of(replace(given, analyses=(analysis,)))
+    assert found == {"refinement:scripted:written": report}
+    more = writer()
+    value = refine(request_for(given, more, Settings(), variants=("C1",)), report.refinement)
+    assert len(more.prompts) == 1
+    assert set(value.variants) == {"A", "B", "C1", "C2", "D"}
+
+
+def test_the_cases_own_answer_can_be_a():
+    value = refine(request_for(case("Given."), writer(), Settings(), variants=("A",), use_answer=True))
+    assert value.baseline.text == "Given."
+    assert refine(request_for(case("Given."), writer(), Settings(), variants=("A",))).baseline.text == DRAFT
+
+
+def test_the_history_is_of_the_models_own_finished_answers():
+    cases = [case(), case(model="other"), case(text=""), case("Lind loved trains.")]
+    assert overlap_history(cases, "scripted") == pytest.approx((4 / 4, 1 / 3))
+
+
+def test_the_demonstrations_are_of_another_set():
+    from engine.answer.prompt import choose, demonstrations
+
+    assert len(demonstrations()) >= 3
+    assert all(len(d.passages) == 2 for d in demonstrations())
+    own = demonstrations()[0]
+    assert own not in choose(2, "Who built the bridge?", own.set)
+    assert own not in choose(2, own.question)
+    assert len(choose(2, "Who built the bridge?", own.set)) == 2
+
+
+def test_a_stored_report_of_another_prompt_is_not_used():
+    given, report = run(Verifier())
+    other = replace(given, question="Who repaired the bridge?")
+    model = ScriptedWriter(writer().replies)
+    refine(request_for(other, model, Settings(), variants=("A",)), report.refinement)
+    assert len(model.prompts) == 2
+
+
+def test_the_facts_of_a_are_followed_into_every_condition():
+    from engine.analyses.refinement import RefinementReport, report_facts
+
+    given = case()
+    value = refine(request_for(given, writer(C2="Lind built it [cite_1]."), Settings(), variants=("A", "C2")))
+    facts = (("Hanna built it.", "supportive"), ("Lind built it.", "irrelevant"))
+    verifier = Verifier()
+    report = assessed(value, given.passages, verifier, RefinementReport(refinement=value, facts=facts))
+    found = report_facts(report)
+    assert [(k.fact, k.kept) for k in found["A"]] == [("Hanna built it.", 1.0), ("Lind built it.", 1.0)]
+    assert [(k.verdict, k.kept) for k in found["C2"]] == [("supportive", 0.0), ("irrelevant", 1.0)]
+    assert report_facts(replace(report, entailments={})) == {}

@@ -1,0 +1,433 @@
+"""The nine conditions on one case: what each is asked, what is shared, what it costs, what happens when one fails."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace as replaced
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from engine.answer.quoting_reader import shortened, whole_id
+from engine.core.errors import InputError, ModelError, PromptTooLong, ServerError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSettings, Settings
+from engine.core.values import Answer
+from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
+from engine.methods.refinement.request import MORE_TOKENS, Request, conditions_of, stream
+from engine.methods.refinement.run import refine, refining
+from engine.methods.refinement.values import Refinement
+from engine.models.scripted import ScriptedWriter, word_tokens
+from engine.prompts import template
+from tests.engine.refinement.refine_cases import (
+    DRAFT,
+    MEMORY,
+    QUESTION,
+    REPLIES,
+    TEXTS,
+    passages,
+    purpose,
+    replies,
+    request,
+    scorer,
+    writer,
+)
+from tests.engine.studies.stand_ins import Letters
+from tests.stopping import before_the_stop
+from tests.tiny import tiny_model
+
+NAMES = tuple(VARIANTS)
+PLAIN = ("A", "B", "C1", "C2", "D", "E")
+LONG = tuple(replace(p, text=f"{p.text} It has no more to say. Nobody minds.") for p in passages())
+LABELS = (True, True, False)
+SHORT = Settings(refinement=RefinementSettings(demonstrations=0))  # fits into the tiny model's window
+
+
+def asked(model, name):
+    """The prompts of one purpose."""
+    return [text for text in model.prompts if purpose(text) == name]
+
+
+def test_a_once_b_once_and_each_condition_its_own_calls():
+    model = writer()
+    value = refine(request(model, variants=PLAIN))
+    assert [purpose(text) for text in model.prompts] == ["A", "B", "A", "C2", "grounding", "critique", "E"]
+    assert {name: v.answer.text for name, v in value.variants.items()} == {
+        "A": DRAFT,
+        "B": MEMORY,
+        "C1": DRAFT,
+        "C2": REPLIES["C2"],
+        "D": REPLIES["grounding"],
+        "E": REPLIES["E"],
+    }
+    assert [t.purpose for t in value.variants["E"].turns] == ["critique", "revision"]
+
+
+def test_a_has_two_demonstrations_of_two_passages_and_the_passages_in_order():
+    model = writer()
+    value = refine(request(model, variants=("A",)))
+    shots = [s for s in value.variants["A"].turns[0].prompt.segments if s.kind == "demonstration"]
+    assert [s.role for s in shots] == ["user", "assistant", "user", "assistant"]
+    assert all(s.text.count("Passage ") == 2 for s in shots if s.role == "user")
+    assert all("[cite_" in s.text for s in shots if s.role == "assistant")
+    text = model.prompts[0]
+    places = [text.index(t) for t in TEXTS]
+    assert places == sorted(places)
+    assert text.endswith(f"Question: {QUESTION}\nAnswer:")
+
+
+def test_b_is_the_prompt_of_a_without_its_passages_and_c1_the_same_prompt():
+    variants = refine(request(variants=PLAIN)).variants
+    first, memory = variants["A"].turns[0].prompt, variants["B"].turns[0].prompt
+    assert memory.segments == tuple(s for s in first.segments if s.kind != "passage")
+    assert [s.kind for s in memory.segments].count("demonstration") == 4
+    assert variants["C1"].turns[0].prompt == first
+
+
+def test_each_condition_draws_from_a_stream_of_its_own():
+    seeds = (1337, 2024, 42)
+    runs = [
+        refine(request(scorer(), variants=NAMES, gate="always", settings=Settings(decoding=Decoding(seed=seed))))
+        for seed in seeds
+    ]
+    drawn = [run.variants[name].seed for run in runs for name in NAMES]
+    assert [run.variants["A"].seed for run in runs] == list(seeds)
+    assert len(set(drawn)) == len(drawn)  # D and v2c, which ask the same, and C1 and every run's A among them
+
+
+def test_a_seed_that_a_run_of_a_has_is_taken_by_no_other_condition():
+    clash = stream(1337, "C1")
+    assert stream(1337, "C1", (clash,)) not in (clash, 1337)
+    settings = Settings(refinement=RefinementSettings(seeds=(1337, clash)))
+    assert refine(request(variants=("C1",), settings=settings)).variants["C1"].seed != clash
+
+
+def test_the_critique_asks_for_faults_and_leaves_no_way_out():
+    asked = template("critique").casefold()
+    assert all(fault in asked for fault in ("contradict", "do not support", "citations"))
+    assert not {"if", "none", "otherwise", "unless"} & set(asked.replace(".", " ").split())
+
+
+def test_a_small_writer_reads_the_same_short_passages_in_every_condition():
+    read = shortened(QUESTION, LONG, Letters(), 2)
+    assert [number for number, _ in read] == sorted(number for number, _ in read)
+    value = refine(request(variants=PLAIN, gate="always", read=read))
+    for name in ("A", "C1", "C2", "D", "E"):
+        for turn in value.variants[name].turns:
+            shown = [s for s in turn.prompt.segments if s.kind == "passage"]
+            assert [s.number for s in shown] == [number for number, _ in read]
+            assert all(piece.text in s.text for s, (_, piece) in zip(shown, read, strict=True))
+    assert value.variants["E"].turns[0].prompt.numbers == value.variants["A"].turns[0].prompt.numbers
+
+
+def test_what_is_read_keeps_the_number_of_its_passage_and_is_a_stretch_of_it():
+    read = shortened("When was the bridge repaired?", LONG, Letters(), 2)
+    for number, piece in read:
+        whole = LONG[number - 1]
+        start = piece.start - whole.start
+        assert whole.text[start : start + len(piece.text)] == piece.text
+        assert whole_id(piece) == whole.id
+
+
+def test_a_second_pass_of_a_small_writer_is_bounded_by_the_draft_and_no_other_ones():
+    endless = " ".join(["Lind"] * 500)
+    own = dict.fromkeys(("B", "C2", "grounding", "critique", "E"), endless)
+    free = refine(request(writer(**own), variants=PLAIN, gate="always"))
+    assert {free.variants[n].cost.written for n in ("B", "C2", "D")} == {500}
+    settings = Settings(refinement=RefinementSettings(growth=2.0))
+    value = refine(request(writer(**own), variants=PLAIN, gate="always", settings=settings))
+    limit = 2 * len(word_tokens(DRAFT)) + MORE_TOKENS
+    assert {value.variants[n].cost.written for n in ("B", "C2", "D")} == {limit}
+    assert value.variants["E"].cost.written == 2 * limit
+    assert value.variants["D"].outcome == "cut" and f"{limit} tokens" in value.variants["D"].problem
+    assert (RefinementSettings().growth_for("embedded"), RefinementSettings().growth_for("another")) == (2.0, 0.0)
+
+
+def test_the_revisions_hold_the_input_of_a_the_draft_and_their_own_critique():
+    model = writer()
+    value = refine(request(model, variants=PLAIN, gate="always"))
+    first = value.variants["A"].turns[0].prompt
+    for name in ("C2", "D", "E"):
+        prompt = value.variants[name].turns[-1].prompt
+        assert prompt.segments[: len(first.segments)] == first.segments
+        assert (prompt.segments[-2].role, prompt.segments[-2].text) == ("assistant", DRAFT)
+        assert prompt.segments[-1].text.startswith("A reviewer says about your answer:")
+    assert REPLIES["critique"] in asked(model, "E")[0]
+    critique = value.variants["E"].turns[0].prompt.segments
+    assert [(s.kind, s.role) for s in critique] == [("system", "system"), *[("passage", "user")] * 3, ("draft", "user")]
+    assert "come from memory" not in asked(model, "C2")[0]
+    assert DRAFT in asked(model, "critique")[0]
+    assert all(text in asked(model, "critique")[0] for text in TEXTS)
+
+
+def test_alce_style_asks_for_its_own_markers_everywhere():
+    model = writer(A="Lind built it [1]. She loved trains.")
+    settings = Settings(prompting=Prompting(citations="alce"))
+    value = refine(request(model, settings=settings, gate="always", labels=LABELS))
+    assert all("cite_" not in text for text in model.prompts)
+    assert value.baseline.citations[0].number == 1
+    assert value.decoding.max_new_tokens == 512
+    assert refine(request(variants=("A",))).decoding.max_new_tokens == 1024
+
+
+def test_every_condition_gets_the_same_limit_temperature_and_top_p():
+    seen = []
+
+    class Noting(ScriptedWriter):
+        def generate(self, prompt, decoding, on_text=None, watch=None):
+            seen.append(decoding)
+            return super().generate(prompt, decoding, on_text, watch)
+
+    refine(request(Noting(replies()), variants=PLAIN, gate="always"))
+    assert {(d.max_new_tokens, d.temperature, d.top_p) for d in seen} == {(1024, 0.7, 0.95)}
+    assert len({d.seed for d in seen}) == len(PLAIN)
+
+
+def test_an_untriggered_condition_is_a_byte_for_byte_and_costs_nothing():
+    model = writer(A="Hanna Lind built the bridge in 1874 [cite_1].")
+    value = refine(request(model, variants=PLAIN))
+    d = value.variants["D"]
+    assert value.signals.s3 == 1
+    assert (d.outcome, d.triggered, d.answer) == ("not triggered", False, value.baseline)
+    assert (d.cost.forwards, d.cost.written, d.turns) == (0, 0, ())
+    assert asked(model, "grounding") == []
+    always = refine(request(writer(A=value.baseline.text), variants=PLAIN, gate="always"))
+    assert always.variants["D"].answer.text == REPLIES["grounding"]
+
+
+def test_the_threshold_comes_from_the_history_of_twenty():
+    kept = refine(request(variants=("D",), history=tuple([0.1] * 20)))
+    assert kept.threshold.value == pytest.approx(0.1)
+    assert not kept.variants["D"].triggered
+    assert refine(request(variants=("D",), history=tuple([0.9] * 20))).variants["D"].triggered
+
+
+def test_the_counts_are_those_of_the_writer():
+    model = scorer()
+    value = refine(request(model, variants=PLAIN))
+    own = sum(v.cost.forwards for v in value.variants.values())
+    assert own + value.shared["S2"].forwards == model.forwards
+    assert value.shared["S2"].forwards == 2
+    assert value.variants["A"].cost.forwards == value.variants["A"].cost.written == len(word_tokens(DRAFT))
+    assert value.variants["E"].cost.written == len(word_tokens(REPLIES["critique"])) + len(word_tokens(REPLIES["E"]))
+
+
+def test_signals_are_taken_of_a():
+    value = refine(request(scorer(gain=0.5), variants=("A",)))
+    assert value.signals.s2 == pytest.approx(1.5)
+    assert value.signals.s3 == pytest.approx(
+        4 / 6
+    )  # Hanna Lind built 1874, not: loved trains; "it", "in" and "she" are stop words
+    assert value.signals.s1 == 0
+    assert set(value.variants) == {"A", "B"}
+
+
+def test_a_writer_without_probabilities_says_what_to_do_and_a_scorer_helps():
+    value = refine(request(labels=LABELS, settings=SHORT))
+    assert value.signals.s2 is None
+    assert "Choose a language model" in value.signals.missing["S2"]
+    assert [value.variants[n].outcome for n in ("v2a", "v2b", "v2c")] == ["failed"] * 3
+    assert "gradients" in value.variants["v2c"].problem
+    helped = refine(request(writer(), labels=LABELS, settings=SHORT, scorer=tiny_model("llama")), value)
+    assert [helped.variants[n].outcome for n in ("v2a", "v2b", "v2c")] == ["answered"] * 3
+    assert helped.signals.banner.startswith("Written by scripted. Scored by tiny-llama.")
+
+
+def test_v2_asks_for_what_its_name_says():
+    model = writer()
+    value = refine(request(model, labels=LABELS, settings=SHORT, scorer=tiny_model("llama")))
+    assert value.variants["v2a"].trigger.passages == (3,)
+    names = [asked(model, name)[0].rsplit("says about your answer:", 1)[1] for name in ("v2a", "v2b")]
+    assert all("[cite_3]" in text and "[cite_2]" not in text for text in names)
+    assert "Leave out every statement" in names[1] and "Leave out every statement" not in names[0]
+    d, v2c = value.variants["D"].turns[0].prompt, value.variants["v2c"].turns[0].prompt
+    assert d == v2c
+    assert (value.gradient.forwards, value.gradient.backwards) == (1, len(value.gradient.per_token) + 1)
+    assert value.shared["gradient"].forwards == 1
+    assert value.shared["gradient"].backwards == value.gradient.backwards
+
+
+def test_a_label_changes_the_trigger_with_no_new_gradient_and_writes_only_what_it_changes():
+    tiny = tiny_model("llama")
+    first = refine(request(writer(), labels=(None, None, True), settings=SHORT, scorer=tiny))
+    assert not first.variants["v2c"].triggered
+    model = writer()
+    second = refine(request(model, labels=(None, None, False), settings=SHORT, scorer=tiny), first)
+    assert second.variants["v2c"].triggered
+    assert second.gradient is first.gradient
+    assert [purpose(text) for text in model.prompts] == ["v2a", "v2b", "grounding"]
+    back = refine(request(ScriptedWriter([]), labels=(None, None, True), settings=SHORT, scorer=tiny), second)
+    assert back.variants["v2c"].answer == back.baseline
+
+
+def test_a_run_goes_on_from_what_is_there():
+    some = refine(request(variants=("A", "C2")))
+    model = writer()
+    value = refine(request(model, variants=("E",)), some)
+    assert [purpose(text) for text in model.prompts] == ["critique", "E"]
+    assert set(value.variants) == {"A", "B", "C2", "E"}
+    assert value.finished
+    again = ScriptedWriter([])
+    assert refine(request(again, variants=("E",)), value) == value
+
+
+def test_other_inputs_or_settings_are_not_gone_on_from():
+    some = refine(request(variants=("A",)))
+    model = writer()
+    refine(request(model, variants=("A",), settings=Settings(refinement=RefinementSettings(temperature=0.0))), some)
+    assert asked(model, "A")
+
+
+def test_each_condition_is_handed_out_as_it_ends():
+    seen: list[Refinement] = []
+    seen = list(refining(request(variants=PLAIN)))
+    names = [tuple(v.variants) for v in seen]
+    assert names == [("A",), ("A", "B"), ("A", "B")] + [PLAIN[: i + 1] for i in range(2, 6)]
+    assert seen[-1].finished
+
+
+def test_a_cancel_keeps_what_was_finished():
+    watch = Watch(cancel=threading.Event())
+
+    def reply(text):
+        if purpose(text) == "C2":
+            watch.cancel.set()
+        return replies()(text)
+
+    told = before_the_stop(refining(request(ScriptedWriter(reply), variants=PLAIN), watch=watch))
+    assert set(told[-1].variants) == {"A", "B", "C1"}
+    rest = writer()
+    value = refine(request(rest, variants=PLAIN), told[-1])
+    assert [purpose(text) for text in rest.prompts] == ["C2", "grounding", "critique", "E"]
+    assert value.finished
+
+
+class Failing(ScriptedWriter):
+    """Raises at one purpose."""
+
+    def __init__(self, at, error):
+        super().__init__(replies())
+        self.at, self.error = at, error
+
+    def generate(self, prompt, decoding, on_text=None, watch=None):
+        if purpose(prompt.text) == self.at:
+            raise self.error
+        return super().generate(prompt, decoding, on_text, watch)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (PromptTooLong("The prompt has 9,000 tokens."), "too long"),
+        (ServerError("The server did not answer within 60 s."), "failed"),
+        (ModelError("It went away."), "failed"),
+    ],
+)
+def test_a_condition_that_fails_leaves_the_others_standing(error, outcome):
+    value = refine(request(Failing("grounding", error), variants=PLAIN))
+    d = value.variants["D"]
+    assert (d.outcome, d.answer, d.problem) == (outcome, None, str(error))
+    assert [value.variants[n].outcome for n in ("A", "B", "C1", "C2", "E")] == ["answered"] * 5
+    again = writer()
+    assert refine(request(again, variants=PLAIN), value).variants["D"].outcome == "answered"
+    assert [purpose(text) for text in again.prompts] == ["grounding"]
+
+
+def test_a_critique_that_came_before_the_failure_is_kept():
+    value = refine(request(Failing("E", ModelError("gone")), variants=("E",)))
+    assert [t.reply.text for t in value.variants["E"].turns] == [REPLIES["critique"]]
+
+
+def test_empty_refused_and_cut_answers_are_said():
+    value = refine(request(writer(C2="", grounding="The passages do not say.", critique=" "), variants=PLAIN))
+    assert (value.variants["C2"].outcome, value.variants["C2"].answer) == ("empty", None)
+    assert value.variants["D"].outcome == "refused"
+    assert value.variants["D"].answer.text == "The passages do not say."
+    assert value.variants["E"].outcome == "empty"
+    assert "critique" in value.variants["E"].problem
+    short = Settings(refinement=RefinementSettings(max_new_tokens=3))
+    cut = refine(request(settings=short, variants=("A", "C2")))
+    assert (cut.variants["C2"].outcome, cut.variants["C2"].answer.text) == ("cut", "Hanna Lind built")
+    assert "3 tokens" in cut.variants["C2"].problem
+
+
+def test_a_condition_that_takes_too_long_is_given_up():
+    clock = [0.0]
+
+    def reply(text):
+        clock[0] += 100 if purpose(text) == "C2" else 1
+        return replies()(text)
+
+    settings = Settings(refinement=RefinementSettings(seconds=50))
+    value = refine(request(ScriptedWriter(reply), settings=settings, variants=PLAIN), clock=lambda: clock[0])
+    assert value.variants["C2"].outcome == "timed out"
+    assert "50 s" in value.variants["C2"].problem
+    assert value.variants["E"].outcome == "answered"
+
+
+def test_without_a_baseline_nothing_is_revised():
+    value = refine(request(writer(A=""), gate="always"))
+    assert value.variants["A"].outcome == "empty"
+    assert value.variants["B"].outcome == "answered"
+    assert {value.variants[n].outcome for n in ("C2", "D", "E", "v2a", "v2b", "v2c")} == {"failed"}
+    assert value.signals.s3 is None
+
+
+def test_a_given_answer_is_the_baseline_and_costs_nothing():
+    model = writer()
+    given = Answer(text="The bridge is red.")
+    value = refine(request(model, variants=PLAIN, given=given, given_by="elsewhere"))
+    assert value.baseline.text == "The bridge is red."
+    assert value.variants["A"].cost.forwards == 0
+    assert len(asked(model, "A")) == 1  # C1
+    assert "The bridge is red." in asked(model, "grounding")[0]
+
+
+def test_a_case_without_passages_is_refused():
+    with pytest.raises(InputError, match="no passages"):
+        refine(Request(question=QUESTION, passages=(), writer=writer()))
+
+
+def test_names_are_read_in_any_case_and_order():
+    assert chosen("v2C, a") == ("A", "v2c")
+    assert tuple(VARIANTS) == ("A", "B", "C1", "C2", "D", "E", "v2a", "v2b", "v2c")
+    with pytest.raises(InputError, match="f is no variant"):
+        chosen("A,F")
+
+
+def test_the_value_survives_json():
+    value = refine(request(labels=LABELS, settings=SHORT, scorer=tiny_model("llama")))
+    again = Refinement.from_dict(msgspec.json.decode(msgspec.json.encode(value.to_dict())))
+    assert again == value
+    silent = ScriptedWriter([])
+    assert refine(request(silent, labels=LABELS, settings=SHORT, scorer=tiny_model("llama")), again) == value
+
+
+def test_all_nine_on_real_weights_with_exactly_the_counted_forwards():
+    from engine.models.hooks import count_forwards
+
+    tiny = tiny_model("llama")
+    settings = Settings(refinement=RefinementSettings(max_new_tokens=6, demonstrations=0))
+    short = tuple(replace(p, text=p.text[:12]) for p in passages())
+    with count_forwards(tiny) as count:
+        value = refine(Request(question="Who?", passages=short, writer=tiny, settings=settings, gate="always"))
+    said = sum(v.cost.forwards for v in value.variants.values()) + sum(c.forwards for c in value.shared.values())
+    assert said == count.forwards
+    tokens = sum(v.cost.tokens for v in value.variants.values()) + sum(c.tokens for c in value.shared.values())
+    assert tokens == count.tokens
+    assert all(v.cost.written <= 6 * (2 if n == "E" else 1) for n, v in value.variants.items())
+
+
+def test_the_limit_leaves_room_for_every_condition_in_the_window(monkeypatch):
+    tiny, window = tiny_model("llama"), 1400
+    monkeypatch.setattr(tiny.module.config, "max_position_embeddings", window)
+    shared, notes = conditions_of(request(tiny))
+    limit = shared.decoding.max_new_tokens
+    assert 1 < limit < 200
+    assert "of the model's window" in notes[0]
+    full = "".join(tiny.decode([t.id]) for t in tiny.encode_answer(" ".join(TEXTS) * 9).tokens[:limit])
+    drafted = replaced(shared, draft=Answer(text=full), flagged=(1, 2, 3))
+    longest = revision_prompt(drafted, omit_critique(drafted))
+    assert len(tiny.encode(longest).ids) + limit <= window
+    assert len(tiny.encode(revision_prompt(drafted, full)).ids) + limit <= window + 2  # two one-token stand-ins

@@ -1,0 +1,85 @@
+import pytest
+
+from engine.cases.case_file import read_case_file
+from engine.core.errors import InputError
+from engine.core.metrics import rouge_l
+from engine.studies.config import parse_config
+from engine.studies.evaluate import evaluate
+from tests.engine.studies.stand_ins import StandIns
+
+CONFIG = """
+study = "attr-rag-answers"
+data = "bench-chemistry"
+n = 2
+methods = ["vanilla-10", "re-ranked-10", "attr-rag"]
+judge = "judge"
+
+[where]
+kind = "long"
+
+[settings.retrieval]
+mode = "bm25"
+k = 4
+"""
+CRITERIA = "relevance: 5\ncorrectness: 4\ncompleteness: 3\ncoherence: 5\nclarity: 4\nmissing steps: 2"
+
+
+def reply(text):
+    """The first words of every passage in the prompt."""
+    lines = [line for line in text.splitlines() if "cite_" in line]
+    return " ".join(" ".join(line.split()[:6]) for line in lines) or "Nothing."
+
+
+def test_tables_one_and_two(sample_home, tmp_path):
+    asked = []
+
+    def judge(text):
+        asked.append(text)
+        return CRITERIA if len(asked) % 6 else "No idea."
+
+    tools = StandIns(parse_config(CONFIG), reply, judge)
+    found = evaluate(CONFIG, tmp_path / "run", tools=tools)
+    assert len(found.rows) == 6 and not found.failures and len(asked) == 6
+    tables = {table.name: table for table in found.results.tables}
+    criteria = {row[0]: row for row in tables["criteria"].rows}
+    assert sum(row[-2] for row in criteria.values()) == 1  # one reply could not be read
+    assert {row[7].value for row in criteria.values()} == {23.0}
+    means = {row[0]: row for row in tables["similarities"].rows}
+    assert means["re-ranked-10"][1:8] == means["vanilla-10"][1:8]  # this re-ranker keeps the order
+    assert sum(row[8] for row in means.values()) >= 2  # each question has a winner
+    for row in found.rows:
+        case = read_case_file((tmp_path / "run" / "cases" / f"{row.case}.json").read_bytes()).case
+        assert len(case.passages) == row.values["passages"]
+        if row.unit.method == "attr-rag":
+            assert row.values["answers"] == row.values["sets"] + 3 + 3 and case.analyses[0].kind == "attr-rag"
+    assert tables["similarities_by_question"].n == 2 and len(tables["similarities_by_question"].rows) == 14
+
+
+CHUNKS = """
+study = "attr-rag-chunks"
+data = "bench-chemistry"
+n = 3
+methods = ["top-5", "top-10"]
+
+[settings.retrieval]
+mode = "bm25"
+"""
+
+
+def test_rouge_l_is_that_of_the_answer_written(sample_home, tmp_path):
+    found = evaluate(
+        CHUNKS, tmp_path / "run", tools=StandIns(parse_config(CHUNKS), lambda text: "Filter the crystals.")
+    )
+    assert {figure.name for figure in found.results.figures} == {"fig_1a", "fig_1b", "fig_1c"}
+    from engine.studies.datasets import load
+
+    references = {example.id: example.references[0] for example in load("bench-chemistry")}
+    for row in found.rows:
+        assert row.values["rouge_l"] == rouge_l(references[row.unit.example], "Filter the crystals.")
+
+
+def test_a_depth_that_is_not_run_is_said_before_the_run(sample_home, tmp_path):
+    config = f"{CHUNKS}\n[options]\ndepth = 12\n"
+    tools = StandIns(parse_config(config), lambda text: pytest.fail("something was asked"))
+    with pytest.raises(InputError, match="depth is 12"):
+        evaluate(config, tmp_path / "run", tools=tools)

@@ -1,0 +1,79 @@
+"""The refinement study's rules by hand: thresholds and triggers are the config's, the judged pair is the gated one."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.core.settings import SecondPass
+from engine.studies.catalogue.refinement import gated, judge_tables, judged_pairs
+from engine.studies.config import Config
+from engine.studies.refinement_tables import fires, flag_table, run_threshold, triggers
+from engine.studies.values import Row, Unit
+
+ANSWERED = {name: {"outcome": "answered"} for name in ("A", "D", "E", "v2c")}
+PAIRS = (("v2c", "D"), ("D", "A"), ("v2c", "E"))
+WINNERS = {"v2c-D": "y", "D-A": "x", "v2c-A": "x", "v2c-E": "x", "E-A": "x"}
+HALF = SecondPass(overlap_threshold=0.5)
+
+
+def row(number, s3, labels, concentration):
+    return Row(
+        unit=Unit(example=f"q{number}", method="conditions", seed=1),
+        state="done",
+        values={
+            "s3": s3,
+            "fired": {"labels": labels, "concentration": concentration},
+            "conditions": ANSWERED,
+            "judged": WINNERS,
+        },
+    )
+
+
+ROWS = (
+    row(0, 0.2, True, False),  # D fires under 0.5, v2c by labels alone
+    row(1, 0.9, True, True),  # D does not fire
+    row(2, 0.2, False, False),
+    row(3, 0.9, False, None),
+)
+
+
+def test_a_rule_that_does_not_fire_stands_for_a_in_the_judged_pair():
+    """By hand: v2c against D itself, then v2c against A, then A against D (turned around), then a tie."""
+    marks = fires(ROWS, ("D", "E", "v2c"), HALF)
+    found = gated(ROWS, PAIRS, marks, SecondPass(trigger="labels"))
+    assert found["v2c against D, labels"] == ["y", "x", "y", "tie"]
+    assert found["D against A"] == ["x", "tie", "x", "tie"]
+    assert found["v2c against E, labels"] == ["x", "x", "y", "y"]  # where v2c is A, E beats it
+    other = gated(ROWS, PAIRS, marks, SecondPass(trigger="concentration"))
+    assert other["v2c against D, concentration"] == ["y", "x", "y", None]
+
+
+def test_every_pair_that_stands_in_is_asked_about():
+    config = Config(study="refinement", data="d", judge="j", options={"pairs": ["v2c-D", "E-A"]})
+    assert judged_pairs(config) == (("v2c", "D"), ("E", "A"), ("v2c", "A"), ("D", "A"))
+    plain = Config(study="refinement", data="d", judge="j", options={"pairs": ["E-A", "C2-A"]})
+    assert judged_pairs(plain) == (("E", "A"), ("C2", "A"))
+
+
+@pytest.mark.parametrize(("threshold", "fired"), [(0.5, 2), (0.95, 4), (0.1, 0)])
+def test_d_fires_under_the_threshold_of_the_config(threshold, fired):
+    assert sum(fires(ROWS, ("D",), SecondPass(overlap_threshold=threshold))["D"].values()) == fired
+    assert run_threshold(ROWS, SecondPass(overlap_cases=4, overlap_percentile=100.0)).value == pytest.approx(0.9)
+
+
+def test_each_trigger_that_the_config_asks_for_has_a_row():
+    assert triggers(SecondPass()) == ("labels", "concentration")
+    assert triggers(SecondPass(trigger="concentration")) == ("concentration",)
+    both = flag_table(ROWS, ("A", "v2a", "v2c"), HALF).rows
+    assert [line[:4] for line in both] == [("v2a, v2c", "flags from labels", 2, 4), ("v2a, v2c", "concentration", 1, 3)]
+    one = flag_table(ROWS, ("A", "v2c"), SecondPass(trigger="concentration")).rows
+    assert [line[1] for line in one] == ["concentration"]
+
+
+def test_the_flagged_runs_are_those_of_the_trigger_and_every_pass_on_is_a_table_of_its_own():
+    tables = {table.name: table for table in judge_tables(ROWS, PAIRS, HALF)}
+    assert list(tables) == ["judge", "judge_flagged_labels", "judge_flagged_concentration", "judge_always"]
+    assert (tables["judge_flagged_labels"].n, tables["judge_flagged_concentration"].n) == (2, 1)
+    flagged = {line[0]: line for line in tables["judge_flagged_labels"].rows}
+    assert flagged["v2c against D, labels"][1:4] == (1, 0, 1)
+    assert {line[0]: line[1:4] for line in tables["judge_always"].rows}["v2c against D"] == (0, 0, 4)
