@@ -212,7 +212,9 @@ def load_nli(name: str) -> Entailment:
 
 
 FOLDER = ASSETS / "models" / "verifier"
-MEDIUM = "medium"  # on all-mpnet-base-v2
+MEDIUM, LARGE = "medium", "large"
+# The shipped verifiers, weakest and fastest first, and the catalogue's name of the model that each runs on.
+VERIFIERS = {EMBEDDED: "", MEDIUM: "all-mpnet-base-v2", LARGE: "qwen2.5-coder-1.5b"}
 _BATCH = 32
 
 
@@ -293,7 +295,7 @@ def load_entailment(name: str = EMBEDDED) -> Entailment:
     """Load a verifier once a process: `embedded`, `medium`, `large`, or a hub id or folder of an NLI model."""
     if name in (EMBEDDED, MEDIUM):
         return load_embedded(FOLDER if name == EMBEDDED else FOLDER.with_name("verifier_medium"), name)
-    if name == "large":
+    if name == LARGE:
         from engine.models.verifier_large import load_large
 
         return load_large()
