@@ -69,9 +69,8 @@ def judged(judge: Writer, case: Planted, *, reason: bool) -> dict[str, Any]:
         judge_criteria(judge, case.question, case.passage, text, reason=reason).total
         for text in (case.answer, case.spoiled)
     ]
-    levels = [
-        judge_relevance(judge, case.question, case.question, text, reason=reason).level
-        for text in (case.passage, case.other)
+    relevance = [
+        judge_relevance(judge, case.question, case.question, text, reason=reason) for text in (case.passage, case.other)
     ]
     return {
         "id": case.id,
@@ -81,7 +80,8 @@ def judged(judge: Writer, case: Planted, *, reason: bool) -> dict[str, Any]:
         "orders": pair.orders,
         "shares": pair.probabilities,
         "totals": totals,
-        "levels": levels,
+        "levels": [found.level for found in relevance],
+        "level shares": [found.probabilities for found in relevance],
         "seconds": time.perf_counter() - start,
     }
 
@@ -103,6 +103,7 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
         ("criteria: equal totals", sum(r["totals"][0] == r["totals"][1] for r in rows), n),
         ("relevance: parsed", sum(None not in r["levels"] for r in rows), n),
         ("relevance: higher level for the passage that answers", sum(map(_ranked, rows)), n),
+        ("relevance: higher mean level for the passage that answers", sum(map(_by_mean_level, rows)), n),
     ]
     return [_row(name, *figure) for figure in found if figure[-1]]
 
@@ -120,6 +121,12 @@ def _higher(pair: Sequence[int | None]) -> bool:
 
 def _ranked(row: dict[str, Any]) -> bool:
     return _higher([LEVELS.index(level) if level else None for level in row["levels"]])
+
+
+def _by_mean_level(row: dict[str, Any]) -> bool:
+    """Whether the mean of the levels, weighted by their shares, is higher for the passage that answers."""
+    first, second = (sum(LEVELS.index(level) * share for level, share in s.items()) for s in row["level shares"])
+    return first > second
 
 
 def _row(name: str, what: str, good: int, n: int) -> str:
