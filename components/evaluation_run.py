@@ -76,9 +76,9 @@ def watch_evaluation(name: str, until_written: bool = False) -> None:
     cancelling = own.run.cancelling
     right.button("Cancel", key=f"stop_{name}", on_click=own.run.stop, disabled=cancelling, width="stretch")
     if own.pause.is_set():
-        st.caption("Paused: what has begun is finished, nothing else is begun.")
+        st.caption("Paused. Started units finish; new ones wait.")
     elif cancelling:
-        st.caption("Stopping. What has a row is kept, and the run can be gone on with.")
+        st.caption("Stopping. Completed units are saved; you can resume later.")
 
 
 def written(name: str) -> bool:
@@ -132,7 +132,7 @@ def standing(listed: Listed) -> str:
     if own is not None and not own.run.ended:
         return "paused" if own.pause.is_set() else "running"
     if listed.shipped:
-        return "comes with the workbench"
+        return "included with Groundwork"
     return "finished" if listed.finished else "stopped"
 
 
@@ -143,7 +143,7 @@ def run_controls(listed: Listed) -> None:
         watch_evaluation(listed.name)
         return
     if own is not None and own.run.was_cancelled:
-        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done; they are kept.")
+        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done and saved.")
     elif own is not None and own.run.problem:
         st.error(plain(own.run.problem))
     if not listed.finished and not listed.shipped:

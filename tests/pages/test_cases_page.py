@@ -59,7 +59,7 @@ def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
     field(app, "Search").set_value("melts").run()
     assert "1 case<" in page_text(app)
     field(app, "Search").set_value("no such words").run()
-    assert "Search for something else" in app.info[0].value
+    assert "Change the search" in app.info[0].value
 
 
 def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
