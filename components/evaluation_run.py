@@ -70,7 +70,7 @@ def watch_evaluation(name: str, until_written: bool = False) -> None:
         st.progress(progress.done / max(1, progress.total), text=plain(said(progress)))
     left, right, _ = st.columns([2, 2, 6])
     if own.pause.is_set():
-        left.button("Go on", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
+        left.button("Resume", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
     else:
         left.button("Pause", key=f"pause_{name}", on_click=own.pause.set, width="stretch")
     cancelling = own.run.cancelling
@@ -148,6 +148,6 @@ def run_controls(listed: Listed) -> None:
         st.error(plain(own.run.problem))
     if not listed.finished and not listed.shipped:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
-        if st.button(f"Go on with the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
+        if st.button(f"Resume the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
             begin(listed.name, text, resume=True)
             st.rerun()

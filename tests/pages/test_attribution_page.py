@@ -243,7 +243,7 @@ def test_a_map_no_better_than_random_says_so_and_offers_what_is(case):
 
 def test_an_unchecked_map_says_what_the_check_costs(case):
     app = AppTest.from_function(draw_check, kwargs={"case": case.to_dict()}, default_timeout=60).run()
-    assert app.button[0].label == "Check this map" and "rows through the model" in app.caption[0].value
+    assert app.button[0].label == "Check this map" and "forward passes" in app.caption[0].value
 
 
 def draw_agreement(case):
