@@ -204,7 +204,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
         try:
             kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
         except InputError:
-            st.error(plain(f"{path} cannot be {text!r}. The earlier value is used."))
+            st.error(plain(f"{path} cannot be {text!r}. The previous value is used."))
     try:
         Settings().with_values(kept)
     except InputError as error:

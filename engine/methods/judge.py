@@ -269,4 +269,8 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:
     """The warning to show with judgements by this model; empty unless it judges its own answers."""
-    return f"{judge} judges its own answers: models prefer their own. Name another judge." if judge in writers else ""
+    return (
+        f"{judge} judges its own answers, and models prefer their own. Choose another judge."
+        if judge in writers
+        else ""
+    )
