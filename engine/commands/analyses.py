@@ -154,7 +154,7 @@ RANKED = ("occlusion", *NAMES)
 def faithfulness_command(
     file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Perturbation curves of a method's ranking of tokens, a line a method, and ABPC beside random rankings.
+    """Measure the faithfulness of rankings: perturbation curves and ABPC, one line per method, with random rankings.
 
     Example: python -m engine faithfulness answers.jsonl --method input-x-gradient,occlusion --model embedded
     """

@@ -67,7 +67,7 @@ def ingest(
 
 
 def _chosen(chunking: str | None, embedder: str | None) -> list[str]:
-    """The assignments that the options stand for."""
+    """The settings that the options assign."""
     chosen = {"chunking.method": chunking, "retrieval.embedder": embedder}
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 

@@ -57,7 +57,7 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
 
 
 def _say_cost(plan: Plan, cost: Estimate) -> None:
-    """What the units left take at most, before the first one."""
+    """The largest cost of the remaining units, before the first one."""
     parts = {name.replace("_", " "): value for name, value in cost.to_dict().items() if value}
     click.echo(
         f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: "

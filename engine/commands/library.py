@@ -103,7 +103,7 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
 
 
 def _each(ids: list[str], work: Callable[[str], None]) -> None:
-    """Do `work` for each id; a bad one leaves an error in its place and the run goes on."""
+    """Do `work` for each id; a bad one gives an error in its place and the run continues."""
     failed = False
     for case_id in dict.fromkeys(ids):
         try:

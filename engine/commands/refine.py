@@ -89,7 +89,7 @@ def refine(
 
 
 def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> Record:
-    """The line of a record: the conditions asked for, the threshold, and what several of them stand on."""
+    """The line of a record: the requested conditions, the threshold, and their common parts."""
     rows = value.summary()
     return {
         "id": identity,
@@ -157,7 +157,7 @@ def advise(file: TextIO) -> None:
 
 
 def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
-    """Advice on a record; its passages are scored against the question by the embedder, for want of a ranking."""
+    """Advice on a record; the embedder scores its passages against the question, because it has no ranking."""
     passages = record.as_passages()
     if not passages:
         raise RecordError("The record has no passages. Give the passages that the answer was written from.")

@@ -59,7 +59,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
 
 
 def _drafts(author: str, **said: Any) -> list[MarkDraft]:
-    """What the options say, as marks; the status last, because a signed-off case takes no more."""
+    """The options as marks; the status last, because a signed-off case accepts no more."""
     target, reason = said["target"], said["reason"]
     found = []
     if said["note"] is not None:

@@ -91,7 +91,7 @@ def step_row(step: ReasonStep) -> Record:
 @seed_option
 @set_option
 def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Work questions out step by step, a line a method.
+    """Solve questions step by step, one line per method.
 
     Methods named together share the calls that are the same for all of them, as the decomposition.
 

@@ -35,7 +35,7 @@ decomposer_option = click.option(
 
 
 class ClaimRecord(Value, frozen=True, forbid_unknown_fields=False):
-    """A claim and the evidence that it is held against."""
+    """A claim and its evidence."""
 
     claim: str
     evidence: str
@@ -57,7 +57,7 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 
 def rules_by(verifier: str, watch: Watch) -> Callable[[str, str], tuple[Ruling, Record]]:
-    """(claim, evidence) to the ruling of that verifier; beside a language model's its reasoning and raw reply."""
+    """(claim, evidence) to the verifier's ruling; for a language model with its reasoning and raw reply."""
     writer = language_model(verifier)
     if writer is None:
         entailment = load_entailment(verifier)
