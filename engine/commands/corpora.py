@@ -116,7 +116,7 @@ def corpora_remove(name: str) -> None:
 @embedder_option
 @set_option
 def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
-    """Cut and embed a collection's documents again; what is not given stays as it is. Stopped, it can be resumed.
+    """Split and embed a collection's documents again; other settings stay. Run again to resume.
 
     Example: python -m engine corpora rebuild field-notes --embedder all-mpnet-base-v2
     """

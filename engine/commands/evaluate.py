@@ -26,7 +26,7 @@ from engine.studies.values import Estimate
 def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, assignments: tuple[str, ...]) -> None:
     """Run a study over a data set: a TOML file, or the name of a preset.
 
-    A run that was stopped or killed goes on with --resume; nothing is done twice. The last line is the summary.
+    Use --resume to continue a stopped run; finished units are kept. The last line is the summary.
 
     Example: python -m engine evaluate refinement --out runs/refinement --workers 2
     """
