@@ -42,6 +42,9 @@ class Found(Value, frozen=True):
     unparsed: int = 0
 
 
+OUT_OF_MEMORY = "OutOfMemory"  # the type of a failure caused by too little memory
+
+
 class Failure(Value, frozen=True):
     """Why a unit has no values: the error's type and what it said."""
 
