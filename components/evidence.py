@@ -1,4 +1,4 @@
-"""An answer beside the passages that it was given: score bars, place in the document, citations that open them."""
+"""An answer next to its passages: score bars, position in the document, citations that open them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def evidence(case: Case, *, key: str, lengths: Mapping[str, int]) -> None:
 
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
-    """What is drawn, as plain values: all text cut by offsets here, none of it markup."""
+    """The data to draw, as plain values: all text is cut by offsets here, and none of it is markup."""
     ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
     scales = {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
     return {

@@ -83,7 +83,7 @@ def _baselines(case: Case, names: list[str], asked: Asked, run: Run[tuple[Baseli
 def _entropy(
     case: Case, record: AreRecord | None, model: str, judge: str, run: Run[Mapping[str, Entropy]]
 ) -> Mapping[str, Entropy]:
-    """The facts beside the yes/no questions of the second opinion, or of the scoring model without one."""
+    """The facts and the yes/no questions of the second opinion, or without one of the scoring model."""
     found = record.decomposition if record is not None else decompose(case.answer.text)
     facts = [fact.text for clause in found.clauses for fact in clause.facts]
     scorer, shown = load_writer(model), workbench().settings.prompting.demonstrations

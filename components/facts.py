@@ -43,7 +43,7 @@ def _component() -> Any:
 
 
 def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> str:
-    """Draw clauses and facts beside the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
+    """Draw clauses and facts next to the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
 
     Returns the number of the fact that was just chosen, "" where none was.
     """
@@ -70,7 +70,7 @@ def clause_pieces(text: str) -> list[dict[str, Any]]:
 
 
 def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dict[str, Any]:
-    """What is drawn, as plain values; no text is markup."""
+    """The data to draw, as plain values; no text is markup."""
     names = list(numbered(record))
     waiting = sum(fact.needs_attention for fact in record.facts)
     return {
@@ -117,7 +117,7 @@ def _said(mark: Mark | None) -> list[str]:
 
 
 def _lines(record: FactRecord) -> list[str]:
-    """What stands under a fact: what came of it, who says so, both columns of support, who split it."""
+    """The details of a fact: its outcome, who decided, both columns of support, who split it."""
     said = [f"{MEANING[record.outcome].capitalize()}."]
     columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "supported", False: "not supported"}

@@ -19,7 +19,7 @@ Mark = Callable[[int, str], None]
 
 
 def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled: bool = False) -> None:
-    """A row a passage; `case` carries the labels that stand, `review` says whose they are."""
+    """One row per passage; `case` has the current labels, `review` their authors."""
     for number, passage in enumerate(case.passages, start=1):
         row = st.container(horizontal=True, gap="large")
         with row.container(width=CHOICE):

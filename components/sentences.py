@@ -1,4 +1,4 @@
-"""The answer with each sentence in the tint of its verdict, and the best evidence quoted beside it."""
+"""The answer with each sentence tinted by its verdict, next to its best evidence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _component() -> Any:
 
 
 def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) -> dict[str, Any] | None:
-    """Draw the tinted answer beside its evidence; the selected sentence is kept in the link.
+    """Draw the tinted answer next to its evidence; the link keeps the selected sentence.
 
     Returns the decision that was just made, if any: on an edit ({"edit": "1", "value": "accepted"}), on a sentence
     ({"sentence": 3, "fact": "2.1", "verdict": "borne out", "reason": "...", "text": None or its new words}), or to undo
@@ -70,7 +70,7 @@ def _listen() -> None:
 
 
 def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
-    """What is drawn, as plain values; no text is markup."""
+    """The data to draw, as plain values; no text is markup."""
     drawn, position = [], 0
     mattered = strongest(case)
     for number, sentence in enumerate(verdict.sentences, start=1):
@@ -107,7 +107,7 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
 
 
 def _used(number: int, nats: float, model: str) -> str:
-    """What occlusion says of a sentence."""
+    """Occlusion's result for a sentence."""
     return visible(f"Source {number} mattered most: {nats:+.2f} nats per token by {model} (occlusion)")
 
 

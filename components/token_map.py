@@ -75,7 +75,7 @@ def token_map(
 
 
 def occluded(found: TokenMap, beside: Attribution) -> list[list[str] | None]:
-    """For each row of the map what occlusion says of its passages; None where occlusion has no such row."""
+    """Occlusion's scores of the passages for each row of the map; None if occlusion lacks the row."""
     spans = dict(zip(beside.spans, beside.scores, strict=True))
     places = {numbers: j for j, numbers in enumerate(beside.sources)}
     rows: list[list[str] | None] = []
@@ -154,7 +154,7 @@ def _report(case: Case, model: str) -> FaithfulnessReport | None:
 
 
 def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """What is drawn, as plain values; text is cut by offsets here.
+    """The data to draw, as plain values; text is cut by offsets here.
 
     `rows[r][p][i]` is the relevance of word i of passage p for the answer's part of row r, `sizes` the same of |R|.
     """

@@ -247,7 +247,7 @@ class Workbench:
         return examine(case, found, options or options_of(found), context or self.context())
 
     def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
-        """What an analysis of the case will take, in words, before it runs."""
+        """The cost of an analysis of the case, in words, before it runs."""
         found = kind_named(kind)
         return found.cost(case, options or options_of(found), self.settings)
 
@@ -257,7 +257,7 @@ class Workbench:
         return removal(case, left_out, writer, self.scorer(scorer), self.settings, watch)
 
     def context(self, watch: Watch | None = None) -> RunContext:
-        """What a run of an analysis is given here."""
+        """The resources of an analysis on this workbench."""
         return RunContext(self.settings, self.tools, watch or Watch(), self.cases)
 
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:

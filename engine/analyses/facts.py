@@ -386,7 +386,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 def _collection(
     case: Case, settings: Verification, seen: Sequence[str], tools: Loaders
 ) -> tuple[Collection | None, str]:
-    """The corpus that evidence was looked for in, and why it cannot be held against what was found then."""
+    """The corpus searched for evidence, and why its results cannot be compared with the earlier ones."""
     if case.corpus is None or settings.evidence_from == "case":
         return None, ""
     try:
@@ -398,7 +398,7 @@ def _collection(
 
 
 class FactsOptions(Value, frozen=True):
-    """Who decides, who takes the answer apart, whose verdicts stand beside: names, as `load_tools` takes them."""
+    """The names of verifier, decomposer and second judge, as `load_tools` accepts them."""
 
     verifier: str = EMBEDDED
     decomposer: str = RULES

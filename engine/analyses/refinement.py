@@ -128,7 +128,7 @@ def request_for(
 
 
 def analysis_id(model: str, use_answer: bool) -> str:
-    """One analysis a writer and a kind of baseline; a new run of it goes on from the last."""
+    """One analysis per writer and kind of baseline; a new run continues the last one."""
     return f"{REFINEMENT}:{model}:{'given' if use_answer else 'written'}"
 
 
@@ -259,7 +259,7 @@ def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float,
 
 
 def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterator[Analysis]:
-    """Run conditions on a saved case with the reviewers' labels in place, going on from what the case holds."""
+    """Run conditions on a saved case with the reviewers' labels, continuing from its stored ones."""
     settings, tools, cases = context.settings, context.tools, context.cases
     writer = tools.generator(options.model)
     request = request_for(
@@ -566,7 +566,7 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 
 
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    """What a run will take, in calls of the model."""
+    """The cost of a run, in calls of the model."""
     names = options.variants
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()

@@ -1,4 +1,4 @@
-"""What a model says when it is asked: which of two answers is better grounded, how far passages help their steps."""
+"""Opinions of a model: which of two answers is better grounded, how well passages help their steps."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def choose(candidates: Sequence[Candidate], passages: Sequence[Passage], depth: 
 
 
 def in_document_order(picked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
-    """Documents in the order of their best sentence, sentences as they stand in the document."""
+    """Documents in the order of their best sentence, sentences in document order."""
     best: dict[str, float] = {}
     for candidate in picked:
         document = passages[candidate.number - 1].document
@@ -111,7 +111,7 @@ def _distinct(candidates: Sequence[Candidate], passages: Sequence[Passage]) -> l
 
 
 def _document_line(candidates: Sequence[Candidate], best: Candidate, passages: Sequence[Passage]) -> list[Candidate]:
-    """The candidates of the best one's document as they stand in it, each place once."""
+    """The candidates from the document of the best one, in document order, each place once."""
     document = passages[best.number - 1].document
     line: dict[int, Candidate] = {}
     for candidate in candidates:

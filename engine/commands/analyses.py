@@ -113,9 +113,9 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 def attribute(
     file: TextIO, methods: str, corpus: str | None, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Score what each passage did to the answer, one line per method.
+    """Score the effect of each passage on the answer, one line per method.
 
-    The placebo floor stands on unrelated passages: of --corpus, or of the file's other records.
+    The placebo floor uses unrelated passages from --corpus, or from the file's other records.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
@@ -154,7 +154,7 @@ RANKED = ("occlusion", *NAMES)
 def faithfulness_command(
     file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Perturbation curves of a method's ranking of tokens, a line a method, and ABPC beside random rankings.
+    """Compare rankings of tokens with random ones: perturbation curves and ABPC, one line per method.
 
     Example: python -m engine faithfulness answers.jsonl --method input-x-gradient,occlusion --model embedded
     """
@@ -210,13 +210,13 @@ def _summary(values: list[float]) -> Record:
 @click.command("analyse")
 @click.argument("case")
 @click.argument("kind")
-@click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option: model=embedded.")
+@click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option, such as model=embedded.")
 @seed_option
 @set_option
 def analyse_case(case: str, kind: str, given: tuple[str, ...], seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Run an analysis on a case of the library and keep it there.
+    """Run an analysis on a case of the library and store it.
 
-    KIND is a name as the report's JSON has it; a wrong one is answered with those there are.
+    KIND is a kind's name as in the case file; an unknown kind prints the list.
 
     Example: python -m engine analyse 3f9c0a417b2e "token map" --with model=embedded
     """

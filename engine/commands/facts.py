@@ -44,14 +44,12 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 @click.command()
 @file_argument
-@click.option("--corpus", default=None, metavar="NAME", help="The collection to look for evidence in.")
+@click.option("--corpus", default=None, metavar="NAME", help="The collection to search for evidence.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option
-@click.option(
-    "--judge", default=None, metavar="MODEL", help="Language model for a second verdict; baselines ask with it."
-)
-@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions by it.")
+@click.option("--judge", default=None, metavar="MODEL", help="Model for a second verdict; baselines ask with it.")
+@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions.")
 @decomposer_option
 @set_option
 def facts(
@@ -65,7 +63,7 @@ def facts(
     decomposer: str,
     assignments: tuple[str, ...],
 ) -> None:
-    """Check an answer fact by fact, edit what the evidence contradicts, and report what each clause rests on.
+    """Check an answer fact by fact, edit what the evidence contradicts, and report the evidence of each clause.
 
     ARE's ablations: --set verification.edit=false, .atomic=false, .molecular=false, .re_retrieval=false.
 

@@ -56,9 +56,9 @@ def refine(
     seed: int | None,
     assignments: tuple[str, ...],
 ) -> None:
-    """Run the refinement conditions on every record; a record's answer, where it has one, is A.
+    """Run the refinement conditions on every record; a record's answer, if any, is A.
 
-    Under --gate own D fires under the 40th percentile of S3 over the file (0.75 for fewer than 20 records).
+    With --gate own, D fires below the 40th percentile of S3 over the file (0.75 for fewer than 20 records).
 
     Example: python -m engine refine cases.jsonl --variants A,D,E --gate own
     """
@@ -89,7 +89,7 @@ def refine(
 
 
 def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> Record:
-    """The line of a record: the conditions asked for, the threshold, and what several of them stand on."""
+    """The line of a record: the requested conditions, the threshold, and their common parts."""
     rows = value.summary()
     return {
         "id": identity,
@@ -122,7 +122,7 @@ class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
 @file_argument
 @click.option("--judge", "name", required=True, metavar="MODEL", help="Model that judges.")
 def judge(file: TextIO, name: str) -> None:
-    """Compare pairs of answers by grounding: blinded, in both orders, counted where the orders agree.
+    """Compare pairs of answers by grounding: blinded, in both orders, counted if the orders agree.
 
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
@@ -142,7 +142,7 @@ def judge(file: TextIO, name: str) -> None:
 @click.command()
 @file_argument
 def advise(file: TextIO) -> None:
-    """Say whether an answer is worth a second pass: noise proxies, one difficulty, the decision tree's branch.
+    """Advise whether an answer is worth a second pass: noise proxies, a difficulty, the decision tree's branch.
 
     Example: python -m engine advise cases.jsonl
     """
@@ -157,7 +157,7 @@ def advise(file: TextIO) -> None:
 
 
 def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
-    """Advice on a record; its passages are scored against the question by the embedder, for want of a ranking."""
+    """Advice on a record; the embedder scores its passages against the question, because it has no ranking."""
     passages = record.as_passages()
     if not passages:
         raise RecordError("The record has no passages. Give the passages that the answer was written from.")

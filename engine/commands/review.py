@@ -20,7 +20,7 @@ from engine.report.variants import scored, side
 
 @click.command()
 @case_argument
-@click.option("--reviewer", default=None, help="Who you are.  [default: the name of this account]")
+@click.option("--reviewer", default=None, help="Your name.  [default: the name of this account]")
 @click.option("--note", help="Add a note.")
 @click.option("--on", "target", default="case", show_default=True, help="case, answer, passage:3, fact:1.2, edit:4.")
 @click.option("--relevant", type=int, multiple=True, metavar="N", help="Label passage N relevant.")
@@ -59,7 +59,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
 
 
 def _drafts(author: str, **said: Any) -> list[MarkDraft]:
-    """What the options say, as marks; the status last, because a signed-off case takes no more."""
+    """The options as marks; the status last, because a signed-off case accepts no more."""
     target, reason = said["target"], said["reason"]
     found = []
     if said["note"] is not None:
@@ -109,12 +109,12 @@ def replay(case: str) -> None:
 @click.command()
 @click.argument("left")
 @click.argument("right")
-@click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, where it is missing.")
+@click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, if missing.")
 @set_option
 def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, ...]) -> None:
     """Compare two sides: settings, aligned passages, words, verdicts, attribution on one scale.
 
-    A side is CASE, or CASE:CONDITION for what a condition of its refinement wrote.
+    A side is CASE, or CASE:CONDITION for the answer of a refinement condition.
 
     Example: python -m engine compare 3f9c0a417b2e:A 3f9c0a417b2e:v2c --scorer embedded
     """

@@ -35,7 +35,7 @@ decomposer_option = click.option(
 
 
 class ClaimRecord(Value, frozen=True, forbid_unknown_fields=False):
-    """A claim and the evidence that it is held against."""
+    """A claim and its evidence."""
 
     claim: str
     evidence: str
@@ -57,7 +57,7 @@ class TextRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 
 def rules_by(verifier: str, watch: Watch) -> Callable[[str, str], tuple[Ruling, Record]]:
-    """(claim, evidence) to the ruling of that verifier; beside a language model's its reasoning and raw reply."""
+    """(claim, evidence) to the verifier's ruling; for a language model with its reasoning and raw reply."""
     writer = language_model(verifier)
     if writer is None:
         entailment = load_entailment(verifier)
@@ -90,7 +90,7 @@ def edits_by(verifier: str, watch: Watch) -> Callable[[str, str], Edit | None]:
 def check(file: TextIO, verifier: str) -> None:
     """Does the evidence bear out the claim: supportive, editing_required, irrelevant, or unparsed.
 
-    `relevance` is the probability that the evidence bears on the claim, for or against it, whatever the verdict.
+    `relevance` is the probability that the evidence bears on the claim, for or against it, regardless of the verdict.
 
     Example: python -m engine check claims.jsonl
     """
@@ -109,10 +109,10 @@ def check(file: TextIO, verifier: str) -> None:
 @file_argument
 @decomposer_option
 def decompose_command(file: TextIO, decomposer: str) -> None:
-    """A text as clauses (verbatim spans) and atomic facts; records with `gold` facts are scored in a summary.
+    """Split texts into clauses (verbatim spans) and atomic facts; a summary scores records with `gold` facts.
 
     The summary: n_c, the share of texts with as many facts as in the gold, and d_correct, the mean share of facts
-    that are paired with a gold one, each entailing the other by the embedded verifier (ARE, appendix D.5).
+    paired with a gold one; the pairs entail each other by the embedded verifier (ARE, appendix D.5).
 
     Example: python -m engine decompose answers.jsonl
     """
@@ -147,7 +147,7 @@ def _scores(scored: Sequence[tuple[list[str], tuple[str, ...]]]) -> Record:
 @file_argument
 @verifier_option
 def edit(file: TextIO, verifier: str) -> None:
-    """The smallest change that makes the claim agree with the evidence; unchanged where there is none.
+    """Make the smallest change that lets the claim agree with the evidence; without one the claim is unchanged.
 
     Example: python -m engine edit claims.jsonl
     """

@@ -19,12 +19,12 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 
 def _untold(value: Any) -> None:
-    """What is written or grows while nobody looks on."""
+    """The text or value of a computation that nobody watches."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What a long computation reports to, and asks whether to go on.
+    """The receiver of a long computation's progress; it also says whether to continue.
 
     `report(stage, done, total)` is called between batches, `text` with what is being written so far, `case` with the
     case as it was just saved; `cancel` is set from another thread.

@@ -19,7 +19,7 @@ from engine.core.values import Json, Value, converted
 
 
 def about(label: str, unit: str = "", *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
-    """What a page says of a field, and its bounds (`ge`, `le`), which are checked wherever settings are read."""
+    """A field's label on the page and its bounds (`ge`, `le`), which are checked wherever settings are read."""
     return msgspec.Meta(ge=ge, le=le, title=label, extra={"unit": unit})
 
 
@@ -158,7 +158,7 @@ class SecondPass(Value, frozen=True):
     seconds: Annotated[float, about("Time limit per condition", "seconds")] = 600.0
 
     def growth_for(self, model: str) -> float:
-        """How many times A's length a later condition by that writer may have; 0: no such bound."""
+        """The longest later condition by that writer, in multiples of A's length; 0: unlimited."""
         if self.growth is not None:
             return self.growth
         return GROWTH if model == EMBEDDED else 0.0
@@ -375,7 +375,7 @@ class Setting:
 
     @property
     def papers(self) -> dict[str, Given]:
-        """What each paper gives for it, by the paper's name."""
+        """Each paper's value, by the paper's name."""
         return {name: paper.gives[self.path] for name, paper in PAPERS.items() if self.path in paper.gives}
 
 

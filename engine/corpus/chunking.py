@@ -115,7 +115,7 @@ def _restart(sizes: Sequence[int], first: int, last: int, overlap: int) -> int:
 
 
 def _cut(text: str, span: Span, how: Chunking) -> Iterator[Span]:
-    """The span whole, or if it is no sentence by its length in pieces of about the budget, cut at white space."""
+    """The whole span, or pieces of about the budget split at white space if it is too long for a sentence."""
     start, end = span
     if end - start <= _LONGEST:
         yield span

@@ -1,4 +1,4 @@
-"""What a user hands over, as documents: single files, folders, zip and tar archives.
+"""Read documents from single files, folders, zip and tar archives.
 
 Nothing is unpacked to the disk. A name that points out of its archive, a member that unpacks to too much, an archive in
 an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over. The
@@ -189,7 +189,7 @@ def stream_files(
 
 
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
-    """The files that `path` stands for, in the order of their names; what cannot be one is put into `skipped`."""
+    """The files of `path`, in the order of their names; anything else is added to `skipped`."""
     if path.is_dir():
         yield from _folder(path)
     elif path.name.lower().endswith(ARCHIVES):

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Manifest(Value, frozen=True):
-    """What a collection is. `hashes` are SHA-256 of the current generation's files by name."""
+    """The description of a collection. `hashes` are SHA-256 of the current generation's files by name."""
 
     name: str
     embedder: str
@@ -262,7 +262,7 @@ def _read_lines(path: Path, kind: type[T]) -> list[T]:
 
 
 def _write_lines(path: Path, values: Iterable[Value]) -> str:
-    """Write one JSON value a line, to the disk; return the SHA-256 of the bytes."""
+    """Write one JSON value per line to disk; return the SHA-256 of the bytes."""
     digest = hashlib.sha256()
     encoder = msgspec.json.Encoder()
     with path.open("wb") as file:

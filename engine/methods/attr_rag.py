@@ -93,7 +93,7 @@ NOTHING_CHANGED = "No set changed the answer"
 
 
 class Selected(Value, frozen=True):
-    """What was chosen and why; indices count the sets from 0 in re-rank order.
+    """The chosen sets and the reasons; indices count the sets from 0 in re-rank order.
 
     `votes[j]` = metrics that score set j highest, `chosen_by[j]` = metrics whose expansion takes set j,
     `primary` = S* (None if no set is above the floor), `chosen` ascending, `limit` = most sets that may be kept.
@@ -160,7 +160,7 @@ def _descending(values: Sequence[float]) -> list[int]:
 def select(
     alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection | None = None
 ) -> Selected:
-    """Choose chunk sets from alpha_M (each metric one value a set, in [0, 1]) and the floors of regeneration."""
+    """Choose chunk sets from alpha_M (each metric one value per set, in [0, 1]) and the floors of regeneration."""
     settings = settings or Selection()
     found = _choose(alphas, floors, settings)
     return replace(
@@ -367,7 +367,7 @@ def with_drops(found: AttrRag, score: Score) -> AttrRag:
 
 
 def answers_needed(sets: int, placebos: int) -> int:
-    """What one run writes: A_full, one without each set, A_full again, one with each placebo, the last answer."""
+    """The answers of one run: A_full, one without each set, A_full again, one with each placebo, the last answer."""
     return sets + placebos + 3
 
 
@@ -394,7 +394,7 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
 def scored_by(
     model: LanguageModel, writer: str, prompting: Prompting | None = None, *, watch: Watch | None = None
 ) -> Score:
-    """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
+    """Teacher-forced drops under `model`; if it is not the writer, the notes have the banner."""
     prompting = prompting or Prompting()
 
     def score(

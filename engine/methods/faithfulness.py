@@ -267,7 +267,7 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
 
 
 def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
-    """What the sources are ranked by: sums of |R| where the method has a value for each token, else the scores."""
+    """The values that rank the sources: sums of |R| if the method has a value for each token, else the scores."""
     rows = attribution.details.absolute
     return rows[span] if rows else attribution.scores[span]
 

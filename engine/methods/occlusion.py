@@ -292,7 +292,7 @@ def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured beside the scores: floors, each source alone; and how."""
+    """Measurements besides the scores: floors, each source alone, and the method."""
 
     placebos: Sequence[str] = ()
     alone: bool = False
@@ -370,7 +370,7 @@ def occlude(
     spans: Sequence[Span] | None,
     options: Options,
 ) -> Iterator[Attribution]:
-    """Occlusion of any sets of prompt positions `removed`; `groups[j]` names the passages that j stands in."""
+    """Occlusion of any sets of prompt positions `removed`; `groups[j]` lists the passages of j."""
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else answer_spans(answer)
     counted = options.settings.count_citation_markers

@@ -40,7 +40,7 @@ def s1(with_passages: str, without: str) -> float:
 
 
 def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch | None = None) -> tuple[float, float | None]:
-    """Mean gain (nats a token) that the passages give: over all tokens, and over those outside citation markers.
+    """Mean gain from the passages (nats per token): over all tokens, and over those outside citation markers.
 
     `answer` carries the model's token ids, at least one. Two rows are scored. The second figure is None where every
     token is a marker's.
@@ -126,8 +126,8 @@ MEASURES: tuple[tuple[str, str, bool | None], ...] = (
     ("words", "Words", None),
     ("citations", "Citations", None),
 )
-"""What page and report show of a case: field, name, and whether more is better (None: neither). STR-EM is not among
-them: it takes gold answers, which data sets have and cases do not."""
+"""Scores of page and report: field, name, and whether more is better (None: neither). STR-EM is missing: it needs
+gold answers, which data sets have and cases do not."""
 
 
 def remembered(entails: Entails) -> Entails:
@@ -193,7 +193,7 @@ def _missing(answer: Answer, verifier: bool, labelled: bool, gold: bool) -> dict
 
 
 def deployed_cost(value: Refinement, name: str) -> Cost:
-    """What a condition costs on its own: its calls, A where it stands on A, the gradient rows where it needs them."""
+    """The cost of a condition alone: its calls, A if it depends on A, the gradient rows if it needs them."""
     own = value.variants[name].cost
     if name not in ("A", "B", "C1"):
         own = value.variants["A"].cost + own

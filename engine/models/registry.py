@@ -186,7 +186,7 @@ def _places() -> tuple[Path, ...]:
 
 
 def available_models() -> tuple[ModelCard, ...]:
-    """What can be used with no download: reader, embedded model, folders, the hub's cache, a configured server."""
+    """Models available without a download: reader, embedded model, folders, the hub's cache, a configured server."""
     reader = ModelCard(
         name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )

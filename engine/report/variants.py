@@ -38,7 +38,7 @@ def conditions(case: Case) -> tuple[str, ...]:
 
 
 def variant_case(case: Case, name: str) -> Case:
-    """What a condition wrote as the answer of a case: with the analyses that are about this very answer."""
+    """A condition's text as the answer of a case, with the analyses of this answer."""
     report = _last(case)
     variant = report.refinement.variants.get(name) if report else None
     if report is None or variant is None or variant.answer is None:

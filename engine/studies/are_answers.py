@@ -1,4 +1,4 @@
-"""What the studies of ARE share: an answer checked or revised by a method, as values; Attr, Pres and F1 as cells.
+"""Common parts of the ARE studies: an answer checked or revised by a method, as values; Attr, Pres and F1 as cells.
 
 The paper's F1 is the harmonic mean of the two means of a table's row, not the mean over questions; so is ours, and its
 interval resamples the questions of both means together.

@@ -1,4 +1,4 @@
-"""Two runs of one study beside each other: every value that both measured, by method, over the questions of both."""
+"""Compare two runs of one study: every value that both measured, by method, over their common questions."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
 
 
 def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """What a condition takes on its own: its calls, A where it stands on A, gradient rows where it needs them."""
+    """The cost of a condition alone: its calls, A if it depends on A, gradient rows if it needs them."""
     fields = (("forwards", "calls of the model"), ("backwards", ""), ("tokens", "positions"), ("written", "tokens"))
     columns = tuple(Column(name=f, unit=u, better="lower") for f, u in (*fields, ("seconds", "s")))
     lines: list[tuple[Cell, ...]] = []

@@ -108,7 +108,7 @@ class Progress(Value, frozen=True):
 
 
 def _unseen(progress: Progress) -> None:
-    """What a run tells nobody."""
+    """Progress that nobody receives."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Run:
 
     @property
     def served(self) -> Spent:
-        """What all rows took of served models, earlier sessions included."""
+        """The use of served models by all rows, including earlier sessions."""
         return sum((row.served for row in self.rows.values()), Spent())
 
     def go(self, pool: Pool) -> list[Row]:

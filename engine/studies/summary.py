@@ -38,7 +38,7 @@ def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> d
 
 
 def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
-    """The mean with its interval, of one value a question."""
+    """The mean with its interval, of one value per question."""
     listed = list(values.values()) if isinstance(values, Mapping) else list(values)
     if not listed:
         return Measure(value=None)

@@ -1,4 +1,4 @@
-"""What an evaluation is made of: units, what each found, and the tables and figures that come of them.
+"""The values of an evaluation: units, their results, tables and figures.
 
 Tables and figures are data: a page draws them, a file keeps them, and no plotting library is needed to make them.
 """
@@ -16,7 +16,7 @@ State = Literal["done", "failed"]
 
 
 class Unit(Value, frozen=True):
-    """What is run and written as a whole: one example by one method with one seed."""
+    """The smallest part of a run: one example by one method with one seed."""
 
     example: str
     method: str
@@ -29,7 +29,7 @@ class Unit(Value, frozen=True):
 
 
 class Found(Value, frozen=True):
-    """What a unit came to. `values` is plain JSON by name, read again by the study's own results.
+    """The result of a unit. `values` is plain JSON by name, read again by the study's own results.
 
     A value that is not defined here is None and `missing` says why. `case` holds the whole run; its id is given by
     the runner. `unparsed` counts replies that could not be read.
@@ -70,7 +70,7 @@ class Row(Value, frozen=True):
 
 
 class Estimate(Value, frozen=True):
-    """What a unit, or a run, will take at most: answers written, texts scored by forwards, prompt tokens read.
+    """The largest cost of a unit or a run: answers written, texts scored by forwards, prompt tokens read.
 
     `backwards` are gradient passes, `judged` calls of the judge. `tokens` counts what is read and may be written.
     """
@@ -124,7 +124,7 @@ class StudyTable(Value, frozen=True):
 
 
 class Axis(Value, frozen=True):
-    """What an axis shows and in what unit."""
+    """The name and unit of an axis."""
 
     name: str
     unit: str = ""

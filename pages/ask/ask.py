@@ -1,4 +1,4 @@
-"""Ask: a question, the steps as they run, the answer beside its passages."""
+"""Ask: a question, the steps as they run, the answer next to its passages."""
 
 import streamlit as st
 

@@ -68,7 +68,7 @@ def watch_ingest() -> None:
 
 
 def draw_report(run: Run[IngestReport]) -> None:
-    """What an ingest did, and each file that it left out with the reason."""
+    """The result of an ingest, and each file that it left out with the reason."""
     if run.was_cancelled:
         st.info("Stopped. Nothing was added; the next try reuses the finished embeddings.")
     elif run.problem:
@@ -174,7 +174,7 @@ def rebuild(name: str, asked: Settings, run: Run[Collection]) -> Collection:
 
 
 def cut_again(name: str) -> None:
-    """Cut and embed the stored documents again: progress, cancel; started again it goes on where it stopped."""
+    """Split and embed the stored documents again, with progress and cancel; a stopped run resumes."""
     task = f"cut:{name}"
     run = state.run_of(task)
     if run is not None and not run.ended:

@@ -122,7 +122,7 @@ def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft
 
 
 def scores_tab(case: Case, report: RefinementReport) -> None:
-    """Scores and cost of every condition beside A."""
+    """Scores and cost of every condition, compared with A."""
     if not report.entailments:
         st.caption("The verifier has not checked these answers yet. The next run adds the citation scores.")
     score_table(report_scores(report, case.passages), report.refinement)
@@ -134,7 +134,7 @@ def scores_tab(case: Case, report: RefinementReport) -> None:
 
 
 def facts_line(report: RefinementReport) -> None:
-    """What became of A's facts in each condition, where the Facts page took A apart."""
+    """The fate of A's facts in each condition, if the Facts page split A."""
     kept = report_facts(report)
     if report.facts and kept:
         st.subheader("Facts of A, and whether each answer still states them")

@@ -146,7 +146,7 @@ def _of_its_kind(fact: str, change: Replacement, others: Others) -> bool:
 
 
 def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
-    """Does the rest of the fact hold what is put in, of a name most of it: it would stand there twice.
+    """Does the rest of the fact already contain the new words, or most of a name: they would occur twice.
 
     A day or number may stand in the rest of the fact's clause as little.
 
@@ -187,7 +187,7 @@ def _known(fact: str, change: Replacement, sentence: str, others: Others) -> boo
 
 
 def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:
-    """A supportive ruling that words, numbers or dates give, with the verifier's own beside it."""
+    """A supportive ruling based on words, numbers or dates, with the verifier's ruling."""
     ruling = Ruling.of(judged, verifier)
     return replace(ruling, verdict="supportive", note=f"supportive, because {why}; else {ruling.note}")
 
@@ -212,7 +212,7 @@ COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tel
 
 
 def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, others: Others, better: bool) -> str:
-    """Why the edited fact stands though the verifier doubts it; empty where nothing stands for it.
+    """Why the edited fact is accepted although the verifier doubts it; empty without a reason.
 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
@@ -233,7 +233,7 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
 
 
 def miscopied(fact: str, change: Replacement, others: Others) -> bool:
-    """Is a long number that stands in no passage replaced by one of the same digits in another order."""
+    """Is a long number from no passage replaced by one with the same digits in another order?"""
     old = fact[change.start : change.end]
     return change.kind == "number" and old in others.nowhere and in_other_order(old, change.new)
 

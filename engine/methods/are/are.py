@@ -76,7 +76,7 @@ def checking(
 
 
 def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:
-    """Edits placed, clauses held against their evidence, and the attribution report."""
+    """Place the edits, compare clauses with their evidence, and compute the attribution report."""
     watch.step("edits into clauses")
     checked = found.text or task.answer
     edits = hold_clauses(found, records, proposals(checked, found, records), task.tools.verifier, watch)
@@ -114,7 +114,7 @@ def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord],
 
 
 def _notes(task: Task, found: Decomposition) -> tuple[str, ...]:
-    """What must be known to read the record."""
+    """The notes needed to read the record."""
     notes = []
     if not task.sources.case and task.sources.collection is None:
         notes.append("There is no evidence to check against. Choose a corpus, or use a case with passages.")

@@ -239,7 +239,7 @@ def _open(record: FactRecord) -> bool:
 
 
 def _aside(answer: str, records: Sequence[FactRecord]) -> tuple[int, int] | None:
-    """What only the unsettled facts of a clause say, where it stands between commas as one piece; with its commas.
+    """The part said only by unsettled facts of a clause, if commas enclose it as one piece; with its commas.
 
     "Ann, who sold it in 2019, left": the part from the first comma up to the second, where that Ann left is settled.
     """

@@ -62,7 +62,7 @@ class Baseline(Value, frozen=True):
 
 
 class _Run:
-    """What every baseline is given."""
+    """The inputs of every baseline."""
 
     def __init__(
         self,

@@ -100,7 +100,7 @@ def plain(text: str) -> str:
 
 
 def facts_by_rules(clauses: Sequence[Clause], known: Known | None = None) -> list[Clause]:
-    """The clauses with their facts; a pronoun stands for a subject of the clauses before it."""
+    """The clauses with their facts; a pronoun refers to a subject of the clauses before it."""
     known = known or Known()
     done = []
     for clause in clauses:
@@ -126,7 +126,7 @@ def _rule_fact(text: str, copied: Sequence[tuple[int, int, int]], clause: Clause
 
 
 def _fact(text: str, clause: Clause, made_by: str, fallback: bool = False) -> Fact:
-    """A fact whose words are looked up in its clause; a word that could stand for two places there is not copied."""
+    """A fact whose words are looked up in its clause; a word that occurs there twice is not copied."""
     mine, theirs = list(_WORD.finditer(text)), list(_WORD.finditer(clause.text))
     pieces = []
     for i, match in enumerate(mine):

@@ -42,7 +42,7 @@ class Replacement:
 
 
 def apply(text: str, changes: Iterable[Replacement]) -> str:
-    """The text with all of `changes`, which do not overlap; a deletion takes the blank beside it along."""
+    """The text with all of `changes`, which do not overlap; a deletion also removes the adjacent blank."""
     for change in sorted(changes, reverse=True):
         before, after = text[: change.start], text[change.end :]
         if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
@@ -151,7 +151,7 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
 
 
 def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:
-    """The names; "Ada and Bea" each by itself where no name of the claim is such a pair."""
+    """The names; "Ada and Bea" separately if no name of the claim is a pair."""
     pairs = any(" and " in name for _, _, name in mine)
     for name in found:
         yield from [name] if pairs else name.split(" and ")

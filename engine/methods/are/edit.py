@@ -39,7 +39,7 @@ _WORDS = re.compile(r"\s+|\w+(?:[-'’.,]\w+)*|[^\w\s]")
 
 
 def changes(old: str, new: str) -> tuple[Change, ...]:
-    """What turns `old` into `new`, word by word: [start, end) of `old`, the text there, the text instead.
+    """The changes from `old` to `new`, word by word: [start, end) of `old`, the text there, the text instead.
 
     >>> [(c.start, c.end, c.old, c.new) for c in changes("on 5 March", "on 8 March")]
     [(3, 4, '5', '8')]
@@ -151,7 +151,7 @@ def _size(text: str, change: Replacement) -> int:
 
 
 def edit_prompt(fact: str, evidence: str, demonstrations: int = 0) -> Prompt:
-    """What a language model is asked, after so many worked examples."""
+    """The prompt for a language model, after so many worked examples."""
     return with_examples("edit", ask("edit", fact=fact, evidence=evidence), demonstrations)
 
 

@@ -1,4 +1,4 @@
-"""What stands inside a statement as facts of its own: predicates, relative clauses, participial phrases, titles."""
+"""Facts inside a statement: predicates, relative clauses, participial phrases, titles."""
 
 from __future__ import annotations
 

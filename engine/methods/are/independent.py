@@ -10,7 +10,7 @@ from engine.methods.are.tagging import finite, put_in
 
 
 def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
-    """The sentence without what stands in brackets, and a fact for each: its content said of the phrase before it."""
+    """The sentence without brackets, and a fact for each one: its content, stated of the phrase before it."""
     main: Tokens = []
     aside: list[Tokens] = []
     inside: Tokens | None = None

@@ -41,12 +41,12 @@ def joins(clause: Tokens, i: int) -> bool:
 
 
 def denied(part: Tokens) -> bool:
-    """Does "neither" or "nor" deny what stands behind it: taken apart, a part would say the opposite."""
+    """Does "neither" or "nor" deny the words after it: split, a part would say the opposite."""
     return any(token.low in ("neither", "nor") for token in part)
 
 
 def subject_of(main: Tokens) -> Tokens:
-    """What stands before the first finite verb; the noun phrase at the end where there is none."""
+    """The words before the first finite verb; without one, the noun phrase at the end."""
     verb = next((i for i, t in enumerate(main) if finite(t)), None)
     return main[:verb] if verb else main[phrase_start(main, len(main)) :]
 
@@ -61,7 +61,7 @@ def behind_subordinator(main: Tokens) -> Tokens:
 
 
 def part_of(segment: Tokens) -> int:
-    """Where the pronoun stands in "six of whose shares are Ann's" and "most of which is sold"; else 0."""
+    """The pronoun's position in "six of whose shares are Ann's" and "most of which is sold"; else 0."""
     for i in range(2, min(len(segment) - 1, 5)):
         if segment[i].low in ("which", "whom", "whose") and segment[i - 1].low == "of":
             whole = segment[i].low == "whose" or finite(segment[i + 1])  # not "two of whom he paid"

@@ -1,4 +1,4 @@
-"""Is a replacement pinned: what stands beside it in the sentence is what stands beside it in the fact.
+"""Is a replacement pinned: its neighbours in the sentence are its neighbours in the fact.
 
 "Bea has 80 per cent and Ann 20" says who has 80, whatever else a fact about the one with 80 says. No paper's method: a
 small verifier reads such pairs badly.
@@ -19,7 +19,7 @@ MOST = 0.75  # share of a name's words from which the name is held
 
 
 def pinned(fact: str, change: Replacement, sentence: str) -> bool:
-    """Is what is put in the only one of its kind in its part of the sentence, beside a number or name of the fact.
+    """Is the new value the only one of its kind in its part of the sentence, next to a number or name of the fact?
 
     A name needs a number beside it, a number another number or a name.
 

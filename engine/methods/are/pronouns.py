@@ -1,4 +1,4 @@
-"""Pronouns at the start of a fact as the names they stand for (ARE, appendix A.2), by rules.
+"""Replace pronouns at the start of a fact by their names (ARE, appendix A.2), by rules.
 
 "He" and "she" stand for the last person or name that was a subject, "it" for the last other subject, "they" for the
 last subject that is a plural or a list. Where none is known the pronoun stays. Left out: pronouns inside a fact, and
@@ -20,7 +20,7 @@ _LONGEST = 8  # words of a subject that is put in
 
 @dataclass(frozen=True)
 class Known:
-    """The last subject that each pronoun may stand for."""
+    """The last subject that each pronoun may refer to."""
 
     subjects: dict[str, str] = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class Known:
 
 
 def _subject(text: str) -> str | None:
-    """What stands before the first finite verb, where it is a noun phrase of some length."""
+    """The words before the first finite verb, if they are a noun phrase of some length."""
     found = tokens(text)
     verb = next((i for i, t in enumerate(found) if finite(t)), None)
     if not verb:
@@ -82,7 +82,7 @@ def resolve(fact: str, known: Known) -> tuple[str, int]:
 
 
 def opens_with_pronoun(sentence: str) -> bool:
-    """Is its first word a pronoun that stands for a name."""
+    """Is its first word a pronoun for a name?"""
     return bool(_PRONOUN.match(sentence) or _POSSESSIVE.match(sentence))
 
 

@@ -194,7 +194,7 @@ def holds(mine: Quantity, other: Quantity) -> bool:
 
 
 def flipped(mine: Quantity, other: Quantity) -> str:
-    """The opposite comparison, in the case of the one that stands there; empty where turning it would not help."""
+    """The opposite comparison, in the same letter case; empty if reversing it would not help."""
     said = mine.comparison_text
     turned = _TURNED.get(said.lower(), "")
     if not turned or (mine.value == other.value and mine.comparison in (">=", "<=")):

@@ -62,7 +62,7 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
 
 
 def _ended(clause: Tokens) -> Tokens:
-    """The clause without quotes and the mark that ends it: what stands for a fact that no verb governs."""
+    """The clause without quotes and final mark: the fact if the clause has no verb."""
     body = [token for token in clause if token.text not in _QUOTES]
     while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
         body.pop()
@@ -100,7 +100,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
 
 
 def _written(fact: Sequence[Tagged]) -> tuple[str, list[Copied]]:
-    """The tokens as text, neighbours in the source joined as they stand there, others by a blank; and the copied."""
+    """The tokens as text, neighbours joined as in the source, others by a blank; and the copied ones."""
     kept = list(fact)
     while kept and kept[-1].text in ",;:-–—":
         kept.pop()
@@ -181,7 +181,7 @@ def _opening(segments: list[Tokens]) -> tuple[Tokens, list[Tokens]]:
 
 
 def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, Tokens]]]:
-    """The main predicate with its lists, and (head, rest) for what can stand by itself beside a head."""
+    """The main predicate with its lists, and (head, rest) for parts that can be separate from a head."""
     main: Tokens = list(segments[0])
     extra: list[tuple[Tokens, Tokens]] = []
     target = main
@@ -253,5 +253,5 @@ def _kind(segment: Tokens) -> str:
 
 
 def _nearest(main: Tokens) -> Tokens:
-    """What a participle behind a comma belongs to: the subject of a main clause with a verb."""
+    """The subject of a participle after a comma: that of a main clause with a verb."""
     return subject_of(main) if any(finite(t) for t in main) else head_of(main)

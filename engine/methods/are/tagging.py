@@ -56,7 +56,7 @@ class Tagged:
 
 
 def put_in(text: str, tag: Tag) -> Tagged:
-    """A word that does not stand in the sentence."""
+    """A word that is not in the sentence."""
     return Tagged(text, -1, -1, tag)
 
 
@@ -254,7 +254,7 @@ def _verb_before(before: list[Tagged]) -> bool:
 
 
 def _without_aside(before: list[Tagged]) -> list[Tagged]:
-    """What stands before a relative clause between two commas, the second of which ends `before`."""
+    """The words before a relative clause between two commas; the second one ends `before`."""
     opened = next((i for i in range(len(before) - 2, 0, -1) if before[i].tag == ","), 0)
     return before[:opened] if opened and before[opened + 1].tag == "rel" else before
 

@@ -32,7 +32,7 @@ class Tools:
 
     @property
     def measured(self) -> bool:
-        """Whether the entailment model's verdicts count; guards stand beside it alone, never over a language model."""
+        """Whether the entailment model's verdicts count; guards apply only to it, never to a language model."""
         return self.judge is None or self.both
 
 

@@ -87,7 +87,7 @@ def _by_reply(choice: Choice, writer: Writer) -> Ruling:
 
 
 def parse_verdict(reply: str) -> tuple[VerdictName, str]:
-    """(verdict, reasoning) of a reply; unparsed where it names no verdict, or two that differ.
+    """(verdict, reasoning) of a reply; unparsed if it has no verdict, or two that differ.
 
     >>> parse_verdict("The article says 1983, not 1978.\\ndisagrees")
     ('editing_required', 'The article says 1983, not 1978.')
@@ -100,7 +100,7 @@ def parse_verdict(reply: str) -> tuple[VerdictName, str]:
 
 
 def _option(reply: str) -> str | None:
-    """The word that stands alone on a line; without such a line, the one word of the three in the last line."""
+    """The word alone on a line; without one, the one word of the three in the last line."""
     said = lines(reply)
     alone = {word for line in said if (word := parse_option(line, tuple(WORDS), _LABELS))}
     last = said[-1] if said and not alone else ""

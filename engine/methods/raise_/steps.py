@@ -148,7 +148,7 @@ def _take(kind: str, number: int | None, text: str, drafts: list[_Draft]) -> Non
 
 
 def _cells(text: str) -> list[str]:
-    """What stands between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
+    """The parts between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
     inner = text.strip().strip("|").strip()
     cells = re.split(r"\s\|\s", inner)
     return cells if len(cells) > 1 or inner.count("|") != 1 else inner.split("|")
@@ -162,7 +162,7 @@ def _bare(text: str) -> str:
 
 
 def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple[str, ...]:
-    """What the reader of the steps has to know about the reply."""
+    """Notes on the reply for readers of the steps."""
     missing = sum(not draft.query for draft in kept[:most])
     said = (
         (missing, f"{missing} of the sub-questions had no search query; the search used the sub-question."),

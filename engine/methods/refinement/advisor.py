@@ -46,7 +46,7 @@ class Proxy(Value, frozen=True):
 
 
 class Advice(Value, frozen=True):
-    """The proxies, their mean, and the branch; `also` are pieces of advice that hold beside the branch."""
+    """The proxies, their mean, and the branch; `also` has advice in addition to the branch."""
 
     proxies: tuple[Proxy, ...]
     difficulty: float | None

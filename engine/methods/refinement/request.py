@@ -100,7 +100,7 @@ def read_by(
 
 
 def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
-    """What the conditions share, and what is worth knowing of it."""
+    """The common inputs of the conditions, with notes."""
     settings, style = request.settings.refinement, request.settings.prompting.citations
     shots = request.demonstrations
     if shots is None:
@@ -170,7 +170,7 @@ def _length(answer: Answer) -> int:
 
 
 def stamp_for(request: Request, decoding: Decoding) -> Stamp:
-    """What the answers depend on: equal stamps (time aside) mean that one run can go on from the other.
+    """Everything the answers depend on: with equal stamps (except time) one run can continue the other.
 
     The scorer is not part of it: another one measures the same answers again.
     """
@@ -217,7 +217,7 @@ def scored_prompt(request: Request, value: Refinement) -> Prompt:
 
 
 def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:
-    """S1 to S3 of A as far as they can be had; what is already known of `value` is not scored again."""
+    """S1 to S3 of A as far as they can be computed; values known from `value` are not scored again."""
     answer, memory = value.baseline, value.variants["B"].answer if "B" in value.variants else None
     if answer is None:
         return Signals(missing=dict.fromkeys(("S1", "S2", "S3"), "There is no baseline answer.")), {}

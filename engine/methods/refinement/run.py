@@ -41,7 +41,7 @@ from engine.models.protocols import require
 
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
-    """What came of the calls, and what to know of it."""
+    """The outcome of the calls, with a note."""
     end = turns[-1]
     if end.purpose == "critique":
         return "empty", "The model's critique was empty, so there was nothing to revise."
@@ -99,7 +99,7 @@ def refining(
     watch: Watch | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Refinement]:
-    """Run the conditions: the value after each, and after what several stand on. `watch` hears what is being written.
+    """Run the conditions; yield the value after each one and after common parts. `watch` gets the text so far.
 
     `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
     condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot

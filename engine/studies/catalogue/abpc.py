@@ -169,7 +169,7 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
 
 
 def extra(config: Config) -> tuple[str, ...]:
-    """The rankings beside input x gradient, occlusion and random ones."""
+    """The rankings besides input x gradient, occlusion and random ones."""
     asked = tuple(config.options.get("rankings", FURTHER))
     strange = [name for name in asked if name not in FURTHER]
     if strange:

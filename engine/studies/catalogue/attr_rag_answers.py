@@ -101,7 +101,7 @@ def wins(rows: Sequence[Row]) -> Counter[str]:
 
 
 def _by_question(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """As the paper prints it: a block a question, a line a metric, a column a method."""
+    """As the paper prints it: one block per question, one line per metric, one column per method."""
     lines: list[tuple[Cell, ...]] = []
     for example in dict.fromkeys(row.unit.example for row in rows):
         own = [row for row in rows if row.unit.example == example]
@@ -168,7 +168,7 @@ def _criteria(rows: Sequence[Row]) -> tuple[Cell, ...]:
 
 
 def judge_notes(config: Config) -> tuple[str, ...]:
-    """What has to stand beside this judge."""
+    """Notes that belong to this judge."""
     said = judge_warning(config.judge, [config.model])
     return (said,) if said else ()
 

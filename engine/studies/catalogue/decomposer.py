@@ -34,7 +34,7 @@ VALUES = {
 
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
-    """One answer taken apart and held against its gold."""
+    """One answer split and compared with its gold."""
     writer = tools.writer if unit.method == MODEL else None
     with metered(writer) as meter:
         found = decompose(example.answer, writer, watch)

@@ -188,7 +188,7 @@ def pairs(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def judged_pairs(config: Config) -> tuple[tuple[str, str], ...]:
-    """The pairs that are asked about: those of the run, and the ones that stand for them where a rule does not fire."""
+    """The pairs to judge: those of the run, and their replacements if a rule does not fire."""
     asked = list(pairs(config))
     for names in pairs(config):
         if any(VARIANTS[name].rule in ("S3", "flags") for name in names):

@@ -1,4 +1,4 @@
-"""RAISE beside its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model a run.
+"""RAISE and its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model per run.
 
 Accuracy on multiple choice, where a reply that names no option is wrong and counted as unparsed; ROUGE-L of open
 answers; gold passages found before T and read after it; what it cost. Relevance of what was retrieved on four levels
@@ -134,7 +134,7 @@ def _accuracy_figure(by: dict[str, list[Row]]) -> Figure:
 
 
 def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by domain; a failed row has lost its domain and stands under that of its problem's other rows."""
+    """Rows by domain; a failed row has no domain and uses the domain of its problem's other rows."""
     known = {row.unit.example: row.values["domain"] for row in rows if row.values.get("domain")}
     groups: dict[str, list[Row]] = {}
     for row in rows:
@@ -283,7 +283,7 @@ def _missing(example: Example) -> dict[str, str]:
 
 
 def _unread(solution: Solution) -> bool:
-    """Whether the decomposition could not be read, or the last reply names no option."""
+    """Whether the decomposition is unreadable, or the last reply does not name an option."""
     return solution.state == "unparsed" or (bool(solution.problem.options) and solution.choice is None)
 
 
