@@ -50,8 +50,8 @@ def default_for(role: Role) -> Default:
         return Default(model=name, note=problem)
     return Default(
         model=built_in,
-        note=f"The default {NOUNS[role]} {name} is not available any more; {built_in or 'none'} is used instead. "
-        "Install it again, or choose another one in Settings.",
+        note=f"The default {NOUNS[role]} {name} is no longer available; {built_in or 'none'} is used instead. "
+        f"Install it again, or choose another in Settings.",
     )
 
 

