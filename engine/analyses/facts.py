@@ -37,9 +37,9 @@ from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.decompose import RULES, decompose
-from engine.methods.are.evidence import Sources
+from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.export import Decision
-from engine.methods.are.tools import Tools as Judges, load_tools
+from engine.methods.are.tools import LANGUAGE_MODEL, Tools as Judges, load_tools
 from engine.methods.are.values import (
     MEANING,
     AreRecord,
@@ -412,13 +412,24 @@ def _run(case: Case, options: FactsOptions, context: RunContext) -> Iterator[Ana
 
 
 def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
-    """How many facts there are, and verdicts at most."""
+    """How many facts there are, verdicts at most, and sentences that the verifier reads to rank passages, at most."""
     chosen = settings.verification
     found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
-    count = sum(len(clause.facts) for clause in found.clauses)
-    sources = 2 if chosen.evidence_from == "both" else 1
-    most = count * (chosen.keep + chosen.anchored) * sources * chosen.max_iterations
-    return f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits"
+    facts = verdicts = read = 0
+    for clause in found.clauses:
+        cited = len(cited_numbers(case.answer.text, clause)) if chosen.anchored else 0
+        searched = {
+            "case": min(len(case.passages), chosen.passages + cited),
+            "corpus": chosen.passages if case.corpus else 0,
+        }
+        offered = [n for source, n in searched.items() if chosen.evidence_from in (source, "both")]
+        checked = min(sum(min(chosen.keep, n) for n in offered) + chosen.anchored, sum(offered))
+        rounds = len(clause.facts) * chosen.max_iterations
+        facts, verdicts, read = facts + len(clause.facts), verdicts + rounds * checked, read + rounds * sum(offered)
+    ranks = (
+        "" if options.verifier.startswith(LANGUAGE_MODEL) else f", {counted(read, 'sentence')} read to rank passages"
+    )
+    return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 
 KIND = Kind(
