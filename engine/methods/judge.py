@@ -113,18 +113,11 @@ def pair_prompt(question: str, passages: Sequence[str], first: str, second: str)
 
 
 def judge_pair(
-    judge: Writer,
-    question: str,
-    passages: Sequence[str],
-    x: str,
-    y: str,
-    watch: Watch | None = None,
-    *,
-    reason: bool = False,
+    judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch | None = None
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    first, second = (choose(judge, prompt, PAIR, _pair_option, reason=reason, watch=watch) for prompt in shown)
+    first, second = (choose(judge, prompt, PAIR, _pair_option, watch=watch) for prompt in shown)
     orders = (_vote(first.option), swapped(_vote(second.option)))
     return PairJudgement(
         winner=decide(*orders),
@@ -138,15 +131,12 @@ def judge_pair(
 
 
 def judge_criteria(
-    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None
 ) -> CriteriaJudgement:
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
     if can_score(judge):
-        asked = {
-            name: choose(judge, criterion_prompt(name, **about), NUMBERS, reason=reason, watch=watch)
-            for name in MEANING
-        }
+        asked = {name: choose(judge, criterion_prompt(name, **about), NUMBERS, watch=watch) for name in MEANING}
         scores = {name: int(str(choice.option)) for name, choice in asked.items()}
         return CriteriaJudgement(
             scores=dict(scores),
@@ -172,11 +162,11 @@ def criterion_prompt(name: str, question: str, reference: str, answer: str) -> P
 
 
 def judge_relevance(
-    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None
 ) -> RelevanceJudgement:
     """How far a document helps with a step of a problem."""
     prompt = ask("judge_relevance", problem=problem, step=step, document=document)
-    choice = choose(judge, prompt, LEVELS, parse_relevance, reason=reason, watch=watch)
+    choice = choose(judge, prompt, LEVELS, parse_relevance, watch=watch)
     return RelevanceJudgement(
         level=choice.option,  # type: ignore[arg-type]
         raw=choice.reply,

@@ -25,14 +25,14 @@ from engine.prompts import fill
 Parse = Callable[[str], str | None]
 By = Literal["likelihood", "reply"]
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
-TEMPLATES = ("choose_one", "reason_first", "reason")
+TEMPLATES = ("choose_one", "reason_first")
 
 
 class Choice(Value, frozen=True):
     """The answer to a closed question. `option` is None where a reply names none, or two that differ.
 
     `probabilities` are the shares of all options (sum 1), empty where a reply decided. `prompt` is what was scored or
-    sent, `reply` what the model wrote: the whole reply, or the reason that came before the likelihoods.
+    sent, `reply` what the model wrote, empty by likelihood.
     """
 
     option: str | None
@@ -58,22 +58,17 @@ def choose(
     options: Sequence[str],
     parse: Parse | None = None,
     *,
-    reason: bool = False,
     decoding: Decoding = GREEDY,
     watch: Watch | None = None,
 ) -> Choice:
     """The option that the model gives to the question of `prompt`, which does not list the options yet.
 
-    With `reason`, a model that scores first writes a reason of one sentence; one that cannot score always does.
-    `parse` reads a reply instead of `parse_option`. Raises what the model raises (`CannotDo`, `PromptTooLong`).
+    One that cannot score writes its reason first; `parse` reads its reply instead of `parse_option`. Raises what the
+    model raises (`CannotDo`, `PromptTooLong`).
     """
     if not can_score(model):
         return _by_reply(model, closed(prompt, options, "reason_first"), options, parse, decoding, watch)
-    if not reason:
-        return by_likelihood(model, closed(prompt, options), options, watch)
-    asked = _with(prompt, Segment(kind="question", text=fill("reason")))
-    written = model.generate(asked, decoding, None, watch).text.strip()
-    return by_likelihood(model, after(asked, written, options), options, watch, reply=written)
+    return by_likelihood(model, closed(prompt, options), options, watch)
 
 
 def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
@@ -85,13 +80,11 @@ def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
     return Prompt(segments=(*prompt.segments, said, Segment(kind="question", text=question)))
 
 
-def by_likelihood(
-    model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None, reply: str = ""
-) -> Choice:
+def by_likelihood(model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None) -> Choice:
     """The likeliest option directly after `prompt`."""
     shares = probabilities(model, prompt, options, watch)
     best = max(options, key=shares.__getitem__)
-    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares, reply=reply)
+    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares)
 
 
 def probabilities(
