@@ -75,7 +75,7 @@ def _watch(name: str, key: str = "") -> None:
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:
         cancel_button(run, key=f"cancel_{name}_{key}")
-    right.caption("What is finished by then is kept and shown.")
+    right.caption("Finished results are kept and shown.")
 
 
 def as_reported(case: Case, analysis: Analysis) -> None:
@@ -113,5 +113,5 @@ def seconds_said(case: Case, model: str, passes: float) -> str:
         stored = analysis.stored()
         done = stored.get("forwards", 0) + 2 * stored.get("backwards", 0)
         if analysis.stamp.model == model and done and stored.get("seconds"):
-            return f"; about {passes * stored['seconds'] / done:.0f} s, going by the last run"
+            return f"; about {passes * stored['seconds'] / done:.0f} s, based on the last run"
     return ""

@@ -12,8 +12,8 @@ from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 
 LONGEST = 90  # characters of a span's words in the first column
-UNDER_NUMERICAL = "under the numerical floor: not told apart from rounding"
-UNDER_PLACEBO = "no larger than an unrelated passage"
+UNDER_NUMERICAL = "below the numerical floor: may be rounding"
+UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
 def attribution_table(attribution: Attribution, case: Case) -> None:

@@ -21,7 +21,11 @@ def baselines_table(found: Sequence[Baseline], record: AreRecord | None) -> None
     rows = [_row("ARE", record.report.after, record.report.after)] if record and record.report else []
     rows += [_row(LABELS[one.name], one.measures, one.aggregated) for one in found]
     by = found[0].measures.by if found else ""
-    show(table(heads, rows, f"Entailment by {by}. Baselines count each evidence; ARE's belongs to clauses."))
+    show(
+        table(
+            heads, rows, f"Entailment by {by}. Baselines count each piece of evidence; ARE assigns evidence to clauses."
+        )
+    )
 
 
 def _row(name: str, measures: Measures, aggregated: Measures | None) -> str:
@@ -44,7 +48,7 @@ def baseline_text(one: Baseline, answer: str) -> None:
 
 def entropy_table(found: Mapping[str, Entropy]) -> None:
     """Facts beside sub-questions: the paper's sum, and the surprisal a text and a token in nats."""
-    heads = ("Texts", "n", "Tokens", "Entropy", "Surprisal a text, nats", "Surprisal a token, nats")
+    heads = ("Texts", "n", "Tokens", "Entropy", "Surprisal per text, nats", "Surprisal per token, nats")
     rows = [
         tag(
             "tr",

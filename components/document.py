@@ -34,7 +34,7 @@ def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
     rest = document.text[position:LIMIT] if position < LIMIT else ""
     show(tag("div", "".join(pieces) + escape(rest), class_="gw-doc", tabindex="0", role="region", aria_label="Text"))
     if len(document.text) > LIMIT:
-        st.caption(f"The first {LIMIT:,} of {len(document.text):,} characters are drawn.")
+        st.caption(f"The first {LIMIT:,} of {len(document.text):,} characters are shown.")
 
 
 def _chunk(passage: Passage, start: int) -> str:

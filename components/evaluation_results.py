@@ -79,7 +79,7 @@ def results_view(listed: Listed) -> None:
     found = evaluation(listed.name, state_of(folder))
     _about(found)
     if not found.rows:
-        st.info("No unit has ended yet.")
+        st.info("No finished units yet.")
         return
     tables = found.results.tables
     for table in tables[:1]:  # the one that ranks the methods
@@ -102,7 +102,7 @@ def _about(found: Evaluation) -> None:
         plain(
             f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; seeds"
             f" {', '.join(map(str, config.seeds))}. {len(found.rows):,} of {counted(len(manifest.units), 'unit')},"
-            f" {len(found.failures):,} failed, {counted(unread, 'reply', 'replies')} could not be read."
+            f" {len(found.failures):,} failed, {counted(unread, 'reply', 'replies')} were unreadable."
         )
     )
     for line in (*manifest.off, *found.results.notes):
@@ -119,7 +119,7 @@ def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
         value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=visible) or named[0]
         open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
     if any(row.case for row in found.rows):
-        st.caption("Choose a line to open its case.")
+        st.caption("Select a row to open its case.")
     picked = st.dataframe(
         units(found.rows), hide_index=True, key=f"units_{listed.name}", on_select="rerun", selection_mode="single-row"
     )

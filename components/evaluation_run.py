@@ -70,15 +70,15 @@ def watch_evaluation(name: str, until_written: bool = False) -> None:
         st.progress(progress.done / max(1, progress.total), text=plain(said(progress)))
     left, right, _ = st.columns([2, 2, 6])
     if own.pause.is_set():
-        left.button("Go on", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
+        left.button("Resume", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
     else:
         left.button("Pause", key=f"pause_{name}", on_click=own.pause.set, width="stretch")
     cancelling = own.run.cancelling
     right.button("Cancel", key=f"stop_{name}", on_click=own.run.stop, disabled=cancelling, width="stretch")
     if own.pause.is_set():
-        st.caption("Paused: what has begun is finished, nothing else is begun.")
+        st.caption("Paused. Started units finish; new ones wait.")
     elif cancelling:
-        st.caption("Stopping. What has a row is kept, and the run can be gone on with.")
+        st.caption("Stopping. Completed units are saved; you can resume later.")
 
 
 def written(name: str) -> bool:
@@ -132,7 +132,7 @@ def standing(listed: Listed) -> str:
     if own is not None and not own.run.ended:
         return "paused" if own.pause.is_set() else "running"
     if listed.shipped:
-        return "comes with the workbench"
+        return "included with Groundwork"
     return "finished" if listed.finished else "stopped"
 
 
@@ -143,11 +143,11 @@ def run_controls(listed: Listed) -> None:
         watch_evaluation(listed.name)
         return
     if own is not None and own.run.was_cancelled:
-        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done; they are kept.")
+        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done and saved.")
     elif own is not None and own.run.problem:
         st.error(plain(own.run.problem))
     if not listed.finished and not listed.shipped:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
-        if st.button(f"Go on with the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
+        if st.button(f"Resume the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
             begin(listed.name, text, resume=True)
             st.rerun()

@@ -61,7 +61,7 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
     for citation in answer.citations:
         if citation.start > position:
             pieces.append({"text": visible(answer.text[position : citation.start])})
-        title = f"No passage {citation.number} was given"
+        title = f"Passage {citation.number} does not exist"
         if citation.valid:
             passage = passages[citation.number - 1]
             title = f"Open passage {citation.number}: {passage.label}"

@@ -19,9 +19,9 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
     """Two folded studies: the methods that ARE is compared with, and the entropy of facts and sub-questions."""
     with st.expander("Other methods on this answer: DRQA, RARR, CCVER, an EFEC-style editor"):
         names = offered(asked.judge)
-        st.caption("Same passages, same verifier. All but DRQA ask and edit by the language model named above.")
+        st.caption("Same passages and verifier. All except DRQA use the language model above to ask and edit.")
         if len(names) == 1:
-            note("Without a language model only DRQA can run. Name one under Settings of the check.")
+            note("Without a language model only DRQA can run. Choose a model under Settings of the check.")
         label = LABELS.__getitem__
         chosen = st.pills("Methods", names, selection_mode="multi", default=names, format_func=label, key="others")
         peers = PeerOptions(methods=tuple(chosen), verifier=asked.verifier, judge=asked.judge)
@@ -31,7 +31,7 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
             for one in found.runs:
                 st.subheader(LABELS[one.name])
                 baseline_text(one, case.answer.text)
-    with st.expander("Entropy of the facts beside that of sub-questions"):
+    with st.expander("Entropy of the facts and of the sub-questions"):
         model = st.text_input(
             "Scored by",
             default_for("scores").model,
@@ -43,4 +43,4 @@ def compare_panel(case: Case, record: AreRecord | None, asked: Asked) -> None:
         for measured in ENTROPY.of(case)[-1:]:
             entropy_table(measured.found)
             if "sub_questions" not in measured.found:
-                note("The model asked no yes/no question about this answer.")
+                note("The model did not ask any yes/no questions about this answer.")

@@ -119,10 +119,10 @@ def _said(mark: Mark | None) -> list[str]:
 def _lines(record: FactRecord) -> list[str]:
     """What stands under a fact: what came of it, who says so, both columns of support, who split it."""
     said = [f"{MEANING[record.outcome].capitalize()}."]
-    columns = {"passages it was given": record.supported_by_case, "the corpus": record.supported_by_corpus}
+    columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "supported", False: "not supported"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
-    fallback = ", because a reply could not be parsed" if record.fact.fallback else ""
+    fallback = ", because a reply was unparsable" if record.fact.fallback else ""
     return [*said, f"Split by {record.fact.made_by}{fallback}."]
 
 

@@ -20,7 +20,7 @@ SCALE = [[0.0, "rgba(23, 138, 128, 0.06)"], [1.0, "rgba(23, 138, 128, 0.6)"]]
 def figure_view(figure: Figure, *, key: str) -> str:
     """Draw a figure with what it shows and its notes; return the case of the point that was clicked, if any."""
     if not any(series.x for series in figure.series):
-        st.caption(plain(f"{figure.title}: nothing to draw, no example of this run has the values."))
+        st.caption(plain(f"{figure.title}: nothing to draw. No example of this run has the values."))
         return ""
     has_cases = any(any(series.cases) for series in figure.series)
     chart = drawn(figure)

@@ -25,7 +25,7 @@ def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> N
         ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
         return
     if all(relevant is None for relevant in labels.values()):
-        st.caption("No passage is marked relevant or not, so nothing is flagged. Passages are marked under Refinement.")
+        st.caption("No passages are marked yet, so nothing is flagged. Mark passages on the Refinement page.")
     flag_table(flags, case)
     st.subheader("Concentration trigger, without labels")
     _trigger(trigger, found, settings)

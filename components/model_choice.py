@@ -16,9 +16,9 @@ from engine.models.registry import TITLE, has_embedded, writers
 
 LABELS: dict[Role, str] = {"writes": "Writes answers", "scores": "Scores", "judges": "Judges"}
 HELP: dict[Role, str] = {
-    "writes": "Answers on Ask and wherever the model is auto. Or a served model: openai:MODEL@BASE_URL.",
-    "scores": "Gives the probabilities and gradients of Attribution. The model has to run here.",
-    "judges": "Compares answers and rates passages. Or a served model: openai:MODEL@BASE_URL.",
+    "writes": "Used on Ask and wherever the model is auto. A served model also works: openai:MODEL@BASE_URL.",
+    "scores": "Gives probabilities and gradients for Attribution. The model must run on this machine.",
+    "judges": "Compares answers and rates passages. A served model also works: openai:MODEL@BASE_URL.",
 }
 _REMEMBERED: dict[Role, tuple[str, ...]] = {  # fields that keep their value from page to page
     "writes": ("ask_model", "steps_model"),
@@ -109,4 +109,4 @@ def _offer() -> str:
         return ""  # shown in Settings
     if better is None:
         return ""
-    return f"{better.name} writes better answers, about {better.answer_seconds} s each; install it in Settings."
+    return f"{better.name} writes better answers in about {better.answer_seconds} s each; install it in Settings."

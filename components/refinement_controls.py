@@ -87,10 +87,10 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         _first_scorer(case),
         key=f"refine_scorer_{case.id}",
         placeholder="the writer",
-        help="A local model for S2 and the gradient triggers, if the writer gives no probabilities.",
+        help="Local model for S2 and the gradient triggers, if the writer cannot score.",
     )
     gate = right.segmented_control(
-        "Second pass starts by", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
+        "Second pass trigger", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
     )
     names = st.pills(
         "Conditions",
@@ -107,7 +107,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         format_func=BASELINES.get,
         default=_has_run_on_the_answer(case, model.strip()),
         key=f"refine_baseline_{case.id}",
-        help="A is what the other conditions are held against.",
+        help="The other conditions are compared with A.",
     )
     settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
     chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), settings)

@@ -31,7 +31,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     """Levels of one step at a time, shares of each rater over the whole run, and the model's button."""
     searched = [step for step in solution.steps if step.search and step.search.hits]
     if not searched:
-        st.caption("This run searched nothing, so there are no passages to rate.")
+        st.caption("This run did not search, so there are no passages to rate.")
         return
     raters = ratings_of(case, solution)
     history = workbench().cases.history(case.id)
@@ -50,7 +50,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     chosen = st.selectbox("Step", numbers, format_func=lambda n: f"Step {n}", key=f"{key}_step") or numbers[0]
     author = reviewer()
     if not author:
-        st.caption("Give your name to rate passages: the case's history keeps who rated what.")
+        st.caption("Enter your name to rate passages. The case's history records it.")
 
     def mark(rated: Rating) -> None:
         """Write a level, or take back what stands where there is none, and draw the page anew."""

@@ -73,8 +73,8 @@ class Run(Generic[T]):
         if isinstance(error, GroundworkError):
             return str(error)
         return (
-            f"This stopped on an error that Groundwork did not expect ({type(error).__name__}). What was finished"
-            " is kept. The details are in the terminal that the app runs in."
+            f"An unexpected error stopped this run ({type(error).__name__}). Finished parts are kept. See the app's "
+            f"terminal for details."
         )
 
     @property

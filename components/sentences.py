@@ -139,9 +139,7 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
 
 def _anew(mark: Mark) -> str:
     """Who wrote a sentence anew, and why."""
-    return (
-        f"{mark.author} {'wrote this sentence anew' if mark.value.strip() else 'took this sentence out'}: {mark.reason}"
-    )
+    return f"{mark.author} {'rewrote this sentence' if mark.value.strip() else 'deleted this sentence'}: {mark.reason}"
 
 
 def _cited(case: Case, start: int, end: int) -> list[dict[str, Any]]:
@@ -170,7 +168,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
         "name": fact.number,
         "text": visible(fact.text),
         "word": fact.stand,
-        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source was found.",
+        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source found.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
         "edits": [{"id": edit.id, "say": visible(_change(edit))} for edit in fact.edits if edit.open],

@@ -92,12 +92,17 @@ def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = ""
 
 
 def _input(setting: Setting, label: str, current: Any, about: dict[str, Any]) -> Any:
-    """The field itself, by its kind."""
+    """The field itself, by its kind.
+
+    Its default is the current value, not only the session's: a browser that missed the first drawing, because the page
+    ran again at once, is not told the session's value a second time and shows the default.
+    """
     options = _options(setting)
     if options:
-        free = setting.kind == "text"
         known = list(dict.fromkeys([*options, current]))
-        return st.selectbox(label, known, accept_new_options=free, format_func=_titled(setting), **about)
+        about |= {"index": known.index(current), "accept_new_options": setting.kind == "text"}
+        return st.selectbox(label, known, format_func=_titled(setting), **about)
+    about["value"] = current
     if _is_typed(setting):
         return st.text_input(label, placeholder="auto" if setting.optional else "", **about)
     if setting.kind == "switch":
@@ -199,7 +204,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
         try:
             kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
         except InputError:
-            st.error(plain(f"{path} cannot be {text!r}. The earlier value is used."))
+            st.error(plain(f"{path} cannot be {text!r}. The previous value is used."))
     try:
         Settings().with_values(kept)
     except InputError as error:

@@ -42,7 +42,7 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
         ),
         "words": bool(tokens),
         "sentences": numbers,
-        "hint": "Click a sentence, or use the arrow keys. Hatched: what an unrelated passage reaches.",
+        "hint": "Click a sentence, or use the arrow keys. Hatched: the effect of an unrelated passage.",
         "counts": [*attribution.details.content_tokens, *(1 for _ in tokens)] or None,
         "passages": [{name: card[name] for name in ("number", "title", "tokens")} for card in cards],
         "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],

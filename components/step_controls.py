@@ -69,7 +69,7 @@ def say_how_it_ended(case: Case) -> None:
     if run is None or not run.ended or not run.problem:
         return
     if run.was_cancelled:
-        st.info("Stopped. The steps that were finished are kept below.")
+        st.info("Stopped. Finished steps are below.")
     else:
         st.error(plain(run.problem))
 

@@ -44,7 +44,7 @@ def step_card(step: ReasonStep, gold: Collection[str] = (), changed: bool = Fals
 def _queries(step: ReasonStep) -> str:
     """The model's search query, and beside it what was searched in its place."""
     if step.search is None:
-        return tag("p", "This method searches nothing.", class_="gw-note")
+        return tag("p", "This method does not search.", class_="gw-note")
     guess = "gw-said gw-guess" if step.search.asked else "gw-said"
     left = tag("div", tag("h4", "Search query") + tag("p", escape(step.query), class_="gw-said"))
     searched = tag("h4", escape(SEARCHED[step.search.kind])) + tag("p", escape(step.search.text), class_=guess)
@@ -52,7 +52,7 @@ def _queries(step: ReasonStep) -> str:
 
 
 def _notes(step: ReasonStep, changed: bool) -> str:
-    stale = ("At this T the step would read other passages; its answer stands as it was written.",) if changed else ()
+    stale = ("At this T the step would read other passages; its answer is unchanged.",) if changed else ()
     return _banners((*step.notes, *stale))
 
 

@@ -30,8 +30,8 @@ def signal_scales(signals: Signals, threshold: OverlapThreshold | None, history:
     cut = threshold.value if threshold else None
     low, high = min(-1.0, signals.s2 or 0.0), max(5.0, signals.s2 or 0.0)
     scales = (
-        _scale("S1", "likeness of the answers with and without passages", signals.s1, (0, 1), "grounded", "", why),
-        _scale("S2", "gain of the passages, nats a token", signals.s2, (low, high), "", "grounded", why),
+        _scale("S1", "similarity of the answers with and without passages", signals.s1, (0, 1), "grounded", "", why),
+        _scale("S2", "gain from the passages, nats per token", signals.s2, (low, high), "", "grounded", why),
         _scale("S3", "content words found in a passage", signals.s3, (0, 1), "", "grounded", why, cut, history),
     )
     show(tag("div", "".join(scales), class_="gw-scales"))
@@ -83,7 +83,7 @@ def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
 def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
     now = "fires" if trigger.fired else "not available" if trigger.rule == "unavailable" else "does not fire"
     if stored is not None and stored.trigger is not None and stored.trigger.fired != trigger.fired:
-        now += " (changed since it was written: run what is missing)"
+        now += " (changed since it was written: run the missing conditions)"
     figures = ", ".join(f"{label} {figure:.3g}" for label, figure in trigger.figures.items())
     cells = (trigger.rule, now, trigger.sentence, figures)
     row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
@@ -93,8 +93,9 @@ def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
 def flag_table(flags: Flags, case: Case) -> None:
     """A row a passage: how often it is high in the gradient ranking, its label, its flag; chance rates beside it."""
     chance = (
-        f"The first {flags.tokens} content tokens count. By chance a passage is high at a rate of {flags.chance:.2f};"
-        f" in 200 random rankings of this case {flags.random_rate:.0%} of the passages were high, and"
+        f"The first {flags.tokens} content tokens count. By chance a passage ranks high at a rate of "
+        f"{flags.chance:.2f};"
+        f" over 200 random rankings of this case, {flags.random_rate:.0%} of the passages were high, and"
         f" {flags.random_flag_rate:.0%} of the rankings flagged some passage. {flags.sentence}"
     )
     heads = ("Passage", "In the top three", "High in the ranking", "Marked", "Flag")

@@ -114,7 +114,7 @@ class Workbench:
             return
         report = self.ingest(sample.documents, sample.name, watch)
         if not report.documents:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "there are no files"
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "its files are missing"
             raise CorpusError(f"The sample corpus {sample.name} could not be read ({reasons}).")
 
     # Answers
@@ -144,7 +144,7 @@ class Workbench:
         and what the model raises; a `ServerError` leaves the text so far in the case.
         """
         if method not in METHODS:
-            raise InputError(f"There is no way of answering called {method!r}. Choose of: {', '.join(METHODS)}.")
+            raise InputError(f"There is no answering method {method!r}. Choose from: {', '.join(METHODS)}.")
         model = resolve_writer(model)
         watch = watch or Watch()
         case = Case(

@@ -159,8 +159,7 @@ def _why(found: AttrRag) -> Table:
         for j, why in enumerate(found.selection.reasons)
     )
     return Table(
-        "Why each set was kept or dropped. The paper's rule alone has no floor and no cap, and reads the expansion"
-        " literally.",
+        "Why each set was kept or dropped. The paper's rule has no floor or cap and reads the expansion literally.",
         ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone"),
         tuple(rows),
     )
@@ -173,7 +172,7 @@ def _name(chunk_set: ChunkSet) -> str:
     return f"{first.label}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"
 
 
-GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
+GONE = "the collection is not available, so floors, filled gaps and the final answer cannot be recomputed"
 
 
 class AttrRagGiven(Value, frozen=True):
@@ -313,7 +312,7 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
     held = KIND.of(case)
-    return f"{len(held[-1].sets) + 4} rows through the model; the column does not vote" if held else ""
+    return f"{len(held[-1].sets) + 4} forward passes; the column does not vote" if held else ""
 
 
 KIND = Kind(

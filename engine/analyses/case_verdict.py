@@ -158,12 +158,12 @@ class CaseVerdict(Value, frozen=True):
         """The counts in one sentence.
 
         >>> CaseVerdict(sentences=(), finished=True, verifier="v", text="").headline
-        'The answer makes no claim that could be checked.'
+        'The answer contains no claim to check.'
         """
         counts = dict(self.counts)
         total = sum(counts.values())
         if not total:
-            return "The answer makes no claim that could be checked."
+            return "The answer contains no claim to check."
         good = counts.pop("borne out", 0)
         first = f"{good} of {counted(total, 'sentence')} {'is' if good == 1 else 'are'} borne out"
         return ", ".join([first, *(f"{count} {stand}" for stand, count in counts.items())]) + "."
@@ -198,7 +198,7 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
 
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
     """What a reader must know before relying on the text: edits without a decision, claims that nothing bears out."""
-    found = [] if verdict.finished else ["The check was stopped before its end."]
+    found = [] if verdict.finished else ["The check was stopped early."]
     if verdict.undecided:
         found.append(f"{counted(verdict.undecided, 'edit')} not decided.")
     record = record_of(case)

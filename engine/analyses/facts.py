@@ -87,9 +87,9 @@ def record_of(case: Case) -> AreRecord | None:
 
 
 MEASURES = (
-    ("Attr_r", "attr_r", "mean over clauses of the best evidence's probability to bear the clause out"),
-    ("Attr_p", "attr_p", "share of clauses that their own evidence bears out whole"),
-    ("Pres", "pres", "share of the characters that editing left as they were"),
+    ("Attr_r", "attr_r", "mean over clauses of the highest probability that a piece of evidence entails the clause"),
+    ("Attr_p", "attr_p", "share of clauses entailed by their own evidence"),
+    ("Pres", "pres", "share of characters that editing left unchanged"),
     ("F1_RP", "f1_rp", "harmonic mean of Attr_r and Pres"),
     ("F1_PP", "f1_pp", "harmonic mean of Attr_p and Pres"),
 )
@@ -100,7 +100,7 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     """The whole check of the answer."""
     decided = decisions(record, review)
     facts = numbered(record)
-    notes = [*record.notes, *([] if record.finished else ["The check was stopped; this is what was finished."])]
+    notes = [*record.notes, *([] if record.finished else ["The check was stopped. These are the finished facts."])]
     blocks: list[Block] = [Facts(_made(record)), *(Notice(note) for note in notes)]
     blocks.append(_section("The answer with its edits", tracked_changes(case, record, decided, review)))
     blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
@@ -124,7 +124,7 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
         came[fact.outcome] = came.get(fact.outcome, 0) + 1
     return (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
-        ("What came of them", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
+        ("Outcomes", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
         ("Decomposed by", record.decomposer),
         ("Verdicts by", record.verifier),
         ("Edits by", record.editor),
@@ -139,7 +139,7 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
 
 def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], review: Review) -> list[Block]:
     if not facts:
-        return [plain("The answer says nothing that could be checked.")]
+        return [plain("The answer contains no claim to check.")]
     # What a verdict is worth is said once where it is the same for several facts.
     counts = Counter(fact.ruling.note for fact in facts.values() if fact.ruling)
     shared = {note for note, count in counts.items() if count > 1}
@@ -163,7 +163,7 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
     note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
     return (
         Cell(name),
-        Cell(fact.fact.text, note="split by rules, because a reply could not be parsed" if fact.fact.fallback else ""),
+        Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),
         Cell(verdict_of(fact).replace("_", " ") + unsure, note=note),
         Cell("" if sure is None else f"{sure:.2f}"),
         _source(case, fact.evidence) if fact.evidence else Cell("none"),
@@ -193,12 +193,12 @@ def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
     rows = tuple((_source(case, held[text]), Cell(text), Cell(", ".join(names))) for text, names in resting.items())
     blocks: list[Block] = []
     if rows:
-        title = f"The passages that outcomes rest on ({len(rows)})"
-        table = Table("Each passage once, with the facts that rest on it", ("Source", "Text", "Facts"), rows)
+        title = f"Passages behind the outcomes ({len(rows)})"
+        table = Table("Each passage once, with its facts", ("Source", "Text", "Facts"), rows)
         blocks.append(Fold(title, (table,)))
     rounds = [_round_row(name, n, done) for name, fact in facts.items() for n, done in enumerate(fact.iterations, 1)]
-    columns = ("Fact", "Round", "Searched with, and what that found", "Considered", "Verdicts on those checked", "Edit")
-    table = Table("What was searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
+    columns = ("Fact", "Round", "Search phrases and results", "Considered", "Verdicts on those checked", "Edit")
+    table = Table("Searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
     return [*blocks, *([Fold(f"Every round of every fact ({len(rounds)})", (table,))] if rounds else [])]
 
 
@@ -233,7 +233,7 @@ def _exchanges(facts: Iterable[FactRecord]) -> list[Exchange]:
 def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for exchange in exchanges:
-        state = "" if exchange.parsed else ", which could not be parsed"
+        state = "" if exchange.parsed else ", unparsable"
         asked, reply = (
             Code(exchange.prompt, f"Prompt: {exchange.step}"),
             Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
@@ -266,8 +266,8 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
         )
         for clause in report.clauses
     )
-    columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best of all")
-    clauses = Table("What each clause rests on", columns, rows, numeric=frozenset({3, 4}))
+    columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best evidence")
+    clauses = Table("Evidence of each clause", columns, rows, numeric=frozenset({3, 4}))
     revised: list[Block] = []
     if record.revised != record.answer:
         revised = [Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),))]
@@ -277,13 +277,13 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
 def tracked_changes(case: Case, record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
     """The answer with its edits drawn in, and a table of them with what was decided."""
     said = (
-        "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it; a rejected"
-        " one leaves the words as they are."
+        "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it. A "
+        "rejected edit changes nothing."
     )
     edits, said_of = revision(record, case.answer, review)
     text = Text(tracked_runs(record.checked, edits, said_of), "answer")
     if not record.edits:
-        return [text, plain("No edit was found.")]
+        return [text, plain("No edits found.")]
     return [plain(said, "note"), text, _edits_table(record, decided, review)]
 
 
@@ -326,7 +326,7 @@ def _edits_table(record: AreRecord, decided: dict[str, Decision], review: Review
 
 
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
-BY_PROMPT = "a language model took part, and not every reply of it is kept; check the answer again instead"
+BY_PROMPT = "a language model took part and some of its replies were not saved; check the answer again instead"
 
 
 class FactsGiven(Value, frozen=True):
@@ -353,7 +353,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The whole check again."""
     asked = FactsGiven.from_dict(analysis.result)
     if not asked.finished:
-        return Outcome(why="the check was stopped before its end; check the answer again, then replay it")
+        return Outcome(why="the check was stopped early; check the answer again, then replay it")
     if asked.by_prompt:
         return Outcome(why=BY_PROMPT)
     settings = Verification.from_dict(analysis.stamp.settings.get("verification", {}))

@@ -224,7 +224,7 @@ def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysi
 
 def _cost(case: Case, options: Rankings, settings: Settings) -> str:
     rows = rows_needed(len(case.passages), settings.faithfulness, len(options.methods))
-    return f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
+    return f"up to {rows} forward passes, on average over half of {words_of(case):,} words"
 
 
 KIND = Kind(

@@ -262,5 +262,5 @@ def examine(case: Case, kind: Kind[Any], options: Value, context: RunContext) ->
 def grown(case: Case, kind: Kind[Any], options: Value, context: RunContext) -> Iterator[Analysis]:
     """The analysis of a case as it grows; raise `CaseError` for a kind that is not run."""
     if kind.run is None:
-        raise CaseError(f"{kind.title}: this came with the case and is not run.")
+        raise CaseError(f"{kind.title}: this came with the case and cannot be run.")
     return kind.run(case, options, context)

@@ -274,7 +274,7 @@ def rows_of(case: Case, kind: str, settings: Settings) -> int:
 
 def _cost(kind: str, case: Case, options: ByModel, settings: Settings) -> str:
     rows = rows_of(case, kind, settings)
-    return f"up to {rows} rows of up to {words_of(case):,} words through the model, no text is written"
+    return f"up to {rows} forward passes of up to {words_of(case):,} words; nothing is generated"
 
 
 def _cost_regenerated(case: Case, options: ByModel, settings: Settings) -> str:

@@ -152,7 +152,7 @@ def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]
     value = report.refinement
     names = [name for name in value.order if name in value.variants]
     notes = [value.signals.banner, *value.notes, value.gradient_missing]
-    unfinished = [] if value.finished else ["The run was stopped; these are the conditions that were finished."]
+    unfinished = [] if value.finished else ["The run was stopped. These are the finished conditions."]
     blocks: list[Block] = [
         Facts(_made(value)),
         *(Notice(n) for n in dict.fromkeys(filter(None, [*notes, *unfinished]))),
@@ -174,12 +174,12 @@ def _section(title: str, blocks: Sequence[Block]) -> Section:
 
 
 def _made(value: Refinement) -> tuple[tuple[str, str], ...]:
-    start = "own rules" if value.gate == "own" else "always, whatever the rules say"
+    start = "own rules" if value.gate == "own" else "always, regardless of the rules"
     sampling = "greedy" if value.decoding.temperature == 0 else f"temperature {value.decoding.temperature:g}"
     return (
         ("Written by", value.stamp.model),
         ("Scored by", value.scorer or "nobody"),
-        ("Second pass starts by", start),
+        ("Second pass trigger", start),
         ("Sampling", f"{sampling}, seed {value.decoding.seed}"),
         ("Tokens a condition may write", str(value.decoding.max_new_tokens)),
     )
@@ -189,16 +189,16 @@ def _signals(value: Refinement) -> Table:
     found = value.signals
     figures = (
         ("S1", found.s1, "overlap with the answer without passages, 0 to 1; low is grounded"),
-        ("S2", found.s2, "what the passages add to the answer's log-probability, nats a token; high is grounded"),
+        ("S2", found.s2, "gain in the answer's log-probability from the passages, nats per token; high is grounded"),
         ("S2, content tokens", found.s2_content, "the same outside citation markers"),
-        ("S3", found.s3, "share of content words that a passage has, 0 to 1; high is grounded"),
+        ("S3", found.s3, "share of content words that a passage contains, 0 to 1; high is grounded"),
     )
     rows = [cells(n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures]
     caption = "Signals of A"
     if value.threshold is not None:
         t = value.threshold
-        caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases behind it"
-    return Table(caption, ("Signal", "Value", "What it is", "Why there is none"), tuple(rows), numeric=frozenset({1}))
+        caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases so far"
+    return Table(caption, ("Signal", "Value", "What it is", "Why undefined"), tuple(rows), numeric=frozenset({1}))
 
 
 def _conditions(value: Refinement, names: Sequence[str]) -> Table:
@@ -208,7 +208,7 @@ def _conditions(value: Refinement, names: Sequence[str]) -> Table:
         fired = {None: "no rule", True: "started", False: "not started"}[variant.triggered]
         sentence = variant.trigger.sentence if variant.trigger else VARIANTS[name].about if name in VARIANTS else ""
         rows.append((Cell(title_of(name)), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
-    return Table("Conditions, and what came of them", ("Condition", "Second pass", "Outcome"), tuple(rows))
+    return Table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), tuple(rows))
 
 
 def title_of(name: str) -> str:
@@ -223,8 +223,8 @@ def _scores(report: RefinementReport, scores: Mapping[str, Scores]) -> list[Bloc
     costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
     for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
         rows.append(cells(title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
-    by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier was asked"
-    caption = f"{by}. Cost is what a condition takes on its own, A and triggers included. Empty: not defined here."
+    by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier ran"
+    caption = f"{by}. Cost is that of each condition alone, including A and triggers. Empty: not defined here."
     table = Table(caption, ("Score", *names), tuple(rows), numeric=frozenset(range(1, len(names) + 1)))
     missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
     return [table, *([plain(" ".join(missing), "note")] if missing else [])]
@@ -248,10 +248,7 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
     kinds = {"same": "text", "removed": "old", "added": "new"}
     words = word_diff(value.baseline.text, variant.answer.text)
     runs = tuple(TextRun(word.text, kinds[word.change]) for word in words)  # type: ignore[arg-type]
-    return [
-        plain(f"{title_of(name)}; struck through: in A alone, underlined: here alone", "note"),
-        Text(runs, "answer"),
-    ]
+    return [plain(f"{title_of(name)}; struck through: only in A; underlined: only here", "note"), Text(runs, "answer")]
 
 
 def _kept(report: RefinementReport) -> list[Block]:
@@ -267,7 +264,7 @@ def _kept(report: RefinementReport) -> list[Block]:
             (Cell(fact, note=verdict), *(Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said))
         )
     columns = ("Fact of A", *names)
-    caption = "Facts of A with the machine's verdict: the probability that each answer still says them"
+    caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
     return [Table(caption, columns, tuple(rows), numeric=frozenset(range(1, len(columns))))]
 
 
@@ -278,15 +275,15 @@ def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:
         for turn in value.variants[name].turns:
             text = turn.prompt.text
             spent += len(text)
-            shown = text if spent <= LONGEST else f"{text[-2000:]}\n(The end of it; the case file has the whole.)"
-            blocks.append(plain(f"{title_of(name)}, {turn.purpose}: the prompt, then the reply as it came", "note"))
+            shown = text if spent <= LONGEST else f"{text[-2000:]}\n(Only the end; the case file has the full prompt.)"
+            blocks.append(plain(f"{title_of(name)}, {turn.purpose}: the prompt, then the raw reply", "note"))
             blocks += [Code(shown, f"Prompt of {name}"), Code(turn.reply.text or "(empty)", f"Reply of {name}")]
     return [Fold("Exact prompts and raw replies", tuple(blocks))] if blocks else []
 
 
 # Beside costs: the stamp (it is the analysis' own), and what was handed in.
 LEFT_OUT = COSTS | {"stamp", "cost", "shared", "facts", "labels", "n"}
-THRESHOLD = "D's threshold is a percentile of S3 over the library as it was then; it is an input of the replay"
+THRESHOLD = "D's threshold is a percentile of S3 over the library at that time; the replay takes it as input"
 
 
 class RefinementGiven(Value, frozen=True):
@@ -340,7 +337,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every condition again with the writer's kept replies."""
     asked = RefinementGiven.from_dict(analysis.result)
     if not asked.finished:
-        return Outcome(why="the run was stopped before its end; run what is missing, then replay it")
+        return Outcome(why="the run was stopped early; run the missing conditions, then replay it")
     model = tools.writer(analysis.stamp.model)
     why = differs(analysis.stamp, model)
     if why:
@@ -420,7 +417,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if options.gate == "own" else []
     parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]
     if gated:
-        parts.append(f"{len(gated)} of them only if the rule fires")
+        parts.append(f"{len(gated)} of them only if the trigger fires")
     if report is None:
         parts.append("2 scored rows for S2")
     if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):

@@ -52,7 +52,7 @@ def _written(case: Case, options: JudgeOptions) -> tuple[str, str]:
     answers = [variant.answer if value and (variant := value.variants.get(n)) else None for n in (options.x, options.y)]
     x, y = (answer.text if answer else "" for answer in answers)
     if not (x and y):
-        raise CaseError("The case has no such two answers. Run the conditions on the Refinement page first.")
+        raise CaseError("The case does not have these two answers. Run the conditions on the Refinement page first.")
     return x, y
 
 
@@ -78,7 +78,7 @@ def _rate(case: Case, options: RelevanceOptions, context: RunContext) -> Iterato
     held = (run for run in WORKED_OUT.of(case) if (run.method, run.model) == (options.method, options.model))
     solution = next(held, None)
     if solution is None:
-        raise CaseError(f"The case has no run of {options.method} by {options.model}. Work it out first.")
+        raise CaseError(f"The case has no run of {options.method} by {options.model}. Run it first.")
     ratings = rate(solution, context.tools.writer(options.judge), context.watch)
     yield ratings_analysis(case, ratings)
 
@@ -95,7 +95,7 @@ PAIR = Kind(
     blocks=_judged,
     options=JudgeOptions,
     run=_judge,
-    not_again="these votes were said by a model; ask it again on the Refinement page",
+    not_again="these votes came from a model; ask it again on the Refinement page",
 )
 PASSAGES = Kind(
     name=RELEVANCE,
@@ -104,6 +104,6 @@ PASSAGES = Kind(
     blocks=_rated,
     options=RelevanceOptions,
     run=_rate,
-    not_again="these levels were said by a model or a person; nothing computes them",
+    not_again="these levels came from a model or a person and are not computed",
     scores_answer=False,
 )

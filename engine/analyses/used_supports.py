@@ -88,7 +88,7 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
     pairs = len(case.answer.sentences) * len(case.passages)
-    return f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
+    return f"occlusion by sentence, and {counted(pairs, 'verdict')}: one per sentence and passage"
 
 
 KIND = Kind(

@@ -80,7 +80,7 @@ def check_question(question: str) -> str:
     """The question, stripped; raise `QuestionError` for an empty or over-long one."""
     text = question.strip()
     if not text:
-        raise QuestionError("The question is empty. Write what you want to know of the documents.")
+        raise QuestionError("The question is empty. Write what you want to know about the documents.")
     if len(text) > QUESTION_LIMIT:
         raise QuestionError(
             f"The question has {len(text):,} characters, the limit is {QUESTION_LIMIT:,}. Ask one question at a time"

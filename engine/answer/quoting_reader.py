@@ -225,7 +225,8 @@ class QuotingReader:
 
     name = "reader"
     can = Can(
-        generate=True, why_not="The quoting reader copies sentences and has no probabilities. Choose a language model."
+        generate=True,
+        why_not="The quoting reader copies sentences and cannot give probabilities. Choose a language model.",
     )
 
     def __init__(self, embedder: Embedder, settings: Reader | None = None) -> None:

@@ -180,7 +180,7 @@ def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[
 
 def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> TextRun:
     if not valid or not 1 <= number <= len(passages):
-        return TextRun(f"[{number}]", "invalid", note="no such passage was given")
+        return TextRun(f"[{number}]", "invalid", note="this passage was not given")
     passage = passages[number - 1]
     return TextRun(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
 

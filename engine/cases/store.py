@@ -114,12 +114,13 @@ class Database:
                 connection.close()
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space or"
-                " close the other program that holds it, then try again; nothing saved was lost."
+                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space or "
+                f"close the other program that uses it, then try again. Saved cases are intact."
             ) from error
         except sqlite3.DatabaseError as error:
             raise StorageError(
-                f"The case library {self.path.name} is damaged ({error}). Move the file away and import your exports."
+                f"The case library {self.path.name} is damaged ({error}). Move the file elsewhere and import your "
+                f"exports."
             ) from error
 
     @contextlib.contextmanager
@@ -187,7 +188,7 @@ def check_known(connection: sqlite3.Connection, case_id: str) -> None:
 
 
 def _not_found(case_id: str) -> CaseNotFound:
-    return CaseNotFound(f"There is no case {case_id!r} in the library. Open the Cases page to see what is there.")
+    return CaseNotFound(f"There is no case {case_id!r} in the library. The Cases page lists all cases.")
 
 
 def check_open(connection: sqlite3.Connection, case_id: str) -> None:
@@ -195,8 +196,7 @@ def check_open(connection: sqlite3.Connection, case_id: str) -> None:
     row = connection.execute("SELECT status, reviewer, deleted FROM cases WHERE id = ?", (case_id,)).fetchone()
     if row is not None and row["status"] == "signed off" and row["deleted"] is None:
         raise CaseFrozen(
-            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version of it to"
-            " change or to add something."
+            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version to change it."
         )
 
 
@@ -294,7 +294,7 @@ class CaseStore:
                 return
             if known and not replace:
                 raise CaseError(
-                    f"The library has another case {case.id!r}. Import it as a copy, or replace the one that is there."
+                    f"The library has a different case {case.id!r}. Import this as a copy, or replace the other."
                 )
             forget(connection, case.id)
             write(connection, case, now())
@@ -391,8 +391,8 @@ class CaseStore:
             history = marks_of(connection, case_id)
             if seen is not None and history and history[-1].hash != seen:
                 raise CaseError(
-                    f"{history[-1].author} has added to this case since you looked. Read entry {history[-1].number},"
-                    " then try again."
+                    f"{history[-1].author} changed this case after you opened it. Read entry {history[-1].number}, "
+                    f"then try again."
                 )
             for draft in drafts:
                 history = (*history, append(case, history, draft, now(), key))

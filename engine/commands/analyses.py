@@ -49,7 +49,7 @@ METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES)
 def case_of(record: AuditRecord) -> Case:
     """The record as a case of no library; raise `RecordError` without passages and for a span that is none."""
     if not record.passages:
-        raise RecordError("The record has no passages, so there is nothing to attribute its answer to.")
+        raise RecordError("The record has no passages to attribute the answer to.")
     for start, end in record.spans:
         if not 0 <= start < end <= len(record.answer):
             raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
@@ -86,15 +86,15 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     wrong = next((name for name in names if name not in known), None)
     if wrong is not None or not names:
-        said = f"There is no attribution method {wrong!r}." if wrong else "No method is named."
-        raise InputError(f"{said} Choose of: {', '.join(sorted(known))}.")
+        said = f"There is no attribution method {wrong!r}." if wrong else "No method was given."
+        raise InputError(f"{said} Choose from: {', '.join(sorted(known))}.")
     return names
 
 
 @click.command()
 @file_argument
-@click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, with commas.")
-@click.option("--corpus", metavar="NAME", help="Where unrelated passages come from; default: the file's other records.")
+@click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
+@click.option("--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's other records.")
 @model_option
 @seed_option
 @set_option
@@ -133,7 +133,9 @@ RANKED = ("occlusion", *NAMES)
 
 @click.command("faithfulness")
 @file_argument
-@click.option("--method", "methods", default="input-x-gradient", show_default=True, help="One or more, with commas.")
+@click.option(
+    "--method", "methods", default="input-x-gradient", show_default=True, help="One or more, separated by commas."
+)
 @model_option
 @seed_option
 @set_option

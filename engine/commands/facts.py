@@ -45,7 +45,9 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option
-@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline asks with it.")
+@click.option(
+    "--judge", default=None, metavar="MODEL", help="Language model for a second verdict; baselines ask with it."
+)
 @click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions by it.")
 @decomposer_option
 @set_option
@@ -67,7 +69,9 @@ def facts(
     Example: python -m engine facts answers.jsonl --corpus bank-investigation
     """
     if scorer and method != ARE:
-        raise click.UsageError(f"--entropy measures the facts of {ARE}; {method} has none. Leave one of the two out.")
+        raise click.UsageError(
+            f"--entropy measures the facts of {ARE}; {method} does not have any. Leave out one of the two options."
+        )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
     bench = open_workbench((*wanted, *assignments))
     if corpus:

@@ -63,7 +63,7 @@ def report(case: str, html: Path | None, markdown: Path | None, as_json: Path | 
     found, history = library().load_whole(case)
     key = signing_key()
     if html is None and markdown is None and as_json is None:
-        raise click.UsageError("Name a file: --html OUT, --md OUT or --json OUT.")
+        raise click.UsageError("Give a file: --html OUT, --md OUT or --json OUT.")
     if html is not None:
         _write_file(html, html_report(found, history, key).encode())
     if markdown is not None:
@@ -86,7 +86,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 @click.command()
 @cases_argument
-@click.option("--matching", metavar="SEARCH", help="Every case that the search finds.")
+@click.option("--matching", metavar="SEARCH", help="All cases that match the search.")
 @click.option("--all", "everything", is_flag=True, help="The whole library.")
 def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> None:
     """Write case files to standard output, one line a case.
@@ -98,7 +98,7 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
     if matching is not None or everything:
         ids += [row.id for row in store.rows(Query(text=matching or "", limit=1_000_000))]
     if not ids:
-        raise click.UsageError("Name a case, or use --matching SEARCH or --all.")
+        raise click.UsageError("Give a case, or use --matching SEARCH or --all.")
     _each(ids, lambda case_id: _write_file(Path("-"), write_case_file(*store.load_whole(case_id))))
 
 
@@ -117,10 +117,10 @@ def _each(ids: list[str], work: Callable[[str], None]) -> None:
 
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.option("--layout", type=click.Choice(LAYOUTS), help="What the file is.  [default: by its field names]")
-@click.option("--sources", type=click.File("rb"), help="RAGTruth's source_info.jsonl, beside its response.jsonl.")
+@click.option("--layout", type=click.Choice(LAYOUTS), help="Layout of the file.  [default: by its field names]")
+@click.option("--sources", type=click.File("rb"), help="RAGTruth's source_info.jsonl, for its response.jsonl.")
 @click.option("--replace", is_flag=True, help="Replace a case of the same id that differs.")
-@click.option("--copy", is_flag=True, help="Give every case a fresh id; its review history stays behind.")
+@click.option("--copy", is_flag=True, help="Give every case a new id; its review history is not imported.")
 def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, replace: bool, copy: bool) -> None:
     """Take case files into the library, or answers from elsewhere: own JSONL, ALCE, GaRAGe, RAGTruth.
 

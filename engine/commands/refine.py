@@ -120,7 +120,7 @@ class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 @click.command()
 @file_argument
-@click.option("--judge", "name", required=True, metavar="MODEL", help="The model that judges.")
+@click.option("--judge", "name", required=True, metavar="MODEL", help="Model that judges.")
 def judge(file: TextIO, name: str) -> None:
     """Compare pairs of answers by grounding: blinded, in both orders, counted where the orders agree.
 
@@ -161,7 +161,7 @@ def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
     """Advice on a record; its passages are scored against the question by the embedder, for want of a ranking."""
     passages = record.as_passages()
     if not passages:
-        raise RecordError("The record has no passages. Give those that the answer was written from.")
+        raise RecordError("The record has no passages. Give the passages that the answer was written from.")
     vectors = embedder.embed([record.question, *(passage.text for passage in passages)])
     scores = vectors[1:] @ vectors[0]
     hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, scores, strict=True)]

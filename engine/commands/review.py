@@ -25,13 +25,13 @@ from engine.report.variants import side
 @click.option("--on", "target", default="case", show_default=True, help="case, answer, passage:3, fact:1.2, edit:4.")
 @click.option("--relevant", type=int, multiple=True, metavar="N", help="Label passage N relevant.")
 @click.option("--not-relevant", type=int, multiple=True, metavar="N", help="Label passage N not relevant.")
-@click.option("--override", metavar="VERDICT", help="Your verdict at --on, beside the machine's; needs --reason.")
+@click.option("--override", metavar="VERDICT", help="Your verdict at --on, next to the machine's; needs --reason.")
 @click.option("--machine", default="", metavar="VERDICT", help="The machine's verdict that you override.")
 @click.option("--reason", default="", help="Why.")
 @click.option("--withdraw", type=int, multiple=True, metavar="N", help="Withdraw entry N; it stays in the history.")
 @click.option("--status", type=click.Choice(STATUSES))
 @click.option("--new-version", is_flag=True, help="Copy a signed-off case so that it can be changed.")
-@click.option("--seen", metavar="HASH", help="Refuse if the history's head is not this one any more.")
+@click.option("--seen", metavar="HASH", help="Refuse if the history's head hash differs from this one.")
 def review(case: str, reviewer: str | None, seen: str | None, new_version: bool, **said: Any) -> None:
     """Show the review of a case, or add to it: notes, labels, overrides, status.
 

@@ -22,13 +22,13 @@ V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
 file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The collection to use.")
-seed_option = click.option("--seed", type=int, default=None, help="Seed of everything that is drawn.")
+seed_option = click.option("--seed", type=int, default=None, help="Seed for all sampling.")
 set_option = click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="STAGE.FIELD=VALUE",
-    help=f"Change a setting, or all that a paper gives: paper={'|'.join(PAPERS)}.",
+    help=f"Change a setting, or use all of a paper's: paper={'|'.join(PAPERS)}.",
 )
 
 
@@ -59,7 +59,7 @@ class GroundworkGroup(click.Group):
             click.echo(f"{type(error).__name__}: {error}", err=True)
             ctx.exit(2)
         except KeyboardInterrupt:
-            click.echo("Stopped. What was written so far is complete, line by line.", err=True)
+            click.echo("Stopped. Every line written so far is complete.", err=True)
             ctx.exit(130)
         except BrokenPipeError:
             # The reader has gone (`| head`): close quietly, as other tools do.

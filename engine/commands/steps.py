@@ -84,7 +84,9 @@ def step_row(step: ReasonStep) -> Record:
 @click.command()
 @file_argument
 @corpus_option
-@click.option("--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, with commas.")
+@click.option(
+    "--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, separated by commas."
+)
 @model_option
 @seed_option
 @set_option
@@ -97,7 +99,7 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
     """
     chosen = [method_of(name) for name in methods.split(",") if name.strip()]
     if not chosen:
-        raise InputError(f"No method is named. Choose of: {ALL}.")
+        raise InputError(f"No method was given. Choose from: {ALL}.")
     bench = open_workbench(assignments, seed)
     context, collection = bench.context(progress()), bench.collection(corpus)
     for method in chosen:  # a model that is none and a T that lacks are told now
@@ -115,7 +117,7 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
 @click.command("calibrate-threshold")
 @file_argument
 @corpus_option
-@click.option("--dry-run", is_flag=True, help="Print T and do not keep it.")
+@click.option("--dry-run", is_flag=True, help="Print T without saving it.")
 @model_option
 @seed_option
 @set_option

@@ -41,7 +41,7 @@ class Watch:
         """Report, then raise `Cancelled` if the user asked to stop."""
         self.report(stage, done, total)
         if self.cancel.is_set():
-            raise Cancelled(f"Stopped during {stage}. What was finished is kept.")
+            raise Cancelled(f"Stopped during {stage}. Finished parts are kept.")
 
 
 def whole(grow: Callable[P, Iterable[T]]) -> Callable[P, T]:

@@ -44,7 +44,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         try:
             return converted(data, cls)
         except msgspec.ValidationError as error:
-            raise RecordError(f"This is no valid {cls.__name__}: {error}.") from error
+            raise RecordError(f"This is not a valid {cls.__name__}: {error}.") from error
 
 
 _ready: set[Any] = set()
@@ -403,7 +403,7 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
 def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
     value = GivenPassage(text=given) if isinstance(given, str) else given
     if not value.text.strip():
-        raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or give its text.")
+        raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or add its text.")
     document = f"passage {ordinal + 1}"
     return Passage(
         id=f"{document}@{sha256(value.text)[:10]}:0-{len(value.text)}",
@@ -453,7 +453,7 @@ def _object(number: int, line: str) -> Json | RecordError:
     try:
         data = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return RecordError(f"Line {number} is no JSON ({error}). Write one object a line.")
+        return RecordError(f"Line {number} is not JSON ({error}). Write one object per line.")
     if not isinstance(data, dict):
-        return RecordError(f"Line {number} is no JSON object. Write one object a line.")
+        return RecordError(f"Line {number} is not a JSON object. Write one object per line.")
     return data

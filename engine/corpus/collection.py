@@ -94,7 +94,7 @@ def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | No
         )
     if chunking is not None and chunking != manifest.chunking:
         raise CorpusMismatch(
-            f"The collection {manifest.name!r} was cut by {_told(manifest.chunking)}, not by {_told(chunking)}. "
+            f"The collection {manifest.name!r} was split by {_told(manifest.chunking)}, not by {_told(chunking)}. "
             "Use the same chunking, chunk the collection again, or ingest under another name."
         )
 
@@ -212,7 +212,7 @@ def remove(name: str) -> None:
 def _not_found(name: str) -> CorpusNotFound:
     """The error for a name that no collection has, with those there are."""
     known = ", ".join(m.name for m in list_corpora()) or "none yet"
-    return CorpusNotFound(f"There is no collection {name!r}. There are: {known}.")
+    return CorpusNotFound(f"There is no collection {name!r}. Available: {known}.")
 
 
 def embedding_text(passage: Passage) -> str:
@@ -301,7 +301,7 @@ class Collection:
             lock.acquire(timeout=0)
         except Timeout as error:
             raise CorpusLocked(
-                f"The collection {self.name!r} is being written by another process. Wait until it has finished."
+                f"The collection {self.name!r} is being written by another process. Wait until it finishes."
             ) from error
         try:
             yield
@@ -429,7 +429,7 @@ class Collection:
             if what == "unchanged":
                 continue
             if staged.has(document.id):
-                raise InputError(f"Two documents that were given are named {document.id!r}. Rename one of them.")
+                raise InputError(f"Two of these documents have the id {document.id!r}. Rename one of them.")
             if not staged.again(document):
                 yield document
 

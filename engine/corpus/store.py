@@ -124,7 +124,9 @@ def read_manifest(folder: Path) -> Manifest | None:
             f"The collection {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
         ) from error
     if manifest.schema > SCHEMA:
-        raise CorpusError(f"The collection {folder.name} was made by a newer version. Update this program.")
+        raise CorpusError(
+            f"The collection {folder.name} was created by a newer version of Groundwork. Update Groundwork."
+        )
     return manifest
 
 
@@ -239,8 +241,8 @@ def storage(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME; "
-            "what was stored before is unharmed."
+            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME. "
+            f"Earlier data is intact."
         ) from error
 
 

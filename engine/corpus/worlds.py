@@ -174,14 +174,14 @@ class World(Value, frozen=True):
         document = self.documents.get(quote.document)
         count = document.text.count(quote.quote) if document and quote.quote.strip() else 0
         if document is None or count != 1:
-            where = "is unknown" if document is None else f"holds it {count} times"
+            where = "is unknown" if document is None else f"contains it {count} times"
             raise self.fault(record, f"{quote.document} {where}: {quote.quote!r}")
         start = document.text.index(quote.quote)
         return GoldSpan(quote.document, start, start + len(quote.quote))
 
     def fault(self, record: str, what: str) -> RecordError:
         """The error for a label of `record` that does not hold."""
-        return RecordError(f"{self.name}, {record}: {what}. Mend the label or the document.")
+        return RecordError(f"{self.name}, {record}: {what}. Correct the label or the document.")
 
 
 def overlaps(passage: Passage, span: GoldSpan) -> bool:
@@ -195,7 +195,7 @@ def load_world(name: str, folder: Path | None = None) -> World:
     `folder` is where its files lie (default: beside the other sample corpora).
     """
     if folder is None and name not in WORLDS:
-        raise RecordError(f"There is no sample world {name!r}. Name one of: {', '.join(WORLDS)}.")
+        raise RecordError(f"There is no sample world {name!r}. Choose one of: {', '.join(WORLDS)}.")
     place = folder or ASSETS / "corpora" / name.replace("-", "_")
     world = World(
         name=name,
@@ -228,7 +228,7 @@ def _check_question(world: World, question: WorldQuestion) -> None:
     for quote in (*question.gold, *question.passages, *(q for step in question.steps for q in step.gold)):
         world.span(quote, question.id)
     if (question.kind == "multiple_choice") != (question.correct is not None):
-        raise world.fault(question.id, "a right option belongs to multiple choice, and to nothing else")
+        raise world.fault(question.id, "only multiple choice has a right option")
     if question.correct is not None and question.options[question.correct : question.correct + 1] != (question.answer,):
         raise world.fault(question.id, f"option {question.correct} is not the answer {question.answer!r}")
     if question.steps and {q for step in question.steps for q in step.gold} != set(question.gold):
@@ -240,7 +240,7 @@ def _check_draft(world: World, draft: Draft) -> None:
     known = len(world.question(draft.question_id).passages)
     for number in map(int, _CITED.findall(draft.draft)):
         if not 1 <= number <= known:
-            raise world.fault(draft.id, f"[cite_{number}] is none of the {known} passages")
+            raise world.fault(draft.id, f"[cite_{number}] is not one of the {known} passages")
     for error in draft.errors:
         _check_error(world, draft, error)
 
@@ -257,25 +257,25 @@ def _check_facts(world: World) -> None:
     for label in world.facts:
         key, facts = label.draft_id, label.facts
         if key not in drafts:
-            raise world.fault(key, f"no draft has that id, for the facts of {label.sentence!r}")
+            raise world.fault(key, f"no draft has this id, for the facts of {label.sentence!r}")
         _check_stands_once(world, drafts[key], "the sentence", label.sentence)
         if not facts or not all(fact.strip() for fact in facts) or len(set(facts)) < len(facts):
-            raise world.fault(key, f"a fact is missing, empty or there twice: {label.sentence!r}")
+            raise world.fault(key, f"a fact is missing, empty or repeated: {label.sentence!r}")
         if any(_CITED.search(fact) for fact in facts):
-            raise world.fault(key, f"a citation stands in a fact: {label.sentence!r}")
+            raise world.fault(key, f"a fact contains a citation: {label.sentence!r}")
     _check_unique(world, "sentence with facts", [f"{label.draft_id}, {label.sentence!r}" for label in world.facts])
 
 
 def _check_stands_once(world: World, draft: Draft, what: str, words: str) -> None:
     count = draft.draft.count(words) if words.strip() else 0
     if count != 1:
-        raise world.fault(draft.id, f"the draft holds {what} {count} times: {words!r}")
+        raise world.fault(draft.id, f"the draft contains {what} {count} times: {words!r}")
 
 
 def _check_unique(world: World, what: str, keys: Sequence[str]) -> None:
     for key in keys:
         if keys.count(key) > 1:
-            raise world.fault(key, f"the {what} stands twice")
+            raise world.fault(key, f"the {what} occurs twice")
 
 
 def _records(path: Path, kind: type[T], *, optional: bool = False) -> tuple[T, ...]:
@@ -287,5 +287,5 @@ def _records(path: Path, kind: type[T], *, optional: bool = False) -> tuple[T, .
         try:
             found.append(decoded(line, kind))
         except msgspec.MsgspecError as error:
-            raise RecordError(f"{path.name}, line {number}, is no valid {kind.__name__}: {error}.") from error
+            raise RecordError(f"{path.name}, line {number}, is not a valid {kind.__name__}: {error}.") from error
     return tuple(found)

@@ -53,8 +53,8 @@ def places(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, segment: in
     spans = _spans(model, text, coded.ids[first:last])
     if spans is None:
         raise AttributionError(
-            f"The tokens of {model.name} cannot be placed in the text of segment {segment + 1}. "
-            "Attribute whole passages instead of words or sentences."
+            f"The tokens of {model.name} cannot be located in the text of segment {segment + 1}. Attribute whole "
+            f"passages instead of words or sentences."
         )
     return tuple(Place(first + i, _anchor(text, start, end), end) for i, (start, end) in enumerate(spans))
 

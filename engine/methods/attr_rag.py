@@ -193,10 +193,10 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
     wanted = list(range(limit)) if primary is None else [primary, *wanted]
     notes: tuple[str, ...] = ()
     if primary is None:
-        why = "An unrelated passage changes the answer as much as any set does" if means.any() else NOTHING_CHANGED
+        why = "An unrelated passage changes the answer as much as any set" if means.any() else NOTHING_CHANGED
         notes = (f"{why}; the first {limit} of {count} in re-rank order are kept.",)
     elif len(wanted) > limit:
-        notes = (f"The cap of {limit} of {count} sets binds: {len(wanted) - limit} more would join.",)
+        notes = (f"The cap of {limit} of {count} sets applies: {len(wanted) - limit} more would be kept.",)
     return Selected(
         primary=primary,
         chosen=tuple(sorted(wanted[:limit])),
@@ -213,17 +213,17 @@ def _reason(
 ) -> str:
     """Why set j was kept or dropped, in a sentence."""
     metrics, reach, own = len(alphas), len(found.chosen_by[j]), [values[j] for values in alphas.values()]
-    needed = f"{reach} of {metrics} metrics reach it, {settings.min_metrics} are needed"
+    needed = f"{reach} of {metrics} metrics choose it, {settings.min_metrics} are needed"
     if j == found.primary:
-        return f"Kept: it has the most votes, {found.votes[j]} of {metrics} metrics."
+        return f"Kept: it has the most votes ({found.votes[j]} of {metrics} metrics)."
     if found.primary is None and j in found.chosen:
         return f"Kept: no metric chose a set, and it is among the first {found.limit} in re-rank order."
     if j in found.chosen:
         return f"Kept: {needed}."
     if found.primary is not None and reach >= settings.min_metrics:
-        return f"Dropped by the cap of {found.limit} sets: {needed}."
+        return f"Dropped by the limit of {found.limit} sets: {needed}."
     if not any(own):
-        return "Dropped: without it the answer is the same."
+        return "Dropped: the answer is the same without it."
     if all(values[j] <= floors.get(metric, 0.0) for metric, values in alphas.items()):
         return "Dropped: an unrelated passage changes the answer as much."
     return f"Dropped: {needed}."
@@ -337,7 +337,7 @@ def attr_rag(
 def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
     """The passages of each set, no character twice."""
     if not chunk_sets:
-        raise AttributionError("No passages were found, so there is nothing to select. Ask another question.")
+        raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
     return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
 
 
@@ -370,7 +370,7 @@ def answers_needed(sets: int, placebos: int) -> int:
 def _quoted(answer: Answer) -> tuple[str, ...]:
     if not answer.quotes:
         return ()
-    return ("Under the quoting reader occlusion only returns the sets that it quoted.",)
+    return ("With the quoting reader, occlusion only shows which sets it quoted.",)
 
 
 def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...]:

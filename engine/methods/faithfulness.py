@@ -85,7 +85,7 @@ def removable(prompt: TokenPrompt) -> tuple[int, ...]:
     """All passage positions, in text order; `AttributionError` if there is none."""
     positions = sorted(passage_positions(prompt, passage_numbers(prompt)))
     if not positions:
-        raise AttributionError("The prompt holds no passage to remove. Answer with at least one passage first.")
+        raise AttributionError("The prompt has no passages to remove. Answer with at least one passage first.")
     return tuple(positions)
 
 
@@ -111,7 +111,7 @@ def curves(
     wanted = list(dict.fromkeys(g for pair in gone.values() for side in pair for g in side if g not in rows))
     scored = model.score([drop_positions(prompt, g) for g in wanted], answer_ids, watch)[:, explained]
     if not np.isfinite(scored).all():
-        raise AttributionError(f"{model.name} gave a probability that is no finite number. Load it in float32.")
+        raise AttributionError(f"{model.name} gave a probability that is not finite. Load it in float32.")
     rows.update(zip(wanted, scored, strict=True))
     return {name: _both_ways(name, rows, sides, len(rankings[name])) for name, sides in gone.items()}
 
@@ -241,7 +241,7 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
     """All pairs of `methods` on their first span, the whole answer. Raises `AttributionError` on unlike sources."""
     sources = {attribution.sources for attribution in methods.values()}
     if len(sources) > 1:
-        raise AttributionError("The methods were run on different sources. Run them on the same passages.")
+        raise AttributionError("The methods ran on different sources. Run them on the same passages.")
     signed = {name: attribution.scores[0] for name, attribution in methods.items()}
     ranked = {name: ranked_by(attribution) for name, attribution in methods.items()}
     return tuple(

@@ -156,7 +156,7 @@ def _backwards(
         logits = answer_logits(module, embeddings, inputs)  # (tokens, vocabulary)
         values = target_values(logits, inputs.answer, target)  # (tokens,)
     if not torch.isfinite(values).all():
-        raise AttributionError("The model gave logits that are no finite numbers. Load it in float32 or bfloat16.")
+        raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
     rows: list[tuple[float, ...]] = []
     for done, positions in enumerate(wanted):
         watch.step("backward passes", done, len(wanted))
@@ -229,6 +229,6 @@ def memory_named() -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise ModelError(
-            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, "
-            "or occlusion, which takes less."
+            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, or "
+            "occlusion."
         ) from error

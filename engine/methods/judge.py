@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from engine.core.progress import Watch
 from engine.core.statistics import binomial_test, interval_or_none
 from engine.core.values import Prompt, Value
-from engine.models.closed import GREEDY, By, Choice, can_score, choose
+from engine.models.closed import GREEDY, By, Choice, can_score, choose, choose_each
 from engine.models.protocols import Writer, require
 from engine.models.replies import bare, parse_option
 from engine.prompts import ask, fill
@@ -117,7 +117,7 @@ def judge_pair(
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    first, second = (choose(judge, prompt, PAIR, _pair_option, watch=watch) for prompt in shown)
+    first, second = choose_each(judge, shown, PAIR, _pair_option, watch=watch)
     orders = (_vote(first.option), swapped(_vote(second.option)))
     return PairJudgement(
         winner=decide(*orders),
@@ -136,7 +136,8 @@ def judge_criteria(
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
     if can_score(judge):
-        asked = {name: choose(judge, criterion_prompt(name, **about), NUMBERS, watch=watch) for name in MEANING}
+        prompts = [criterion_prompt(name, **about) for name in MEANING]
+        asked = dict(zip(MEANING, choose_each(judge, prompts, NUMBERS, watch=watch), strict=True))
         scores = {name: int(str(choice.option)) for name, choice in asked.items()}
         return CriteriaJudgement(
             scores=dict(scores),
@@ -260,4 +261,8 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:
     """The warning to show with judgements by this model; empty unless it judges its own answers."""
-    return f"{judge} judges its own answers: models prefer their own. Name another judge." if judge in writers else ""
+    return (
+        f"{judge} judges its own answers, and models prefer their own. Choose another judge."
+        if judge in writers
+        else ""
+    )

@@ -169,7 +169,7 @@ def ask(
 ) -> OcclusionTask:
     """Check that there is something to ask; `AttributionError` without sources or content tokens."""
     if not groups:
-        raise AttributionError("The prompt holds no source to leave out. Answer with at least one passage first.")
+        raise AttributionError("The prompt has no source to leave out. Answer with at least one passage first.")
     content = content_mask(answer, count_citation_markers=count_citation_markers)
     return OcclusionTask(
         prompt=prompt,
@@ -201,7 +201,7 @@ def score_rows(
             yield split(scored, notes, whole=False)
     if not np.isfinite(scored[0]).all():
         raise AttributionError(
-            f"{model.name} gave a probability that is no finite number for the full prompt. "
+            f"{model.name} gave a probability that is not finite for the full prompt. "
             "Load it in float32 or bfloat16 and try again."
         )
     yield split(scored, notes, whole=True)
@@ -221,7 +221,7 @@ def _scores(
     except PromptTooLong:
         if not placebos:
             raise
-        said = "With an unrelated passage the prompt does not fit into the window: no placebo floor."
+        said = "The placebo floor is missing: with an unrelated passage the prompt exceeds the window."
         for scored, _ in _scores(model, rows, (), ids, watch):
             yield scored, (said,)
 
@@ -281,7 +281,7 @@ def _details(
 
 def _missing(asked: OcclusionTask, kept: list[int], *, whole: bool) -> tuple[str, ...]:
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
-    why = "the model gave no finite probability" if whole else "the run was stopped"
+    why = "the model's probability was not finite" if whole else "the run was stopped"
     return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
 
 
@@ -371,10 +371,10 @@ def _exact(
     floors = floors_of(model, asked, rows) if options.floors else (None, None)
     result = attribution_of(model.name, method, asked, rows, floors)
     if texts and len(rows.placebos) < settings.placebos:
-        said = f"The placebo floor stands on {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
+        said = f"The placebo floor uses {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
         result = replace(result, notes=(*result.notes, said))
     if result.numerical_floor == 0.0 and getattr(model, "dtype", "float32") != "float32":
-        said = f"Rounding did not show in the floor, yet {model.name} computes in {getattr(model, 'dtype', '')}: "
+        said = f"The floor shows no rounding, but {model.name} computes in {getattr(model, 'dtype', '')}: "
         said += "differences of a few tenths of a nat may be rounding."
         result = replace(result, notes=(*result.notes, said))
     yield result

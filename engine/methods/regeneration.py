@@ -123,7 +123,7 @@ def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None,
     notes: list[str] = []
     placebos = len(repeats) - 1  # the first repeat has none
     if placebos < PLACEBOS:
-        notes.append(f"The floor stands on {placebos} unrelated passages instead of {PLACEBOS}.")
+        notes.append(f"The floor uses {placebos} unrelated passages instead of {PLACEBOS}.")
     return Regeneration(
         full=full,
         ablated=tuple(ablated),

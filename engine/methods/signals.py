@@ -189,11 +189,11 @@ def _entailed(
 def _missing(answer: Answer, verifier: bool, labelled: bool, gold: bool) -> dict[str, str]:
     missing = {}
     if not verifier:
-        missing["citation_precision"] = "No verifier was asked."
+        missing["citation_precision"] = "No verifier ran."
     elif not answer.citations:
-        missing["citation_precision"] = "The answer cites nothing."
+        missing["citation_precision"] = "The answer does not cite any passages."
     if not labelled:
-        missing["rfcp"] = missing["distractor_share"] = "No passage is labelled. Mark passages relevant or not."
+        missing["rfcp"] = missing["distractor_share"] = "No passages are labelled. Mark passages as relevant or not."
     if not gold:
         missing["str_em"] = "The question has no gold answer."
     return missing

@@ -42,7 +42,7 @@ def answer_for(
 def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Prompt, Answer, tuple[str, ...]]:
     """(prompt, answer with the model's token ids, notes) for scoring a case; `AttributionError` without passages."""
     if not case.passages:
-        raise AttributionError("This case has no passages, so there is nothing to attribute its answer to.")
+        raise AttributionError("This case has no passages to attribute the answer to.")
     sent = case.prompt if case.stamp.model == model.name else None
     prompt = sent or build_prompt(case.question, case.passages, settings.prompting)
     answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)

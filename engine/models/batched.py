@@ -135,7 +135,7 @@ def write_rows(
         written |= {i: tokens for i, tokens in zip(pending, found, strict=False) if tokens is not None}
         pending = pending[size:]
     for i in close:
-        watch.step(f"writing {len(close)} answers again, alone, for a choice too close", len(written), len(asked))
+        watch.step(f"rewriting {len(close)} answers alone, because a choice was too close", len(written), len(asked))
         written[i] = write_alone(module, asked[i], stop, Watch(cancel=watch.cancel))
     return [written[i] for i in range(len(asked))]
 

@@ -43,9 +43,9 @@ class Budget:
         """Count a request that is about to be sent; raise `BudgetSpent` where there is nothing left for it."""
         with self._lock:
             if self.calls is not None and self.spent.calls >= self.calls:
-                raise BudgetSpent(f"The budget of {self.calls:,} calls is spent. Raise it and resume the run.")
+                raise BudgetSpent(f"The budget of {self.calls:,} calls is used up. Raise it and resume the run.")
             if self.tokens is not None and self.spent.tokens >= self.tokens:
-                raise BudgetSpent(f"The budget of {self.tokens:,} tokens is spent. Raise it and resume the run.")
+                raise BudgetSpent(f"The budget of {self.tokens:,} tokens is used up. Raise it and resume the run.")
             self._add(Spent(calls=1))
 
     def read(self, tokens: int) -> None:

@@ -66,9 +66,24 @@ def choose(
     One that cannot score writes its reason first; `parse` reads its reply instead of `parse_option`. Raises what the
     model raises (`CannotDo`, `PromptTooLong`).
     """
+    return choose_each(model, [prompt], options, parse, decoding=decoding, watch=watch)[0]
+
+
+def choose_each(
+    model: Writer,
+    prompts: Sequence[Prompt],
+    options: Sequence[str],
+    parse: Parse | None = None,
+    *,
+    decoding: Decoding = GREEDY,
+    watch: Watch | None = None,
+) -> list[Choice]:
+    """`choose` for several prompts with the same options; what the prompts begin with is read once."""
     if not can_score(model):
-        return _by_reply(model, closed(prompt, options, "reason_first"), options, parse, decoding, watch)
-    return by_likelihood(model, closed(prompt, options), options, watch)
+        asked = [closed(prompt, options, "reason_first") for prompt in prompts]
+        return [_by_reply(model, prompt, options, parse, decoding, watch) for prompt in asked]
+    asked = [closed(prompt, options) for prompt in prompts]
+    return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
 
 
 def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
@@ -82,23 +97,29 @@ def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
 
 def by_likelihood(model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None) -> Choice:
     """The likeliest option directly after `prompt`."""
-    shares = probabilities(model, prompt, options, watch)
-    best = max(options, key=shares.__getitem__)
-    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares)
+    return _likeliest(prompt, probabilities(model, [prompt], options, watch)[0])
 
 
 def probabilities(
-    model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None
-) -> dict[str, float]:
-    """The share of each option among all of them (sum 1), by the likelihood of its text after `prompt`."""
+    model: LanguageModel, prompts: Sequence[Prompt], options: Sequence[str], watch: Watch | None = None
+) -> list[dict[str, float]]:
+    """For each prompt the share of each option among all of them (sum 1), by the likelihood of its text after it."""
     require(model, "score")
-    coded = model.encode(prompt)
     ids = [[token.id for token in model.encode_answer(option).tokens] for option in options]
-    together = getattr(model, "score_continuations", None)  # reads the prompt once
+    coded = map(model.encode, prompts)
+    together = getattr(model, "score_continuations", None)
     sums = (
-        together(coded, ids, watch) if together else np.array([model.score([coded], one, watch).sum() for one in ids])
+        together(list(coded), ids, watch)
+        if together
+        else np.array([[model.score([one], option, watch).sum() for option in ids] for one in coded])
     )
-    return dict(zip(options, softmax(sums).tolist(), strict=True))
+    return [dict(zip(options, softmax(row).tolist(), strict=True)) for row in sums]
+
+
+def _likeliest(prompt: Prompt, shares: dict[str, float]) -> Choice:
+    """The option with the largest share, of equal ones the first."""
+    best = max(shares, key=shares.__getitem__)
+    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares)
 
 
 def listed(shares: Mapping[str, float]) -> str:

@@ -50,8 +50,8 @@ def default_for(role: Role) -> Default:
         return Default(model=name, note=problem)
     return Default(
         model=built_in,
-        note=f"The default {NOUNS[role]} {name} is not available any more; {built_in or 'none'} is used instead. "
-        "Install it again, or choose another one in Settings.",
+        note=f"The default {NOUNS[role]} {name} is no longer available; {built_in or 'none'} is used instead. "
+        f"Install it again, or choose another in Settings.",
     )
 
 
@@ -102,7 +102,7 @@ def choose_default(role: Role, name: str) -> None:
         )
     if name.startswith(SERVED) and "@" in _address(name):
         raise InputError(
-            "The address has a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
+            "The address contains a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
         )
     stored, _ = read_defaults()
     chosen = Defaults.from_dict({**stored.to_dict(), role: name})

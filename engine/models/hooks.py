@@ -104,7 +104,7 @@ def cancellable(module: Any, watch: Watch | None) -> Iterator[None]:
 
     def hook(*_: Any) -> None:
         if watch.cancel.is_set():
-            raise Cancelled("Stopped while the model was reading. What was finished is kept.")
+            raise Cancelled("Stopped while the model was reading. Finished parts are kept.")
 
     handles = [layer.register_forward_pre_hook(hook) for layer in layers_of(module)]
     try:

@@ -198,9 +198,9 @@ def check_each_fits(prompts: Sequence[TokenPrompt], window: int, answers: Sequen
 def too_long(prompt: TokenPrompt, window: int, needed: int, name: str) -> PromptTooLong:
     """The refusal, with the count and the last passages whose removal would make the prompt fit."""
     gone = passages_to_drop(prompt, window - needed)
-    count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} takes {window}."
+    count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} accepts {window}."
     if gone is None:
-        return PromptTooLong(f"{count} It would not fit without any passage: use a model with a longer window.")
+        return PromptTooLong(f"{count} It would not fit even without passages: use a model with a longer window.")
     words = "passage" if len(gone) == 1 else "passages"
     return PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
 

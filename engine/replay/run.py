@@ -34,14 +34,14 @@ from engine.retrieve.search import search
 
 # An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.
 
-INPUT = "the answer of {} is an input of the replay, not written again"
+INPUT = "the answer of {} is an input of the replay and is not rewritten"
 
 
 def scored_again(case: Case, tools: Loaders) -> Outcome:
     """The tokens' log-probabilities after the prompt that was sent; the text is not compared."""
     why, tokens = INPUT.format(case.stamp.model), case.answer.tokens
     if case.origin == "imported":
-        return Outcome(why="the answer was imported; nothing here writes it")
+        return Outcome(why="the answer was imported, so it is not rewritten")
     if case.prompt is None or not tokens or case.stamp.model.startswith(SERVED):
         return Outcome(why=why)
     model: LanguageModel = tools.writer(case.stamp.model)  # type: ignore[assignment]
@@ -69,7 +69,7 @@ def hits_again(case: Case, tools: Loaders) -> Outcome:
     """The search again, in the collection as it is now."""
     settings = case.stamp.settings.get("retrieval")
     if case.corpus is None or settings is None:
-        return Outcome(why="the stamp names no collection or no retrieval settings")
+        return Outcome(why="the stamp lacks a collection or retrieval settings")
     collection = tools.collection(case.corpus)
     changed = changed_since(collection, (hit.passage.id for hit in case.hits))
     if changed:
@@ -106,7 +106,7 @@ def again_of(analysis: Analysis) -> Again | None:
 def unreplayable(analysis: Analysis) -> str:
     """Why an analysis of a kind without replay is not compared."""
     kind = find(analysis.kind)
-    return kind.not_again if kind and kind.not_again else f"there is no replay of the kind {analysis.kind!r} yet"
+    return kind.not_again if kind and kind.not_again else f"the kind {analysis.kind!r} cannot be replayed yet"
 
 
 def stripped(case: Case) -> Case:
@@ -226,7 +226,7 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
             raise
     if process.returncode:
         last = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise CaseError(f"The replay stopped before its end ({last or process.returncode}). Nothing was changed.")
+        raise CaseError(f"The replay stopped early ({last or process.returncode}). Nothing was changed.")
     return decoded(out.rpartition(b"\n")[2], Outcomes)
 
 

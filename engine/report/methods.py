@@ -1,4 +1,4 @@
-"""Definitions and limits of the methods that a case really holds; nothing is defined that was not used."""
+"""Definitions and limits of the methods used in a case, and of no others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def used(case: Case, reviewed: bool) -> list[str]:
 def methods_blocks(case: Case, reviewed: bool) -> tuple[Block, ...]:
     """The definitions as a list of terms."""
     return (
-        plain("What the terms of this report mean, and what they do not say.", "note"),
+        plain("Meaning and limits of the terms in this report.", "note"),
         Facts(tuple(DEFINITIONS[name] for name in used(case, reviewed))),
     )
 
@@ -63,7 +63,7 @@ def self_test_blocks(case: Case) -> tuple[Block, ...]:
 def _blocks(name: str, revision: str, dtype: str) -> tuple[Block, ...]:
     checks = remembered(name, revision, dtype)
     if checks is None:
-        return (plain(f"No self-test of this model is kept here. Run: python -m engine self-test {name}"),)
+        return (plain(f"No self-test of this model is stored here. Run: python -m engine self-test {name}"),)
     rows = tuple(
         cells(c.name, "passed" if c.passed else "failed", c.detail, "" if c.figure is None else f"{c.figure:.3g}")
         for c in checks

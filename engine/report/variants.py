@@ -39,8 +39,8 @@ def variant_case(case: Case, name: str) -> Case:
     report = _last(case)
     variant = report.refinement.variants.get(name) if report else None
     if report is None or variant is None or variant.answer is None:
-        known = ", ".join(conditions(case)) or "none: run them on the Refinement page"
-        raise CaseError(f"The case {case.id!r} has no answer of a condition {name!r}. There are: {known}.")
+        known = ", ".join(conditions(case)) or "none; run them on the Refinement page"
+        raise CaseError(f"The case {case.id!r} has no answer of condition {name!r}. Available: {known}.")
     stamp = report.refinement.stamp
     answered = inputs_hash(case.question, case.passages, variant.answer.text)
     about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINEMENT)

@@ -81,7 +81,7 @@ class Bm25:
             self._index.save(str(new), show_progress=False)
             new.replace(place)
         except OSError as error:
-            log.warning("The word index was not kept (%s); it will be made again.", error)
+            log.warning("The word index was not saved (%s); it will be rebuilt.", error)
             shutil.rmtree(new, ignore_errors=True)
 
     @classmethod
@@ -95,7 +95,7 @@ class Bm25:
             index = bm25s.BM25.load(str(place))
             held = int(index.scores["num_docs"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("The kept word index cannot be read (%s) and is made again.", error)
+            log.warning("The stored word index cannot be read (%s) and is rebuilt.", error)
             return None
         return cls(index, size) if held == size else None
 
@@ -133,7 +133,7 @@ class Postings:
         self._most = np.load(place / _MOST, allow_pickle=False)
         self.size = int(index.scores["num_docs"])
         if not len(self._most) + 1 == len(self._starts) == len(self._words) + 1 or len(self._texts) != self._starts[-1]:
-            raise ValueError("its files do not fit together")
+            raise ValueError("its files do not match")
 
     def scores(self, question: str) -> Floats:
         """One score a text, 0 and up, shape (n,)."""
@@ -289,7 +289,7 @@ def _mapped(place: Path, snapshot: Snapshot) -> Postings:
             return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if place.is_dir():
-            log.warning("The kept word index cannot be read (%s) and is made again.", error)
+            log.warning("The stored word index cannot be read (%s) and is rebuilt.", error)
     draft = place.with_name("bm25.new")
     with storage("the word index"):
         shutil.rmtree(draft, ignore_errors=True)

@@ -100,7 +100,7 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
     found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
-    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence does not belong to clauses."}
+    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)
 

@@ -33,7 +33,9 @@ def differing(first: Evaluation, second: Evaluation) -> tuple[str, ...]:
 def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
     """Means and paired differences; raise `InputError` for runs of two studies or without a question in common."""
     if first.config.study != second.config.study:
-        raise InputError(f"One run is of {first.config.study}, the other of {second.config.study}. Choose two of one.")
+        raise InputError(
+            f"One run is of {first.config.study}, the other of {second.config.study}. Choose two runs of one study."
+        )
     shared = [m for m in _methods(first) if m in _methods(second)]
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
     found = [(method, name, *_pair(first, second, method, name)) for method in shared for name in names]
@@ -45,7 +47,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         _line(m, name, replace(one, p=p), means) for (m, name, one, means), p in zip(kept, corrected, strict=True)
     )
     questions = max(one.difference.n for _, _, one, _ in kept)
-    notes = (PAIRED, CORRECTION, "Only questions that both runs have; a failed unit counts as 0.")
+    notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
 
 

@@ -94,7 +94,7 @@ class Config(Value, frozen=True):
             strange = sorted(set(fields) - set(data.get(stage, {})))
             if strange or stage not in data:
                 known = ", ".join(data.get(stage, data))
-                raise InputError(f"[settings.{stage}] {', '.join(strange)} is no setting. There are: {known}.")
+                raise InputError(f"[settings.{stage}] {', '.join(strange)} is not a setting. Available: {known}.")
             data[stage].update(fields)
         for stage in ("decoding", "occlusion", "faithfulness"):
             data[stage]["seed"] = seed
@@ -103,7 +103,7 @@ class Config(Value, frozen=True):
         try:
             return converted(data, Settings)
         except msgspec.ValidationError as error:
-            raise InputError(f"A value under [settings] is of the wrong kind or out of its range: {error}.") from error
+            raise InputError(f"A value under [settings] has the wrong type or is out of range: {error}.") from error
 
 
 def with_assignments(config: Config, assignments: Sequence[str]) -> Config:
@@ -147,9 +147,9 @@ def parse_config(text: str, name: str = "the config") -> Config:
     try:
         config = converted(tomllib.loads(text), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise InputError(f"{name} is no valid config: {error}.") from error
+        raise InputError(f"{name} is not a valid config: {error}.") from error
     if not config.seeds:
-        raise InputError(f"{name} names no seed. Write seeds = [1337], or more of them.")
+        raise InputError(f"{name} has no seeds. Write for example seeds = [1337].")
     config.stages(config.seeds[0])
     return config
 
@@ -197,7 +197,7 @@ def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def _said(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "all"
-    return "as the engine has it" if value is None else "none" if value == "" else str(value)
+    return "the engine's default" if value is None else "none" if value == "" else str(value)
 
 
 # A config as the TOML that it would be read from: fields at their default are left out.

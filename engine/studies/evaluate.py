@@ -92,7 +92,9 @@ def evaluate(
             _run(run, lambda: _pool(run, workers, on, tools))
             return draw(folder)
     except Timeout:
-        raise InputError(f"Another process is running in {folder}. Wait for it, or name another folder.") from None
+        raise InputError(
+            f"Another process is running in {folder}. Wait for it to finish, or choose another folder."
+        ) from None
 
 
 def _run(run: Run, pool: Callable[[], Pool]) -> None:
@@ -130,9 +132,9 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     if path.exists():
         known = decoded(path.read_bytes(), RunManifest)
         if known.config != config:
-            raise InputError(f"{folder} holds a run of another config. Resume it with its own config.toml.")
+            raise InputError(f"{folder} contains a run with another config. Resume it with its own config.toml.")
         if known.data != planned.data:
-            raise InputError(f"The examples are not those that {folder} was begun with. Start again in a new folder.")
+            raise InputError(f"The examples differ from those {folder} was started with. Start again in a new folder.")
         return
     paper = CONFIGS / f"{planned.config.study.replace('-', '_')}_paper.toml"
     manifest = RunManifest(
@@ -157,7 +159,9 @@ def opened(folder: Path) -> Evaluation:
         manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{folder} holds no run ({error.strerror}). Name the folder given with --out.") from error
+        raise InputError(
+            f"{folder} does not contain a run ({error.strerror}). Give the folder used with --out."
+        ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
     rows = ordered(manifest.units, Journal(folder).rows())
@@ -195,7 +199,7 @@ def report_head(evaluation: Evaluation) -> str:
         f" judge {judge}; {data}; seeds {', '.join(map(str, config.seeds))}.",
         "",
         f"{len(evaluation.rows)} of {len(manifest.units)} units have run, {len(failed)} failed,"
-        f" {sum(row.unparsed for row in evaluation.rows)} replies could not be read.",
+        f" {sum(row.unparsed for row in evaluation.rows)} replies were unreadable.",
         "",
         *_listed("Failed", [f"{unit.example}, {unit.method}: {failure.message}" for unit, failure in failed]),
         *_listed("Left out", [f"{count} examples without {what}" for what, count in manifest.left_out.items()]),

@@ -110,7 +110,7 @@ def lacks(example: Example, needs: Iterable[str]) -> tuple[str, ...]:
     asked = tuple(needs)
     unknown = [name for name in asked if name not in NEEDS]
     if unknown:
-        raise RecordError(f"There is no need called {unknown[0]!r}. Name one of: {', '.join(NEEDS)}.")
+        raise RecordError(f"There is no need called {unknown[0]!r}. Choose one of: {', '.join(NEEDS)}.")
     return tuple(name for name in asked if not NEEDS[name](example))
 
 

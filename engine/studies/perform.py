@@ -68,7 +68,7 @@ class Performer:
                 return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
             except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
                 known = isinstance(error, GroundworkError)
-                found = Failure(type=type(error).__name__, message=str(error) if known else f"Unforeseen: {error}")
+                found = Failure(type=type(error).__name__, message=str(error) if known else f"Unexpected: {error}")
         if isinstance(found, Failure):
             return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
         return self._done(unit, found, meter.spent)

@@ -45,7 +45,9 @@ def plan(config: Config) -> Plan:
     study = study_of(config.study)
     strange = sorted(set(config.methods) - set(study.methods))
     if strange:
-        raise InputError(f"{', '.join(strange)} is no method of {study.name}. It has: {', '.join(study.methods)}.")
+        raise InputError(
+            f"{', '.join(strange)} is not a method of {study.name}. Its methods are: {', '.join(study.methods)}."
+        )
     usable: list[Example] = []
     left_out: Counter[str] = Counter()
     for example in load(config.data, **config.load):
@@ -58,7 +60,7 @@ def plan(config: Config) -> Plan:
     chosen = evenly(usable, config.n)
     if not chosen:
         wanted = ", ".join(left_out or study.needs)
-        raise InputError(f"No example of {config.data} can be used by {study.name}: they lack {wanted}.")
+        raise InputError(f"{study.name} cannot use any example of {config.data}: they lack {wanted}.")
     methods = [name for name in study.methods if not config.methods or name in config.methods]
     units = tuple(Unit(example=e.id, method=m, seed=s) for e in chosen for s in config.seeds for m in methods)
     by_id = {example.id: example for example in chosen}
@@ -101,7 +103,7 @@ def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
     for need, what in study.uses.items():
         without = sum(bool(lacks(example, (need,))) for example in examples)
         if without:
-            said.append(f"{what}: off for {without} of {len(examples)} examples, which bring no {_bare(need)}.")
+            said.append(f"{what}: off for {without} of {len(examples)} examples without {_bare(need)}.")
     return tuple(said)
 
 

@@ -98,7 +98,5 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError(
-            "Ray is not installed, so there is no cluster to run on. Install requirements-ray.txt, or use --workers."
-        ) from None
+        raise InputError("Ray is not installed. Install requirements-ray.txt, or use --workers.") from None
     return ray

@@ -67,9 +67,7 @@ def score_tables(
         rows=tuple((n, *(measure(of_condition(rows, n), s.field, s.lost) for s in defined)) for n in names),
         n=questions_in(rows),
         shows="grounded refinement, Tables 1 and 3",
-        notes=notes(
-            rows, "A question's seeds are averaged. A score that an answer does not have is left out of its n."
-        ),
+        notes=notes(rows, "Seeds are averaged per question. A score's n leaves out answers for which it is undefined."),
     )
     return [
         scores,
@@ -89,7 +87,7 @@ def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     kinds = sorted({kind for count in counts.values() for kind in count})
     return StudyTable(
         name="outcomes",
-        title="What came of each condition",
+        title="Outcomes of each condition",
         columns=(Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds)),
         rows=tuple((n, *(counts[n][kind] for kind in kinds)) for n in names),
         n=len(rows),
@@ -111,11 +109,11 @@ def _added(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
             lines.append((name, measure(more, "is", None), measure(less, "is", None)))
     return StudyTable(
         name="added",
-        title="Runs in which a condition says more, or less, that no passage holds than A",
+        title="Runs in which a condition says more, or less, than A that no passage contains",
         columns=Column.row("condition | more (share of runs) ↓ | less (share of runs) ↑"),
         rows=tuple(lines),
         n=questions_in(rows),
-        notes=notes(rows, "By content words that stand in none of the passages."),
+        notes=notes(rows, "By content words that occur in none of the passages."),
     )
 
 
@@ -185,7 +183,7 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], h
         lines.append((rule, sum(marks.values()), len(rows) - len(marks), *line))
     return StudyTable(
         name="gated",
-        title="Each second pass under its own rule, minus A; where the rule does not fire the answer is A's",
+        title="Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
         columns=(
             *Column.row("condition | fired (runs) | not asked (runs)"),
             *(Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores),
@@ -282,7 +280,7 @@ def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
         lines.append((name, *(measure(costs, column.name, None) for column in columns)))
     return StudyTable(
         name="costs",
-        title="What a condition takes, with all that it stands on",
+        title="Cost of a condition, including everything it depends on",
         columns=(Column(name="condition"), *columns),
         rows=tuple(lines),
         n=questions_in(rows),

@@ -51,7 +51,7 @@ class Journal:
                 yield decoded(line, Row)
             except msgspec.MsgspecError as error:
                 raise InputError(
-                    f"Line {number} of {self.path} is no row of this version ({error}). Start again in a new folder."
+                    f"Line {number} of {self.path} is not a row of this version ({error}). Start again in a new folder."
                 ) from error
 
     def mend(self) -> None:
@@ -74,7 +74,9 @@ class Journal:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise StorageError(f"{self.path} cannot be written ({error.strerror}). Make room and resume.") from error
+            raise StorageError(
+                f"{self.path} cannot be written ({error.strerror}). Free some disk space and resume."
+            ) from error
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -83,7 +85,7 @@ def write_whole(path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data)
     except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}). Make room and resume.") from error
+        raise StorageError(f"{path} cannot be written ({error.strerror}). Free some disk space and resume.") from error
 
 
 TRIES = 3  # of a unit that loses its worker or its server; then it counts as failed
@@ -154,7 +156,7 @@ class Run:
                 self._take_in(outcome)
             self._tell()
         if self._stop is not None:
-            kept = f"{len(self.rows)} of {len(self.plan.units)} units are kept."
+            kept = f"{len(self.rows)} of {len(self.plan.units)} units are saved."
             raise STOPPED[self._stop.kind](f"{self._stop.message} {kept}")
         return [self.rows[unit] for unit in self.plan.units]
 
@@ -170,7 +172,7 @@ class Run:
             self._unserved.clear()
             self._keep(outcome)
         elif isinstance(outcome, Lost):
-            self._again(outcome.unit, Failure(type="WorkerLost", message=f"Its worker died {TRIES} times."))
+            self._again(outcome.unit, Failure(type="WorkerLost", message=f"Its worker process died {TRIES} times."))
         else:
             self._stopped(outcome)
 
@@ -246,6 +248,6 @@ def check_folder(folder: Path, resume: bool) -> None:
     """Refuse to mix two runs; raise `InputError` saying what to do."""
     begun = (folder / "run.json").exists()
     if begun and not resume:
-        raise InputError(f"{folder} holds a run already. Go on with it with --resume, or name another folder.")
+        raise InputError(f"{folder} already contains a run. Resume it with --resume, or choose another folder.")
     if resume and not begun:
-        raise InputError(f"{folder} holds no run to resume. Leave --resume out.")
+        raise InputError(f"{folder} does not contain a run to resume. Leave out --resume.")

@@ -18,7 +18,7 @@ from engine.core.values import Value
 from engine.studies.values import Column, Measure, Row, Series, StudyTable
 
 CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
-PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), a question's seeds together."
+PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), seeds of a question together."
 MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
 
 
@@ -148,5 +148,5 @@ def questions_in(rows: Sequence[Row]) -> int:
 def notes(rows: Sequence[Row], *more: str) -> tuple[str, ...]:
     """How the intervals are made, and what was lost, said also where nothing was."""
     _, failed, unparsed = counts(rows)
-    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies could not be read; both stay in the denominators."
+    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies were unreadable; both stay in the denominators."
     return (MEANS, lost, *more)

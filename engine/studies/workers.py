@@ -111,7 +111,8 @@ class Processes:
         self._idle_deaths += 1
         if self._idle_deaths > IDLE_DEATHS * self.size:
             raise GroundworkError(
-                f"Worker processes die before they finish anything. {Path(self._log.name)} says why; then resume."
+                f"Worker processes die before they finish anything. Read {Path(self._log.name)}, correct the cause, "
+                f"then resume."
             )
         return self._start()
 

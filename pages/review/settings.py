@@ -44,8 +44,8 @@ def models() -> None:
         hide_index=True,
     )
     st.caption(
-        "auto: the default writer answers, and the default scorer gives probabilities and gradients. The quoting"
-        " reader cannot write its own words; where a method needs that, the embedded model takes its place."
+        "auto: the default writer answers; the default scorer gives probabilities and gradients. The quoting reader "
+        "only quotes; a method that needs new text uses the embedded model."
     )
     draw_models_line()
 
@@ -53,7 +53,7 @@ def models() -> None:
 def estimate_of(name: str) -> None:
     """What a model would take, from its config alone, before anything is loaded."""
     if name.startswith("openai:"):
-        st.info("A served model takes no memory here.")
+        st.info("A served model uses no memory on this machine.")
         return
     # Torch takes seconds to import: only who asks for an estimate pays for it.
     from engine.models.loading import estimate
@@ -108,7 +108,7 @@ def device() -> str:
     """What models run on, said without importing torch where nothing has loaded it yet."""
     torch = sys.modules.get("torch")
     if torch is None:
-        return "chosen when the first model is loaded: CUDA or MPS where there is one, else the processor"
+        return "chosen when the first model loads: CUDA or MPS if available, otherwise the CPU"
     return "CUDA" if torch.cuda.is_available() else "MPS" if torch.backends.mps.is_available() else "processor"
 
 
@@ -120,18 +120,21 @@ def machine() -> None:
     st.write("Model weights (set GROUNDWORK_MODELS to share them between data folders)")
     st.code(str(models_folder()), language=None)
     rows = {
-        "processor cores": os.cpu_count(),
+        "CPU cores": os.cpu_count(),
         "device for models": device(),
         "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
         "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in (*hosts(), *default_hosts()))
-        or "none, unless one is named",
+        or "none by default",
     }
     st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}))
     with st.expander("Versions"):
         st.json(package_versions())
 
 
-heading("Settings", "Which models there are and what each can do; where your data lies; who is contacted.")
+heading(
+    "Settings",
+    "See the available models and what each can do, where your data is stored, and which hosts are contacted.",
+)
 models()
 defaults_section()
 install_section()

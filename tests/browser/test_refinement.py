@@ -128,7 +128,7 @@ def test_signals_and_scores_in_dark(app, page, look, refined):
     open_page(page, app)
     page.get_by_role("tab", name="Signals and triggers").click()
     expect(page.get_by_role("img", name=re.compile("^S3 0"))).to_be_visible()
-    expect(page.get_by_text("cases behind it")).to_be_visible()
+    expect(page.get_by_text("cases so far")).to_be_visible()
     expect(page.locator(".gw-absent", has_text="students")).to_be_visible()
     look(page, "refinement_signals_dark")
     page.get_by_role("tab", name="Scores").click()
@@ -158,9 +158,9 @@ def test_marking_a_passage_changes_the_trigger_of_v2c(app, page, look, refined):
 
 def test_all_nine_run_on_real_weights_and_are_kept(app, page, look, refined):
     open_page(page, app, SHORT, "tiny-short")
-    expect(page.get_by_text("No condition has run on this case by this model yet").first).to_be_visible()
+    expect(page.get_by_text("This model has not run any condition on this case yet").first).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_role("button", name="Run what is missing")).to_be_visible(timeout=400_000)
+    expect(page.get_by_role("button", name="Run the missing conditions")).to_be_visible(timeout=400_000)
     for name in ("A", "B", "C1"):
         expect(card(page, name)).to_contain_text("tokens in")
     expect(page.get_by_text("not run yet")).to_have_count(0)
@@ -176,7 +176,7 @@ def test_all_nine_run_on_real_weights_and_are_kept(app, page, look, refined):
 def test_a_prompt_over_the_window_is_said_and_not_an_empty_page(app, page, refined):
     open_page(page, app, FIRST_CASE, "tiny-short")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_role("button", name="Run what is missing")).to_be_visible(timeout=400_000)
+    expect(page.get_by_role("button", name="Run the missing conditions")).to_be_visible(timeout=400_000)
     expect(card(page, "A")).to_contain_text("prompt too long")
     expect(card(page, "D")).to_contain_text("There is no baseline answer")
 

@@ -210,14 +210,14 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     edited, sentence = apply(fact, [change]), evidence.text[anchor.start : anchor.end]
     left = set(missing(edited, f"{evidence.title}\n{evidence.text}")) - set(_SINCE.findall(fact))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
-        return "the sentence has what was put in beside what stands beside it in the fact"
+        return "the sentence has the new words next to the same words as the fact"
     told = full(fact, change, f"{evidence.title}\n{sentence}")
     if left and (change.kind not in COUNTED or not told or left & others.nowhere):
         return ""  # a name that other passages have may be left out where the sentence has so much else
     if change.kind not in COUNTED:
         return ""
     if miscopied(fact, change, others):
-        return "no passage has the number, and the sentence has its digits in another order"
+        return "no passage has the number; the sentence has its digits in another order"
     if told or (anchor.worth >= NEARLY and better):
         return f"one sentence holds {anchor.share:.0%} of its words and {'most' if left else 'all'} numbers and names"
     return ""

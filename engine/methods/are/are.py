@@ -83,7 +83,7 @@ def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord],
     """The record before edits are placed."""
     tools = task.tools
     judged_by = tools.judge.name if tools.judge and not tools.both else tools.verifier.name
-    both = f", {tools.judge.name} beside it" if tools.judge and tools.both else ""
+    both = f", with {tools.judge.name}" if tools.judge and tools.both else ""
     return AreRecord(
         question=task.question,
         answer=task.answer,
@@ -108,11 +108,13 @@ def _notes(task: Task, found: Decomposition) -> tuple[str, ...]:
     """What must be known to read the record."""
     notes = []
     if not task.sources.case and task.sources.collection is None:
-        notes.append("There is nothing to check against: the case has no passages and no corpus was named.")
+        notes.append("There is no evidence to check against. Choose a corpus, or use a case with passages.")
     if found.text:
-        notes.append("Without clauses: the revised answer is the facts, joined; Pres compares it with the answer.")
+        notes.append(
+            "Without clauses the revised answer consists of the joined facts; Pres compares it with the answer."
+        )
     if found.fallbacks:
-        notes.append(f"{found.fallbacks} replies could not be parsed; rules took the text apart there.")
+        notes.append(f"{found.fallbacks} replies were unparsable; rules split the text there.")
     if task.settings.keep != 1:
-        notes.append(f"{task.settings.keep} passages a source are checked for a fact; the paper checks one.")
+        notes.append(f"Checks the {task.settings.keep} best passages per source (ARE checks 1).")
     return tuple(notes)

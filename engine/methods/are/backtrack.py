@@ -65,7 +65,7 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
             start, end = spot or (clause.start, clause.end)
             old = answer[start:end] if spot else change.old
             new = _new_text(change, start, end) if spot else change.new
-            why = edit.why if certain else f"{edit.why}; its place in the clause is not certain"
+            why = edit.why if certain else f"{edit.why}; its position in the clause is uncertain"
             placed = Placed(
                 id="",
                 clause=record.clause,
@@ -102,7 +102,7 @@ def _without_overlaps(found: list[Placed]) -> list[Placed]:
         ):
             meeting.add(edit.fact)
         kept.append(edit)
-    return [_suggestion(edit, "it meets another edit") if edit.fact in meeting else edit for edit in kept]
+    return [_suggestion(edit, "it overlaps another edit") if edit.fact in meeting else edit for edit in kept]
 
 
 def _suggestion(edit: Placed, why: str) -> Placed:
@@ -171,7 +171,7 @@ def hold_clauses(
         if after.verdict == "editing_required" != before.verdict and _contradicted(after) > _contradicted(before)
     }
     return [
-        _suggestion(e, "with it the whole clause disagrees with its evidence") if e.fact in failing else e
+        _suggestion(e, "with this edit the whole clause disagrees with its evidence") if e.fact in failing else e
         for e in edits
     ]
 

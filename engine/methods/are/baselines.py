@@ -38,7 +38,7 @@ from engine.prompts import ask
 
 NAMES = ("drqa", "rarr", "ccver", "efec-style")
 ASKS_NOTHING = ("drqa",)
-NEEDS_MODEL = "{} asks questions about the answer by a language model, and none was chosen. Name a judge model."
+NEEDS_MODEL = "{} needs a language model to ask questions about the answer. Choose a judge model."
 
 
 def offered(writer: object | None) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def run_baseline(
     Raise `InputError` for another name, `CannotDo` where the method needs a language model and has none.
     """
     if name not in METHODS:
-        raise InputError(f"There is no baseline {name!r}. Choose of: {', '.join(NAMES)}.")
+        raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
     if name not in offered(writer):
         raise CannotDo(NEEDS_MODEL.format(name))
     settings, watch = settings or Verification(), watch or Watch()
@@ -140,7 +140,7 @@ def efec_style(run: _Run) -> Baseline:
     found = run.best(queries)
     kept = list(dict.fromkeys(one.text for one in found if one is not None))
     revised_answer = _edited(run, run.answer, "\n".join(kept)) if kept else run.answer
-    run.notes.append("EFEC's own editor is a trained T5 that is not shipped; the chosen model edits in its place.")
+    run.notes.append("EFEC's trained T5 editor is not included; the chosen model edits instead.")
     return _result(run, "efec-style", queries, found, revised_answer)
 
 
@@ -161,7 +161,7 @@ def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
     queries, exchange = ask_questions(kind, plain(text), run.writer, run.watch, run.demonstrations)
     run.exchanges.append(exchange)
     if not queries:
-        run.notes.append(f"The reply of {run.writer.name} about {plain(text)[:60]!r} holds no question.")
+        run.notes.append(f"The reply of {run.writer.name} about {plain(text)[:60]!r} does not contain a question.")
     return queries
 
 

@@ -44,7 +44,7 @@ def guarded(
             why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
-        note = f"{ruling.note}; unsure, no sentence of the passage holds enough of the fact"
+        note = f"{ruling.note}; unsure: no sentence of the passage contains enough of the fact"
         return replace(ruling, unsure=True, lowered=True, note=note)
     return ruling
 
@@ -58,7 +58,7 @@ def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> 
 
 def _lacking(ruling: Ruling, fact: str, evidence: str, sentence: str, anchor: Anchor) -> Ruling:
     """A supportive or irrelevant verdict on a passage that lacks a number or name of the fact."""
-    why = f"the passage does not hold {', '.join(anchor.lacking)}"
+    why = f"the passage does not contain {', '.join(anchor.lacking)}"
     if ruling.verdict == "supportive":
         verdict: VerdictName = "editing_required" if _rival(fact, evidence, sentence, anchor) else "irrelevant"
         return _turned(ruling, verdict, why, anchor.lacking)

@@ -196,12 +196,12 @@ class Iteration(Value, frozen=True):
 Outcome = Literal["supported", "edited", "contradicted", "unsettled", "unparsed", "no evidence", "not checked"]
 MEANING: dict[str, str] = {
     "supported": "agrees with a passage",
-    "edited": "after the edit it agrees with the passage it was edited from",
+    "edited": "agrees with its passage after the edit",
     "contradicted": "disagrees with a passage; no edit was good enough",
-    "unsettled": "nothing found that settles it",
-    "unparsed": "the verifier's reply could not be read",
+    "unsettled": "no evidence found that settles it",
+    "unparsed": "the verifier's reply was unreadable",
     "no evidence": "nothing was found",
-    "not checked": "the run was stopped before it",
+    "not checked": "the run stopped before checking it",
 }
 
 

@@ -165,9 +165,9 @@ def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple
     """What the reader of the steps has to know about the reply."""
     missing = sum(not draft.query for draft in kept[:most])
     said = (
-        (missing, f"{missing} of the sub-questions came without a search query; the sub-question stands in its place."),
-        (len(drafts) - len(kept), f"{len(drafts) - len(kept)} repeated sub-questions are left out."),
-        (len(kept) - most, f"The reply has {len(kept)} sub-questions; the first {most} are worked on."),
+        (missing, f"{missing} of the sub-questions had no search query; the search used the sub-question."),
+        (len(drafts) - len(kept), f"{len(drafts) - len(kept)} repeated sub-questions were left out."),
+        (len(kept) - most, f"The reply has {len(kept)} sub-questions; only the first {most} are used."),
     )
     return tuple(text for count, text in said if count > 0)
 

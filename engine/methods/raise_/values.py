@@ -51,7 +51,7 @@ class Problem(Value, frozen=True):
 def letter(index: int) -> str:
     """A for 0; raise `RecordError` past Z."""
     if index >= len(ascii_uppercase):
-        raise RecordError(f"A problem can have {len(ascii_uppercase)} options. Leave some out.")
+        raise RecordError(f"A problem can have {len(ascii_uppercase)} options. Use fewer.")
     return ascii_uppercase[index]
 
 
@@ -316,4 +316,4 @@ def method_of(name: str) -> ReasoningMethod:
     for method in METHODS:
         if method.name == wanted:
             return method
-    raise InputError(f"There is no method {name!r}. Choose of: {', '.join(method.name for method in METHODS)}.")
+    raise InputError(f"There is no method {name!r}. Choose from: {', '.join(method.name for method in METHODS)}.")

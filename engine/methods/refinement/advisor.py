@@ -120,9 +120,9 @@ def score_spread(hits: Sequence[Hit]) -> Proxy:
     name = "top score against tenth"
     scores = sorted((hit.parts.get("dense", hit.score) for hit in hits), reverse=True)[:TOP]
     if len(scores) < 2 or scores[0] <= 0:
-        return Proxy(name=name, figure=None, part=None, sentence="There are no retrieval scores to compare.")
+        return Proxy(name=name, figure=None, part=None, sentence="The case has no retrieval scores to compare.")
     gap = (scores[0] - scores[-1]) / scores[0]
-    sentence = f"Top score {scores[0]:.2f}, number {len(scores)} has {scores[-1]:.2f}: a fall of {gap:.0%}."
+    sentence = f"Top score {scores[0]:.2f}, number {len(scores)} has {scores[-1]:.2f}: a drop of {gap:.0%}."
     return Proxy(name=name, figure=gap, part=_clip(1 - gap), sentence=sentence)
 
 
@@ -144,7 +144,7 @@ def similarity(passages: Sequence[Passage], vectors: ArrayLike | None) -> Proxy:
     """Mean similarity of two passages: alike is converging evidence. Cosine of vectors, else shared words."""
     name, pairs = "similarity of passages", list(combinations(range(len(passages)), 2))
     if not pairs:
-        return Proxy(name=name, figure=None, part=None, sentence="One passage has nothing to be compared with.")
+        return Proxy(name=name, figure=None, part=None, sentence="A single passage cannot be compared.")
     if vectors is not None:
         matrix = np.asarray(vectors, dtype=np.float64)
         mean = float(np.mean([matrix[i] @ matrix[j] for i, j in pairs]))
@@ -166,7 +166,7 @@ def specificity(question: str) -> Proxy:
     specific, open_ended = specific_words(question), bool(_OPEN.search(question))
     part = 0.5 + 0.5 * open_ended - 0.25 * min(2, len(specific))
     named = f"names {', '.join(specific)}" if specific else "names nothing in particular"
-    sentence = f"The question {named}{' and asks openly' if open_ended else ''}."
+    sentence = f"The question {named}{' and is open-ended' if open_ended else ''}."
     return Proxy(name="query specificity", figure=float(len(specific)), part=_clip(part), sentence=sentence)
 
 
@@ -259,7 +259,7 @@ def point_of(question: str, value: Refinement, first: float | None, second: floa
     """A point from a run and the scores of its A and D, None where one is missing; `InputError` for a gated run."""
     if value.gate != "always":
         raise InputError(
-            "A gated D is A wherever S3 is not under the threshold. Run the conditions with the gate always."
+            "A gated D equals A wherever S3 is not below the threshold. Run the conditions with the gate always."
         )
     if value.signals.s3 is None or first is None or second is None:
         return None
@@ -272,7 +272,7 @@ def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     for point in points:
         groups.setdefault(point.question, []).append(point)
     if len(groups) < len(NAMES):
-        raise InputError(f"Quartiles need at least {len(NAMES)} questions, here are {len(groups)}. Run more of them.")
+        raise InputError(f"Quartiles need at least {len(NAMES)} questions, but there are {len(groups)}. Run more.")
     ordered = sorted(groups.values(), key=_mean_s3)
     places = np.array_split(np.arange(len(ordered)), len(NAMES))
     parts = [[ordered[i] for i in part] for part in places]

@@ -157,11 +157,11 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     notes = []
     if limit < decoding.max_new_tokens:
         notes.append(
-            f"Every condition may write {limit} tokens, not {decoding.max_new_tokens}: so much of the model's window"
-            " is left beside draft and critique."
+            f"Every condition may write {limit} tokens, not {decoding.max_new_tokens}: draft and critique use the "
+            f"rest of the model's window."
         )
     if decoding.temperature == 0:
-        notes.append("Greedy decoding draws nothing: C1 repeats A, and D and v2c write the same where both fire.")
+        notes.append("Greedy decoding does not sample: C1 repeats A, and D and v2c write the same text if both fire.")
     if request.read:
         notes.append(f"{request.writer.name} reads the best sentences of the passages, in every condition the same.")
     if settings.growth_for(request.writer.name):

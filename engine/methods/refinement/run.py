@@ -44,13 +44,13 @@ def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     """What came of the calls, and what to know of it."""
     end = turns[-1]
     if end.purpose == "critique":
-        return "empty", "The model's critique came back empty, so there was nothing to revise after."
+        return "empty", "The model's critique was empty, so there was nothing to revise."
     if not end.reply.text.strip():
         return "empty", "The model wrote nothing."
     if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
     if not end.reply.finished:
-        return "cut", f"Cut at {limit} tokens, its limit: judge it as cut, not as worse."
+        return "cut", f"Cut at its limit of {limit} tokens: treat it as incomplete, not as worse."
     return "answered", ""
 
 
@@ -70,7 +70,7 @@ def given(answer: Answer, conditions: Conditions) -> Variant:
         name="A",
         outcome="empty" if empty else "refused" if own.refused else "answered",
         answer=None if empty else own,
-        problem="The given answer is empty." if empty else "",
+        problem="The answer is empty." if empty else "",
     )
 
 
@@ -96,7 +96,7 @@ def refining(
     write, `Cancelled`.
     """
     if not request.passages:
-        raise InputError("This case has no passages, so there is nothing to ground its answer in.")
+        raise InputError("This case has no passages to ground the answer in.")
     require(request.writer, "generate")
     yield from _Refining(request, earlier, watch or Watch(), clock).values()
 
@@ -255,7 +255,7 @@ def _attempt(
     except Cancelled:
         if not deadline.expired:
             raise
-        return ("timed out", f"Not done after {seconds:g} s, the limit of a condition (refinement.seconds).")
+        return ("timed out", f"Not finished after {seconds:g} s, the limit of a condition (refinement.seconds).")
     except PromptTooLong as error:
         return ("too long", str(error))
     except GroundworkError as error:

@@ -28,7 +28,7 @@ from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, R
 # ABPC from rows: by method with intervals, paired differences, mean curves, diagnostics.
 
 BASE = "input x gradient"
-SCALE = "Normalised, passage tokens only: in [-1, 1]. The papers' figures are on other scales; compare sign and order."
+SCALE = "Normalised, passage tokens only, in [-1, 1]. The papers use other scales, so compare sign and order."
 
 
 def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]:
@@ -162,7 +162,7 @@ def extra(config: Config) -> tuple[str, ...]:
     asked = tuple(config.options.get("rankings", FURTHER))
     strange = [name for name in asked if name not in FURTHER]
     if strange:
-        raise InputError(f"{strange[0]!r} is no further ranking. Name of: {', '.join(FURTHER)}.")
+        raise InputError(f"{strange[0]!r} is not an available ranking. Choose from: {', '.join(FURTHER)}.")
     return asked
 
 

@@ -1,4 +1,4 @@
-"""Attr-RAG beside vanilla and re-ranked RAG at k = 10, 20, 30 (Attr-RAG, Tables I and II).
+"""Attr-RAG compared with vanilla and re-ranked RAG at k = 10, 20, 30 (Attr-RAG, Tables I and II).
 
 Table I: seven similarities of the answer to the reference; the winner of a question is the method that most of them
 favour. Table II: six criteria from 0 to 5, total 30, by the model that `judge` names. The pool, k, selection and
@@ -255,7 +255,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     found = similarity_tables(rows)
     by = f"Re-ranked by {title_of(config.stages(config.seeds[0]).retrieval.reranker)}."
     if not config.judge:
-        said = ("Six criteria (Table II): off, the config names no judge.", by)
+        said = ("Six criteria (Table II): off, because the config has no judge.", by)
         return Results(tables=found.tables, figures=found.figures, notes=said)
     tables = (*found.tables, criteria_table(rows))
     return Results(tables=tables, figures=found.figures, notes=(*judge_notes(config), by))
@@ -263,7 +263,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 STUDY = Study(
     name="attr-rag-answers",
-    title="Attr-RAG beside vanilla and re-ranked RAG",
+    title="Attr-RAG compared with vanilla and re-ranked RAG",
     shows=("Attr-RAG, Tables I and II",),
     methods=(*BASELINES, OURS),
     run=run,

@@ -138,7 +138,7 @@ def _table(
         n=len(rows),
         unit="runs (question x seed)",
         shows=shows,
-        notes=notes(rows, "Blinded, both orders, counted where they agree; p is not corrected over the rows."),
+        notes=notes(rows, "Blinded, in both orders, counted if they agree; p is not corrected over the rows."),
     )
 
 
@@ -295,7 +295,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         figures.append(judge_figure(rows, compared, how))
         said.append(judge_warning(config.judge, [config.model]))
     else:
-        said.append("Pairwise judge (Tables 2, 10, 11): off, the config names no judge.")
+        said.append("Pairwise judge (Tables 2, 10, 11): off, because the config has no judge.")
     found = quartiles_of(rows, by_judge=bool(config.judge))
     tables += [*found.tables, *advice_tables(rows), cost_table(rows, names)]
     figures += found.figures
@@ -308,7 +308,7 @@ USES: Mapping[str, str] = {
 }
 STUDY = Study(
     name="refinement",
-    title="What a second pass does to a grounded answer",
+    title="Effect of a second pass on a grounded answer",
     shows=("grounded refinement, Tables 1 to 4, 10, 11 and 13", "its section 4.7 (costs)"),
     methods=("conditions",),
     run=run,

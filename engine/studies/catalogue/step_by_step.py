@@ -71,7 +71,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     if rated:
         tables.append(_relevance_table(rated, rows, config))
         figures.append(_relevance_figure(rated))
-    said = () if rated else ("Fig. 5: no judge is named, so relevance was not rated.",)
+    said = () if rated else ("Fig. 5: the config has no judge, so relevance was not rated.",)
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
@@ -101,7 +101,9 @@ def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]
         n=questions_in(rows),
         unit="problems",
         shows="RAISE, Table 1 (its column of this data set), Table 2 (its column of this model), Fig. 2",
-        notes=notes(rows, "A reply that names no option is wrong. T drops passages of RAISE and RAISE-Direct alone."),
+        notes=notes(
+            rows, "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct."
+        ),
     )
 
 
@@ -188,7 +190,7 @@ def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: C
     columns = (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages"))
     return StudyTable(
         name="relevance",
-        title="How far the passages that were read help their sub-question",
+        title="How well the passages read help their sub-question",
         columns=columns,
         rows=tuple(body),
         n=sum(_shares(own)[1] for own in rated.values()),
@@ -270,7 +272,7 @@ def _found(solution: Solution, gold: frozenset[str], searches: bool) -> dict[str
 
 def _missing(example: Example) -> dict[str, str]:
     said = {} if example.correct is not None else {"correct": "The problem has no right option."}
-    return said | ({} if example.references or example.options else {"rouge_l": "There is no reference answer."})
+    return said | ({} if example.references or example.options else {"rouge_l": "The problem has no reference answer."})
 
 
 def _unread(solution: Solution) -> bool:

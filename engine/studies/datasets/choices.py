@@ -69,7 +69,7 @@ def read_mmlu(source: DataSource) -> Iterator[Example]:
     """The examples of a file, or of every CSV of a folder in the order of their names."""
     files = sorted(source.path.glob("*.csv")) if source.path.is_dir() else [source.path]
     if not files:
-        raise FileError(f"{source.path} holds no CSV. Give one of MMLU's folders, such as test.")
+        raise FileError(f"{source.path} has no CSV files. Give one of MMLU's folders, such as test.")
     for path in files:
         yield from source.each(lambda record, subject=subject_of(path): mmlu_example(record, subject), path)  # type: ignore[misc]
 

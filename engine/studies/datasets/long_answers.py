@@ -125,7 +125,7 @@ def read_ragtruth(source: DataSource) -> Iterator[Example]:
     responses = source.path / RESPONSES if source.path.is_dir() else source.path
     beside = responses.with_name(SOURCES)
     if not beside.exists():
-        raise FileError(f"RAGTruth keeps what the answers were written from in {SOURCES}. Put it beside {responses}.")
+        raise FileError(f"RAGTruth stores the sources of its answers in {SOURCES}. Put it next to {responses}.")
     sources = {str(record.get("source_id")): record for _, _, record in records(beside)}
     return source.each(lambda record: ragtruth_example(record, sources), responses)
 

@@ -172,7 +172,7 @@ def test_nothing_to_check_against_is_said_and_counted():
     record = run(texts=())
     assert {r.outcome for r in record.facts} == {"no evidence"}
     assert (record.report.after.attr_r, record.report.after.attr_p, record.report.after.pres) == (0, 0, 1)
-    assert "nothing to check against" in record.notes[0]
+    assert "no evidence to check against" in record.notes[0]
 
 
 def test_an_empty_answer_has_a_record_without_facts():

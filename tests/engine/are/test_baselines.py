@@ -69,7 +69,7 @@ def test_rarr_and_ccver_ask_about_the_whole_answer_pass_the_gate_and_edit(name, 
 def test_ccver_searches_with_yes_no_questions_only_and_a_reply_without_one_is_said():
     found = run("ccver", asked_of("When did it open?"))
     assert (found.queries, found.evidence, found.revised) == ((), (), ANSWER)
-    assert "holds no question" in found.notes[0]
+    assert "does not contain a question" in found.notes[0]
     assert not any(said.parsed for said in found.exchanges)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from engine.core.errors import CannotDo
@@ -38,10 +39,10 @@ def test_the_shares_by_hand():
 @pytest.mark.parametrize("model", [scorer(), tiny_model("llama")], ids=["scripted", "tiny"])
 def test_under_one_prompt_the_order_of_the_options_changes_nothing(model):
     prompt = closed(BODY, OPTIONS)
-    first = probabilities(model, prompt, OPTIONS)
+    (first,) = probabilities(model, [prompt], OPTIONS)
     assert sum(first.values()) == pytest.approx(1)
     for order in itertools.permutations(OPTIONS):
-        assert probabilities(model, prompt, order) == pytest.approx(first)
+        assert probabilities(model, [prompt], order)[0] == pytest.approx(first)
 
 
 def test_a_share_is_the_softmax_of_the_models_own_scores():
@@ -50,17 +51,19 @@ def test_a_share_is_the_softmax_of_the_models_own_scores():
     sums = [model.score([coded], [t.id for t in model.encode_answer(o).tokens])[0].sum() for o in OPTIONS]
     whole = sum(math.exp(s) for s in sums)
     expected = [math.exp(s) / whole for s in sums]
-    assert list(probabilities(model, prompt, OPTIONS).values()) == pytest.approx(expected, rel=1e-3)
+    assert list(probabilities(model, [prompt], OPTIONS)[0].values()) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reading_the_prompt_once_gives_the_scores_of_each_option_alone(kind):
+def test_reading_what_is_shared_once_gives_the_scores_of_each_option_alone(kind):
     model = tiny_model(kind)
-    coded = model.encode(closed(BODY, OPTIONS))
+    asked = [closed(prompt, OPTIONS) for prompt in (BODY, ask("verdict", context="c", fact="f", evidence="two"), BODY)]
+    coded = [model.encode(prompt) for prompt in asked]
     ids = [[token.id for token in model.encode_answer(option).tokens] for option in OPTIONS]
     assert any(len(one) > 1 for one in ids)
-    alone = [model.score([coded], one).sum() for one in ids]
+    alone = np.array([[model.score([prompt], one).sum() for one in ids] for prompt in coded])
     assert model.score_continuations(coded, ids) == pytest.approx(alone, abs=2e-4)
+    assert model.score_continuations(coded[:1], ids) == pytest.approx(alone[:1], abs=2e-4)
 
 
 def test_of_equal_shares_the_first_wins():

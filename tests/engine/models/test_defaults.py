@@ -146,5 +146,5 @@ def test_the_command_line_says_that_a_default_is_gone(scribe):
     shutil.rmtree(scribe)
     for model, told in (((), True), (("--model", READER), False)):
         result = CliRunner().invoke(main, ["ask", "why", "--corpus", "absent", *model])
-        assert ("The default writer scribe is not available any more" in result.stderr) is told
+        assert ("The default writer scribe is no longer available" in result.stderr) is told
         assert "CorpusNotFound" in result.stderr

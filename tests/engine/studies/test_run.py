@@ -74,7 +74,7 @@ def test_killed_at_random_and_resumed_it_is_the_run_that_nothing_disturbed(sampl
 
 def test_a_folder_is_not_overwritten_nor_resumed_with_something_else(sample_home, retrieval, tmp_path):
     folder = tmp_path / "run"
-    with pytest.raises(InputError, match="no run to resume"):
+    with pytest.raises(InputError, match="not contain a run to resume"):
         evaluate(retrieval(1), folder, resume=True)
     evaluate(retrieval(1), folder)
     with pytest.raises(InputError, match="--resume"):
