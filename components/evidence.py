@@ -26,13 +26,20 @@ def _component() -> Any:
     )
 
 
-def evidence(case: Case, *, key: str, lengths: Mapping[str, int]) -> None:
-    """Draw the answer of a case and its passages.
+def evidence(case: Case, *, key: str, lengths: Mapping[str, int], opened: int | None = None) -> int | None:
+    """Draw the answer of a case and its passages, passage `opened` unfolded.
+
+    Returns the number of the passage that was just opened, 0 where one was closed, None where nothing happened.
 
     `lengths` are the document lengths in characters, for each passage's place; where one is missing, the place is
     measured against the furthest passage of the document in this case.
     """
-    _component()(data=evidence_data(case, lengths), key=key)
+    drawn = _component()(data={**evidence_data(case, lengths), "opened": opened}, key=key, on_passage_change=_listen)
+    return None if drawn.passage is None else int(drawn.passage)
+
+
+def _listen() -> None:
+    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:

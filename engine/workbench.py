@@ -17,7 +17,8 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.kind import Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
 from engine.answer.context import Context, Steps, check_question, find_context
@@ -245,6 +246,13 @@ class Workbench:
         """As `analyse`, on a case that is in no library: the case with what was found, and nothing is kept."""
         found = kind_named(kind)
         return examine(case, found, options or options_of(found), context or self.context())
+
+    def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
+        """The case with occlusion by this model, computed where it is not there; nothing is kept."""
+        if any(analysis.id == f"{OCCLUSION}:{self.scorer(scorer).name}" for analysis in case.analyses):
+            return case
+        context = dataclasses.replace(self.context(watch), pool=())
+        return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)
 
     def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
         """The cost of an analysis of the case, in words, before it runs."""

@@ -247,7 +247,9 @@ class QuotingReader:
         picked = [] if refused else choose(candidates, passages, depth, self._settings.sentences)
         marked = tuple(msgspec.structs.replace(c, chosen=c in picked) for c in candidates)
         return Reading(
-            answer=quote(picked, passages) if picked else _refusal(),
+            answer=quote(picked, passages)
+            if picked
+            else Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True),
             candidates=marked,
             rule=_rule(depth, refused or not picked, len(picked), self._settings),
             depth=depth,
@@ -273,11 +275,6 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
         spans.append((start, len(text)))
         quotes.append((index, candidate.number, candidate.start, candidate.end))
     return Answer(text=text, sentences=tuple(spans), citations=tuple(citations), quotes=tuple(quotes))
-
-
-def _refusal() -> Answer:
-    """The answer that says that nothing is close enough."""
-    return Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True)
 
 
 def _rule(depth: Depth, refused: bool, count: int, settings: Reader) -> str:

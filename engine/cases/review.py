@@ -62,11 +62,6 @@ def sign(key: bytes, digest: str) -> str:
     return hmac.new(key, digest.encode("ascii"), hashlib.sha256).hexdigest()
 
 
-def signature_holds(key: bytes, digest: str, signature: str) -> bool:
-    """Whether `signature` was made with `key` for `digest`."""
-    return hmac.compare_digest(sign(key, digest), signature)
-
-
 Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
 STATUSES = ("open", "in review", "signed off")
 RELEVANCE = ("relevant", "not relevant")
@@ -241,7 +236,7 @@ def check_chain(history: Sequence[Mark], case_id: str, key: bytes | None = None)
         problem = _misfit(mark, case_id, index + 1, previous)
         if not problem and key is not None and mark.signature and mark.key == key_name(key):
             verified += 1
-            if not signature_holds(key, mark.hash, mark.signature):
+            if not hmac.compare_digest(sign(key, mark.hash), mark.signature):
                 problem = "its signature does not match the key it names"
         if problem:
             return Chain(

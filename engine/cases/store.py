@@ -8,6 +8,7 @@ writes.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,23 +106,32 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection; raise `StorageError` where the file cannot be used."""
         try:
-            connection = sqlite3.connect(self.path, timeout=self.patience, isolation_level=None)
+            frozen = self._frozen()
+            place = f"{self.path.absolute().as_uri()}?immutable=1" if frozen else self.path
+            connection = sqlite3.connect(place, timeout=self.patience, isolation_level=None, uri=frozen)
             try:
                 connection.row_factory = sqlite3.Row
-                connection.execute("PRAGMA journal_mode=WAL")
+                if not frozen:
+                    connection.execute("PRAGMA journal_mode=WAL")
                 yield connection
             finally:
                 connection.close()
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space or "
-                f"close the other program that uses it, then try again. Saved cases are intact."
+                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space, make "
+                f"the data folder writable or close the other program that uses the library, then try again. Saved "
+                f"cases are intact."
             ) from error
         except sqlite3.DatabaseError as error:
             raise StorageError(
                 f"The case library {self.path.name} is damaged ({error}). Move the file elsewhere and import your "
                 f"exports."
             ) from error
+
+    def _frozen(self) -> bool:
+        """Whether the folder is read-only and the file whole: the log that WAL's readers share cannot be made there."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return self.path.exists() and not log.exists() and not os.access(self.path.parent, os.W_OK)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

@@ -10,9 +10,9 @@ from typing import TextIO
 import click
 from msgspec.structs import replace
 
-from engine.analyses.attribution import Spans, placebos_of
+from engine.analyses.attribution import Spans
 from engine.analyses.faithfulness import KIND as FAITHFULNESS, FaithfulnessReport, Rankings
-from engine.analyses.kind import RunContext, options_of
+from engine.analyses.kind import ByModel, RunContext, options_of
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.cases.importers import imported_case
@@ -32,7 +32,7 @@ from engine.core.errors import InputError, RecordError
 from engine.core.statistics import interval_or_none
 from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import hierarchy, registry
-from engine.methods.regeneration import attribution_of, regenerate
+from engine.methods.regeneration import METHOD as REGENERATION
 from engine.workbench import Workbench
 
 NAMES = {
@@ -43,7 +43,7 @@ NAMES = {
     "hierarchy": hierarchy.METHOD,
 }
 KEEP_ONE = "keep-one"
-METHODS = ("occlusion", KEEP_ONE, "occlusion-regenerate", *NAMES)
+METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES)
 
 
 def case_of(record: AuditRecord) -> Case:
@@ -59,24 +59,12 @@ def case_of(record: AuditRecord) -> Case:
 def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Attribution:
     """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
     case, spans = case_of(record), record.spans or ((0, len(record.answer)),)
-    if name == "occlusion-regenerate":
-        writer, settings = bench.scorer(model).name, context.settings
-        write = bench.writer(writer, case.passages)
-        written = regenerate(
-            case.question,
-            [(passage,) for passage in case.passages],
-            lambda question, passages: write(question, passages, None, context.watch).answer,
-            bench.embedder,
-            placebos=placebos_of(case, context),
-            floor="largest" if settings.selection.floor == "largest" else "median",
-            seed=settings.occlusion.seed,
-            watch=context.watch,
-        )
-        return attribution_of(written, writer)
     options: Value
     if name in ("occlusion", KEEP_ONE):
         alone = name == KEEP_ONE
         options = OcclusionOptions(model=model, spans=spans, alone=alone, floors=not alone)
+    elif name == REGENERATION:
+        options = ByModel(model=model)
     else:
         options = Spans(model=model, spans=spans, tokens=name == "input-x-gradient")
     kind = "occlusion" if name == KEEP_ONE else NAMES.get(name, name)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.analyses.kind import RunContext
 from engine.analyses.refinement import KIND as REFINEMENT, RefinementOptions
+from engine.analyses.said import PAIR, JudgeOptions
 from engine.cases.importers import imported_case
 from engine.commands.shared import (
     Record,
@@ -26,14 +27,13 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.values import AuditRecord, Case, GivenPassage, Hit, Value
-from engine.methods.judge import Winner, judge_pair, tally
+from engine.methods.judge import Winner, tally
 from engine.methods.refinement.advisor import Advice, advise as advise_case
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import overlap_words, s3
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder
-from engine.models.registry import load_writer
 
 ALL = ",".join(VARIANTS)
 scorer_option = click.option("--scorer", metavar="MODEL", help="A local model for S2 and gradients, if not the writer.")
@@ -126,15 +126,16 @@ def judge(file: TextIO, name: str) -> None:
 
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
-    model = load_writer(name)
-    winners: list[Winner] = []
+    bench, winners = open_workbench(), list[Winner]()
+    context, model = bench.context(progress()), bench.tools.writer(name).name  # a model that is none is told now
+    names = JudgeOptions(judge=name, x="x", y="y")
 
     def work(record: PairRecord) -> list[Record]:
-        texts = [given if isinstance(given, str) else given.text for given in record.passages]
-        found = judge_pair(model, record.question, texts, record.x, record.y, progress())
+        case = imported_case(AuditRecord(question=record.question, passages=record.passages, answer=record.x))
+        options = replace(names, answers=(record.x, record.y))
+        found = PAIR.of(bench.examine(case, PAIR.name, options, context))[-1].judgement
         winners.append(found.winner)
-        row = {"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model.name}
-        return [row]
+        return [{"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model}]
 
     run_records(file, PairRecord, work, lambda: emit({"summary": tally(winners).to_dict()}) if winners else None)
 

@@ -15,7 +15,7 @@ from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases
-from engine.report.variants import scored, side
+from engine.report.variants import side
 
 
 @click.command()
@@ -121,8 +121,7 @@ def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, .
     bench = workbench(assignments)
     (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
     if scorer is not None:
-        model = bench.scorer(scorer)
-        one, other = (scored(case, model, bench.settings, progress()) for case in (one, other))
+        one, other = (bench.scored(case, scorer, progress()) for case in (one, other))
     emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
 
 

@@ -237,6 +237,22 @@ def unligated(text: str) -> str:
     return text.translate(_LIGATURES)
 
 
+def unwrapped(text: str) -> str:
+    """`text` with each line break inside a sentence as a blank, as wrapped lines of a PDF have; offsets stay.
+
+    >>> unwrapped("It was paid to the bank in Cork on the 3rd of\\nMarch 2021.\\n\\nNotes")
+    'It was paid to the bank in Cork on the 3rd of March 2021.\\n\\nNotes'
+    """
+    position, parts = 0, []
+    for start, end in sentences(text):
+        parts += [text[position:start], _BREAK.sub(" ", text[start:end])]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+_BREAK = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]")
+
+
 def _strip(word: str) -> str:
     """`word` without the characters at its ends that are neither letters nor digits."""
     return re.sub(r"^[\W_]+|[\W_]+$", "", word)

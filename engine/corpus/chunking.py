@@ -43,13 +43,8 @@ def passage_of(document: Document, digest: str, ordinal: int, span: Span) -> Pas
         start=start,
         end=end,
         text=document.text[start:end],
-        page=page_of(document, start),
+        page=bisect_right(document.pages, start) if document.pages else None,
     )
-
-
-def page_of(document: Document, offset: int) -> int | None:
-    """The page, from 1, on which `offset` lies; None where the format has no pages."""
-    return bisect_right(document.pages, offset) if document.pages else None
 
 
 def by_sentences(document: Document, how: Chunking) -> list[Span]:

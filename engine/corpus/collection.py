@@ -295,14 +295,14 @@ class Collection:
         """Hold the collection for writing; raise `CorpusLocked` if another process or thread does."""
         from filelock import FileLock, Timeout
 
+        lock = FileLock(self.folder / "write.lock", thread_local=False)
         with store.storage(f"the collection {self.name}"):
-            lock = FileLock(self.folder / "write.lock", thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            raise CorpusLocked(
-                f"The collection {self.name!r} is being written by another process. Wait until it finishes."
-            ) from error
+            try:
+                lock.acquire(timeout=0)
+            except Timeout as error:
+                raise CorpusLocked(
+                    f"The collection {self.name!r} is being written by another process. Wait until it finishes."
+                ) from error
         try:
             yield
         finally:

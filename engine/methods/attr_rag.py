@@ -309,7 +309,11 @@ def attr_rag(
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
-    selection = _selection(steps, regeneration, settings)
+    selection = steps.run(
+        "selection",
+        lambda: select(regeneration.alphas, regeneration.floors, settings),
+        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
+    )
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
@@ -335,14 +339,6 @@ def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
     if not chunk_sets:
         raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
     return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
-
-
-def _selection(steps: Steps, regeneration: Regeneration, settings: Selection) -> Selected:
-    return steps.run(
-        "selection",
-        lambda: select(regeneration.alphas, regeneration.floors, settings),
-        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
-    )
 
 
 def _drops(

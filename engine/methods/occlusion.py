@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Occlusion
 from engine.core.text import words
 from engine.core.values import Answer, Attribution, Details, Prompt, Segment
@@ -301,36 +301,6 @@ class Options:
     watch: Watch | None = None
 
 
-def occlusion(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    sources: Sequence[Sequence[int]] | None = None,
-    spans: Sequence[Span] | None = None,
-    placebos: Sequence[str] = (),
-    alone: bool = False,
-    floors: bool = True,
-    settings: Occlusion | None = None,
-    watch: Watch | None = None,
-) -> Attribution:
-    """The last of `occluding`."""
-    return last(
-        occluding(
-            model,
-            prompt,
-            answer,
-            sources=sources,
-            spans=spans,
-            placebos=placebos,
-            alone=alone,
-            floors=floors,
-            settings=settings,
-            watch=watch,
-        )
-    )
-
-
 def occluding(
     model: LanguageModel,
     prompt: Prompt,
@@ -357,6 +327,9 @@ def occluding(
     removed = tuple(passage_positions(coded, group) for group in groups)
     options = Options(placebos, alone, floors, settings or Occlusion(), watch)
     return occlude("occlusion", model, prompt, answer, coded, groups, removed, spans, options)
+
+
+occlusion = whole(occluding)
 
 
 def occlude(

@@ -10,7 +10,7 @@ answer's own ids. Left out: nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from engine.core.metrics import (
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.text import content_words, words
-from engine.core.values import Answer, Passage, Prompt, Value
+from engine.core.values import Answer, Case, Passage, Prompt, Value
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
 
@@ -80,6 +80,13 @@ def _blanked(text: str) -> str:
 def s3(words: Sequence[Word]) -> float | None:
     """Share of the words that were found, in [0, 1]; None for an answer without content words."""
     return sum(word.found for word in words) / len(words) if words else None
+
+
+def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
+    """S3 of the answers that this model wrote: the distribution behind D's threshold."""
+    own = (case for case in cases if case.stamp.model == model and case.answer.finished and case.answer.text)
+    found = (s3(overlap_words(case.answer.text, case.passages)) for case in own)
+    return tuple(value for value in found if value is not None)
 
 
 def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> OverlapThreshold:

@@ -19,6 +19,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.text import unligated
+
 KINDS = 8
 OTHER, SHARED, RUN, NAME, EQUAL, SMALLER, LARGER, ALONE = range(KINDS)
 
@@ -50,7 +52,8 @@ class AlignedWord:
 
 
 def clean(text: str) -> str:
-    """Brackets and quotes of tokenised corpora as plain characters, white space single."""
+    """Brackets and quotes of tokenised corpora as plain characters, ligatures as letters, white space single."""
+    text = unligated(text)
     for old, new in _CLEAN:
         text = text.replace(old, new)
     return " ".join(text.split())
@@ -58,6 +61,7 @@ def clean(text: str) -> str:
 
 def stem(word: str) -> str:
     """A crude stem: one ending off where four letters or more remain ("directed", "director" -> "direct")."""
+    word = unligated(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and len(word) > 4:
             return word[: -len(ending)]

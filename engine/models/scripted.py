@@ -29,12 +29,9 @@ def word_tokens(text: str) -> tuple[Token, ...]:
     >>> [(t.start, t.end) for t in word_tokens("Ice  melts.")]
     [(0, 3), (3, 11)]
     """
-    return tuple(Token(id=word_id(m.group()), start=m.start(), end=m.end()) for m in WORD.finditer(text))
-
-
-def word_id(word: str) -> int:
-    """An id from the word's hash, 31 bits."""
-    return int(sha256(word)[:8], 16) >> 1
+    return tuple(
+        Token(id=int(sha256(m.group())[:8], 16) >> 1, start=m.start(), end=m.end()) for m in WORD.finditer(text)
+    )
 
 
 class ScriptedWriter:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from filelock import FileLock, Timeout
 
-from engine.core.errors import InputError
+from engine.core.errors import InputError, StorageError
 from engine.core.files import package_versions
 from engine.core.values import Value, decoded, sha256
 from engine.studies.catalogue import study_of
@@ -79,8 +79,8 @@ def evaluate(
     """
     control, config = control or Control(), parse_config(text)
     check_folder(folder, resume)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):
             planned = plan(config)
             prepare(planned, control.watch)
@@ -95,6 +95,11 @@ def evaluate(
         raise InputError(
             f"Another process is running in {folder}. Wait for it to finish, or choose another folder."
         ) from None
+    except OSError as error:
+        raise StorageError(
+            f"The run in {folder} could not be written ({error.strerror or error}). Free some space or make the folder "
+            "writable, then resume; or choose another folder."
+        ) from error
 
 
 def _run(run: Run, pool: Callable[[], Pool]) -> None:

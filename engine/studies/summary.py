@@ -106,13 +106,9 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
 def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
     """Comparisons as a table that names its test and its correction."""
     columns = (
-        Column(name="method"),
+        *Column.row("method"),
         Column(name=f"minus {against}", unit=unit),
-        Column(name="higher", unit="questions"),
-        Column(name="lower", unit="questions"),
-        Column(name="ties", unit="questions"),
-        Column(name="p, Holm"),
-        Column(name="effect", unit="d_z"),
+        *Column.row("higher (questions) | lower (questions) | ties (questions) | p, Holm | effect (d_z)"),
     )
     rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
     most = max((c.difference.n for c in found), default=0)

@@ -5,6 +5,7 @@ Tables and figures are data: a page draws them, a file keeps them, and no plotti
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from engine.core.values import Case, Value, sha256
@@ -40,6 +41,9 @@ class Found(Value, frozen=True):
     case: Case | None = None
     cost: Cost = Cost()
     unparsed: int = 0
+
+
+OUT_OF_MEMORY = "OutOfMemory"  # the type of a failure caused by too little memory
 
 
 class Failure(Value, frozen=True):
@@ -101,6 +105,20 @@ class Column(Value, frozen=True):
     name: str
     unit: str = ""
     better: Better = ""
+
+    @classmethod
+    def row(cls, heads: str) -> tuple[Column, ...]:
+        """A table's columns as they are printed: "name (unit) ↑", with bars between them.
+
+        >>> [(c.name, c.unit, c.better) for c in Column.row("method | recall (share) ↑")]
+        [('method', '', ''), ('recall', 'share', 'higher')]
+        """
+        found = (_HEAD.fullmatch(head.strip()) for head in heads.split("|"))
+        return tuple(cls(name=head[1], unit=head[2] or "", better=_BETTER[head[3]]) for head in found if head)
+
+
+_HEAD = re.compile(r"(.+?)(?: \((.+)\))?(?: ([↑↓]))?")
+_BETTER: dict[str | None, Better] = {None: "", "↑": "higher", "↓": "lower"}
 
 
 class StudyTable(Value, frozen=True):

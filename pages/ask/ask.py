@@ -59,7 +59,7 @@ def watch_run() -> None:
     if run.text:
         show(tag("div", with_pills(run.text), class_="gw-answer"))
     if run.case is not None and run.case.passages:
-        evidence(run.case, key=f"evidence_{run.case.id}", lengths={})
+        evidence(run.case, key=f"running_{run.case.id}", lengths={})
 
 
 def finish(run: Run[Case]) -> None:
@@ -73,6 +73,15 @@ def finish(run: Run[Case]) -> None:
     else:
         state.forget_run("ask")
         st.rerun()  # the case picker, drawn before, shows the new case
+
+
+@st.fragment
+def given_passages(case: Case) -> None:
+    """The answer and the passages that the writer was given; a click on one draws nothing else anew."""
+    selected = state.selected_passage(len(case.passages))
+    chosen = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
+    if chosen is not None:
+        state.select(passage=chosen)
 
 
 def ask_form(case: Case | None) -> None:
@@ -141,5 +150,5 @@ elif case is not None:
         with checked:
             checked_answer(case, verdict)
     with given:
-        evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
+        given_passages(case)
     provenance(case)

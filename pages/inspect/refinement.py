@@ -21,20 +21,14 @@ from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import (
-    RefinementReport,
-    analysis_id,
-    history_of,
-    report_facts,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import analysis_id, history_of, reports_of
 from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Verification
 from engine.methods.are.backtrack import hold_clauses, offered, proposals, revised
 from engine.methods.are.decompose import decompose
@@ -27,18 +27,6 @@ from engine.methods.are.values import AreRecord, Decomposition, FactRecord, note
 from engine.models.protocols import Judged
 
 _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})
-
-
-def check_answer(
-    question: str,
-    answer: str,
-    sources: Sources,
-    tools: Tools,
-    settings: Verification | None = None,
-    watch: Watch | None = None,
-) -> AreRecord:
-    """The whole ARE record of an answer: the last of `checking`."""
-    return last(checking(question, answer, sources, tools, settings, watch))
 
 
 def checking(
@@ -73,6 +61,9 @@ def checking(
         if not worked:
             break
     yield _record(task, found, records, started, watch)
+
+
+check_answer = whole(checking)
 
 
 def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:

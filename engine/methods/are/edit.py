@@ -17,8 +17,7 @@ from engine.core.values import Prompt
 from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.examples import with_examples
 from engine.methods.are.gaps import missing
-from engine.methods.are.quantities import holds, quantities
-from engine.methods.are.rivals import rival
+from engine.methods.are.quantities import holds, quantities, rival
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Change, Edit, Ruling
 from engine.models.protocols import Entailment, Judged, Writer

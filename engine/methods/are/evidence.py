@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.answer.citations import find_citations
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Verification
-from engine.core.text import content_words, sentences
+from engine.core.text import content_words, sentences, unwrapped
 from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.are.values import Clause, Evidence, Exchange
@@ -163,7 +163,7 @@ def _places(one: object, found: Sequence[Container[object]]) -> tuple[int, ...]:
 
 def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int, ...]) -> Evidence:
     return Evidence(
-        text=passage.text,
+        text=unwrapped(passage.text),
         source="case",
         passage=passage.id,
         document=passage.document,

@@ -75,7 +75,7 @@ def resolve(fact: str, known: Known) -> tuple[str, int]:
         return fact, 0
     key = {"his": "he", "her": "she", "its": "it", "their": "they"}.get(match.group().lower(), match.group().lower())
     name = known.subjects.get(key)
-    if name is None or (key == "this" and match.group().lower() == "this" and not _stands_alone(fact)):
+    if name is None:
         return fact, 0
     new = name if match.re is _PRONOUN else f"{name}'s"
     return new + fact[match.end() :], len(new)
@@ -84,9 +84,3 @@ def resolve(fact: str, known: Known) -> tuple[str, int]:
 def opens_with_pronoun(sentence: str) -> bool:
     """Is its first word a pronoun for a name?"""
     return bool(_PRONOUN.match(sentence) or _POSSESSIVE.match(sentence))
-
-
-def _stands_alone(fact: str) -> bool:
-    """Is "this" a pronoun here, not an article."""
-    found = tokens(fact)
-    return len(found) > 1 and finite(found[1])

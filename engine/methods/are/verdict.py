@@ -33,22 +33,15 @@ def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch |
 
 
 def ask_verdict(
-    fact: str,
-    evidence: str,
-    context: str,
-    writer: Writer,
-    watch: Watch | None = None,
-    *,
-    reason: bool = False,
-    demonstrations: int = 0,
+    fact: str, evidence: str, context: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
 ) -> tuple[Ruling, Exchange]:
     """A language model's ruling, and the exchange that it comes from.
 
     A model that scores rules by likelihood: `scores` are the shares of the three answers (not calibrated), and there is
-    no reasoning unless `reason` asks for it. Another model's reply is read; it may come out unparsed.
+    no reasoning. Another model's reply is read; it may come out unparsed.
     """
     prompt = _prompt(fact, evidence, context, demonstrations, by_likelihood=can_score(writer))
-    choice = choose(writer, prompt, tuple(WORDS), _option, reason=reason, decoding=SHORT, watch=watch)
+    choice = choose(writer, prompt, tuple(WORDS), _option, decoding=SHORT, watch=watch)
     exchange = Exchange(
         step="verdict",
         prompt=choice.prompt.text,
@@ -74,7 +67,6 @@ def _by_likelihood(choice: Choice, writer: Writer) -> Ruling:
         by=writer.name,
         note=verdict_note(judged, writer.name),
         scores=judged.scores,
-        reasoning=choice.reply,
         unsure=max(judged.scores.values()) < UNSURE,
     )
 

@@ -14,7 +14,7 @@ from engine.answer.quoting_reader import shortened
 from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Settings
-from engine.core.values import Answer, Passage, Prompt, Segment, Stamp, inputs_hash, sha256
+from engine.core.values import Answer, Case, Passage, Prompt, Segment, Stamp, inputs_hash, sha256
 from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
@@ -97,6 +97,42 @@ def read_by(
     """What a writer is given of the passages, as `Request.read` wants it: a small one the best sentences."""
     most = retrieval.sentences_for(writer)
     return shortened(question, passages, load_embedder(), most) if most and passages else ()
+
+
+def request_for(
+    case: Case,
+    writer: Writer,
+    settings: Settings,
+    *,
+    variants: tuple[str, ...] = tuple(VARIANTS),
+    gate: Gate = "own",
+    use_answer: bool = False,
+    scorer: LanguageModel | None = None,
+    history: tuple[float, ...] = (),
+    read: tuple[tuple[int, Passage], ...] | None = None,
+) -> Request:
+    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
+
+    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
+    """
+    if read is None:
+        shown = use_answer and case.prompt is not None
+        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
+    return Request(
+        question=case.question,
+        passages=case.passages,
+        writer=writer,
+        settings=settings,
+        variants=variants,
+        gate=gate,
+        given=Answer(text=case.answer.text, tokens=case.answer.tokens) if use_answer else None,
+        given_by=case.stamp.model if use_answer else "",
+        given_prompt=case.prompt if use_answer else None,
+        scorer=scorer,
+        history=history,
+        read=read,
+        own_set=case.corpus,
+    )
 
 
 def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:

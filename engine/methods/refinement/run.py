@@ -16,7 +16,7 @@ from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.values import Answer, Attribution
 from engine.methods import signals
 from engine.methods.refinement import gates
@@ -83,16 +83,6 @@ def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant
     return Variant(name=name, outcome="not triggered", answer=baseline, trigger=trigger)
 
 
-def refine(
-    request: Request,
-    earlier: Refinement | None = None,
-    watch: Watch | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> Refinement:
-    """The last of `refining`."""
-    return last(refining(request, earlier, watch, clock))
-
-
 def refining(
     request: Request,
     earlier: Refinement | None = None,
@@ -109,6 +99,9 @@ def refining(
         raise InputError("This case has no passages to ground the answer in.")
     require(request.writer, "generate")
     yield from _Refining(request, earlier, watch or Watch(), clock).values()
+
+
+refine = whole(refining)
 
 
 class _Refining:

@@ -106,7 +106,7 @@ def _outcomes(rows: Sequence[Row]) -> StudyTable:
         counted.update(row.values.get("outcomes", {}))
     total = sum(counted.values())
     body = tuple((name, count, count / total) for name, count in counted.most_common())
-    columns = (Column(name="outcome"), Column(name="facts"), Column(name="share", unit="of all facts"))
+    columns = Column.row("outcome | facts | share (of all facts)")
     return StudyTable(
         name="outcomes",
         title="Outcomes of the facts",

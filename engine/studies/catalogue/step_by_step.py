@@ -49,17 +49,10 @@ from engine.studies.values import (
 
 RAISE, COT = "raise", "cot"
 RATED = (*LEVELS, "unparsed")
-COLUMNS = (
-    Column(name="method"),
-    Column(name="accuracy", unit="share of problems", better="higher"),
-    Column(name="ROUGE-L, open", unit="F1", better="higher"),
-    Column(name="gold before T", unit="share of gold", better="higher"),
-    Column(name="gold read", unit="share of gold", better="higher"),
-    Column(name="passages read"),
-    Column(name="calls"),
-    Column(name="tokens written"),
-    Column(name="failed", unit="problems"),
-    Column(name="unparsed", unit="problems"),
+COLUMNS = Column.row(
+    "method | accuracy (share of problems) ↑ | ROUGE-L, open (F1) ↑ | "
+    "gold before T (share of gold) ↑ | gold read (share of gold) ↑ | passages read | calls | "
+    "tokens written | failed (problems) | unparsed (problems)"
 )
 COSTS = ("passages", "calls", "written")
 VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls", "written")
@@ -149,7 +142,7 @@ def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
         chosen = {row.unit.example for row in own if row.values.get("correct") is not None}
         accuracies = (_figure_of(of_method(own, name), "correct") for name in by)
         body.append((domain, len(chosen), *accuracies))
-    columns = (Column(name="domain"), Column(name="problems"))
+    columns = Column.row("domain | problems")
     accuracy = tuple(Column(name=_label(name), unit="share of problems", better="higher") for name in by)
     return StudyTable(
         name="by_domain",
@@ -194,7 +187,7 @@ def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: C
     for name, own in rated.items():
         shares, total = _shares(own)
         body.append((_label(name), *shares.values(), total))
-    columns = (Column(name="method"), *(Column(name=name, unit="share") for name in RATED), Column(name="passages"))
+    columns = (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages"))
     return StudyTable(
         name="relevance",
         title="How well the passages read help their sub-question",

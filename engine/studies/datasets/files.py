@@ -51,6 +51,11 @@ class Layout:
     recognises: Callable[[Record], bool]
     read: Callable[[DataSource], Iterator[Example]]
 
+    @classmethod
+    def of(cls, title: str, recognises: Callable[[Record], bool], example: Callable[[Record], Example]) -> Layout:
+        """A layout in which every record is an example."""
+        return cls(title, recognises, lambda source: source.each(example))
+
 
 def has(*names: str) -> Callable[[Record], bool]:
     """Recognises a record that has all these fields."""
