@@ -213,11 +213,14 @@ class Paper:
 
 def _papers() -> dict[str, Paper]:
     read = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
-    given = lambda value, section: Given(tuple(value) if isinstance(value, list) else value, section)  # noqa: E731
     return {
-        name: Paper(paper["title"], {path: given(*pair) for path, pair in paper["gives"].items()})
+        name: Paper(paper["title"], {path: _given(*pair) for path, pair in paper["gives"].items()})
         for name, paper in read.items()
     }
+
+
+def _given(value: Any, section: str) -> Given:
+    return Given(tuple(value) if isinstance(value, list) else value, section)
 
 
 PAPERS: Mapping[str, Paper] = _papers()
