@@ -18,6 +18,7 @@ from components.refinement_controls import begin, controls, options_for, watch_r
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
+from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
@@ -167,6 +168,17 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     found = result_of("tasks")
     advices = found if isinstance(found, tuple) else (None,) * len(TASKS)
     task_table(list(zip(TASKS, advices, strict=True)))
+    task = st.selectbox("Task", TASKS, format_func=lambda task: task.name, key="aml_task", width=420)
+    if st.button("Answer this task's question as a case") and task is not None:
+        bench = chosen_workbench()
+        state.keep_run("task case", start(workers(), lambda run: bench.ask_task(task, run.watch)))
+        st.rerun()
+    wait_for("task case", "Answering the question")
+    made = result_of("task case")
+    if isinstance(made, Case):
+        state.open_case(made.id)
+        state.forget_run("task case")
+        st.rerun()
     for caveat in CAVEATS:
         st.caption(caveat)
 
