@@ -17,6 +17,7 @@ from components.polling import cancel_button
 from components.provenance import provenance
 from components.runs import Run, start
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
+from components.source_view import open_source
 from components.steps import draw_steps
 from engine.answer.in_documents import doubted
 from engine.core.values import Case
@@ -79,9 +80,11 @@ def finish(run: Run[Case]) -> None:
 def given_passages(case: Case) -> None:
     """The answer and the passages that the writer was given; a click on one draws nothing else anew."""
     selected = state.selected_passage(len(case.passages))
-    chosen = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
-    if chosen is not None:
-        state.select(passage=chosen)
+    asked = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
+    if "passage" in asked:
+        state.select(passage=asked["passage"])
+    if "source" in asked:
+        open_source(case, asked["source"])
 
 
 def ask_form(case: Case | None) -> None:
