@@ -47,8 +47,7 @@ def _listen() -> None:
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
     """What is drawn, as plain values: all text cut by offsets here, none of it markup."""
-    ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
-    scales = {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
+    scales = score_scales(case)
     return {
         "answer": answer_pieces(case.answer, case.passages),
         "answer_title": "Answer" if case.answer.finished else "Answer, so far",
@@ -56,6 +55,12 @@ def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
         "passages": [_passage(case, number, scales, lengths) for number in cited_first(case)],
         "passages_title": f"Passages given to the writer ({len(case.passages)})",
     }
+
+
+def score_scales(case: Case) -> dict[str, dict[str, float]]:
+    """The scores of the search and of the re-ranking, by passage id."""
+    ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
+    return {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
 
 
 def cited_first(case: Case) -> list[int]:
@@ -95,7 +100,7 @@ def _passage(
         "number": number,
         "title": visible(passage.label),
         "cited": f"cited {cited}x" if cited else "",
-        "scores": [_score(name, scale, whole) for name, scale in scales.items() if whole in scale],
+        "scores": [score_bar(name, scale, whole) for name, scale in scales.items() if whole in scale],
         "place": [passage.start / length, passage.end / length],
         "place_text": f"page {passage.page}" if passage.page is not None else f"{100 * passage.start // length}%",
         "pieces": _marked(passage.text, sorted(quoted)),
@@ -108,7 +113,7 @@ def _citing(answer: Answer, number: int) -> list[int]:
     return [n for n, (a, b) in enumerate(answer.sentences, start=1) if any(a <= place < b for place in places)]
 
 
-def _score(name: str, scale: Mapping[str, float], passage: str) -> dict[str, Any]:
+def score_bar(name: str, scale: Mapping[str, float], passage: str) -> dict[str, Any]:
     """A bar as long as the score, 1 being whole; scores of no fixed scale go from the lowest (2%) to the highest."""
     low, high, score = min(scale.values()), max(scale.values()), scale[passage]
     if low >= -1 and high <= LIKENESS:
