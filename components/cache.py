@@ -40,7 +40,7 @@ class Evaluators:
 
 @st.cache_resource(show_spinner=False)
 def evaluators() -> Evaluators:
-    """One a process: an evaluation of hours goes on when the session that began it is gone."""
+    """One per process: a long evaluation continues after the session that started it ends."""
     return Evaluators()
 
 
@@ -58,7 +58,7 @@ def preparation() -> Run[None]:
 
 @st.cache_resource(show_spinner=False)
 def further_preparation() -> Run[None]:
-    """What may happen while the user reads: the embedder loaded, the other sample corpora ingested."""
+    """Background work while the user reads: load the embedder, ingest the other sample corpora."""
 
     def work(run: Run[None]) -> None:
         workbench().prepare_rest(run.watch)

@@ -21,7 +21,7 @@ from engine.core.values import Case
 from engine.methods.are.export import proposed
 
 ABSENT = "not in these documents"
-READ = "read beside the source"
+READ = "compared with the source"
 
 
 @st.fragment
@@ -97,4 +97,4 @@ def _who_decides(case: Case, asked: dict[str, Any]) -> None:
         state.set_value("reviewer", name.strip())
         write(case, asked, name.strip())
     elif given:
-        st.error("Give your name: the decision goes into the history of the case.")
+        st.error("Enter your name. The case's history records it.")

@@ -1,4 +1,4 @@
-"""An answer beside the passages that it was given: score bars, place in the document, citations that open them."""
+"""An answer next to its passages: score bars, position in the document, citations that open them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _listen() -> None:
 
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
-    """What is drawn, as plain values: all text cut by offsets here, none of it markup."""
+    """The data to draw, as plain values: all text is cut by offsets here, and none of it is markup."""
     scales = score_scales(case)
     return {
         "answer": answer_pieces(case.answer, case.passages),
@@ -76,7 +76,7 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
     for citation in answer.citations:
         if citation.start > position:
             pieces.append({"text": visible(answer.text[position : citation.start])})
-        title = f"No passage {citation.number} was given"
+        title = f"Passage {citation.number} does not exist"
         if citation.valid:
             passage = passages[citation.number - 1]
             title = f"Open passage {citation.number}: {passage.label}"

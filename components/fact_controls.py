@@ -1,4 +1,4 @@
-"""What a check of an answer is asked with: evidence, verifier, and in a folded panel everything else."""
+"""The controls of a check: evidence, verifier, and everything else in a folded panel."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from components.html import chips, show
+from components.html import chips, show, visible
 from components.settings_panel import one_setting, settings_panel
+from engine.core.errors import FileError
+from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, all_settings
 from engine.methods.are.tools import RULES
+from engine.models.catalogue import catalogue
 from engine.models.defaults import default_for
+from engine.models.verifier import LARGE, MEDIUM, VERIFIERS
 
+TOLD = {EMBEDDED: "fastest", MEDIUM: "better", LARGE: "best, about 1.6 s per claim and passage on two cores"}
 SOURCES = {"both": "case and corpus", "case": "the case's passages", "corpus": "the corpus"}
 _SWITCHES = [s for s in all_settings() if s.stage == "verification" and s.kind == "switch"]
 
@@ -31,31 +36,50 @@ def fact_controls() -> Asked:
     left, right = st.columns(2)
     with left:
         one_setting("verification.evidence_from", paper="are")
-    verifier = right.text_input(
-        "Verifier",
-        "embedded",
-        key="facts_verifier",
-        help="embedded (a small one of its own), medium or large (right more often, slower; on models that Settings"
-        " installs), an NLI model's id or folder, or lm:MODEL for a language model that"
-        " judges and edits.",
-    )
+    with right:
+        verifier = _verifier()
     with st.expander("Models of the check"):
         judge = st.text_input(
             "Language model as a second opinion",
             default_for("judges").model,
             key="facts_judge",
             placeholder="none",
-            help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts are shown"
-            " next to the verifier's, which still decides. By likelihood if the model scores; not calibrated.",
+            help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts appear "
+            "next to the verifier's, which still decides. A model that scores decides by likelihood; not calibrated.",
         )
         decomposer = st.text_input(
-            "Decomposed by",
-            RULES,
-            key="facts_decomposer",
-            help="rules, or the name of a language model that is asked to split.",
+            "Decomposed by", RULES, key="facts_decomposer", help="rules, or a language model's name."
         )
     settings = settings_panel("verification", "prompting", paper="are", elsewhere=("verification.evidence_from",))
     off = [("left out", step.label) for step in _SWITCHES if not settings.value(step.path)]
     if off:
         show(chips(off))
     return Asked(verifier.strip(), decomposer.strip() or RULES, judge.strip(), settings)
+
+
+def _verifier() -> str:
+    """Choose who decides; says what the larger ones bring, and how to install them."""
+    chosen = st.selectbox(
+        "Verifier",
+        VERIFIERS,
+        key="facts_verifier",
+        accept_new_options=True,
+        format_func=lambda name: visible(f"{name} ({TOLD[name]})" if name in TOLD else name),
+        help="Or type an NLI model's id or folder, or lm:MODEL for a language model that judges and edits.",
+    )
+    base = VERIFIERS.get(chosen, "")
+    if base and base not in _installed():
+        st.caption(f"This verifier runs on {base}. Install that model in Settings first.")
+    elif chosen == EMBEDDED:
+        better = [name for name, base in VERIFIERS.items() if base in _installed()]
+        if better:
+            st.caption(f"{better[-1].capitalize()} is installed. It is right more often, and slower.")
+    return chosen
+
+
+def _installed() -> set[str]:
+    """Names of the installed models; none where the catalogue is damaged, which Settings says."""
+    try:
+        return {entry.name for entry in catalogue() if entry.installed}
+    except FileError:
+        return set()

@@ -45,7 +45,7 @@ def _component() -> Any:
 
 
 def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> str:
-    """Draw clauses and facts beside the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
+    """Draw clauses and facts next to the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
 
     A passage of the case that is clicked is selected. Returns the number of the fact that was just chosen, "" where
     none was.
@@ -79,7 +79,7 @@ def clause_pieces(text: str) -> list[dict[str, Any]]:
 
 
 def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dict[str, Any]:
-    """What is drawn, as plain values; no text is markup."""
+    """The data to draw, as plain values; no text is markup."""
     names = list(numbered(record))
     waiting = sum(fact.needs_attention for fact in record.facts)
     return {
@@ -126,12 +126,12 @@ def _said(mark: Mark | None) -> list[str]:
 
 
 def _lines(record: FactRecord) -> list[str]:
-    """What stands under a fact: what came of it, who says so, both columns of support, who split it."""
+    """The details of a fact: its outcome, who decided, both columns of support, who split it."""
     said = [f"{MEANING[record.outcome].capitalize()}."]
-    columns = {"passages it was given": record.supported_by_case, "the corpus": record.supported_by_corpus}
+    columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "supported", False: "not supported"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
-    fallback = ", because a reply could not be parsed" if record.fact.fallback else ""
+    fallback = ", because a reply was unparsable" if record.fact.fallback else ""
     return [*said, f"Split by {record.fact.made_by}{fallback}."]
 
 

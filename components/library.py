@@ -58,9 +58,9 @@ WIDTHS = {
     "changed": 80,
 }
 SHARES = {
-    "borne out": "Share of the sentences with a claim that the sources bear out, by the last check",
+    "borne out": "Share of sentences with claims that the sources bear out, by the last check",
     "unsupported": "Share of these sentences that are contradicted or not found",
-    "citations": "Share of the citations whose passage bears out a fact of the sentence",
+    "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 
 
@@ -117,11 +117,11 @@ def writer_table(rows: Sequence[CaseRow], found: Mapping[str, Quality]) -> None:
         ]
         shares = {name: _column(name, 110) for name in SHARES}
         st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", column_config=shares)
-        st.caption("Over the checked cases listed above. Shares are over all their sentences and citations together.")
+        st.caption("Checked cases listed above; shares pool all their sentences and citations.")
 
 
 def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Callable[[], None], *, key: str) -> None:
-    """What was deleted, each with its way back."""
+    """Deleted cases, each with a button to restore it."""
     if not rows:
         return
     with st.expander(f"Bin ({len(rows)})"):
@@ -129,4 +129,4 @@ def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Cal
             left, right = st.columns([6, 1], vertical_alignment="center")
             left.text(visible(row.question))
             right.button("Restore", key=f"{key}_{row.id}", on_click=restore, args=(row.id,))
-        st.button("Empty the bin for good", key=f"{key}_empty", type="tertiary", on_click=empty)
+        st.button("Empty the bin permanently", key=f"{key}_empty", type="tertiary", on_click=empty)

@@ -20,7 +20,7 @@ Mark = Callable[[int, str], None]
 
 
 def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled: bool = False) -> None:
-    """A row a passage; `case` carries the labels that stand, `review` says whose they are."""
+    """One row per passage; `case` has the current labels, `review` their authors."""
     selected = state.selected_passage(len(case.passages))
     for number, passage in enumerate(case.passages, start=1):
         row = st.container(horizontal=True, gap="large")

@@ -1,4 +1,4 @@
-"""The answer with each sentence in the tint of its verdict, and the best evidence quoted beside it."""
+"""The answer with each sentence tinted by its verdict, next to its best evidence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _component() -> Any:
 
 
 def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) -> dict[str, Any] | None:
-    """Draw the tinted answer next to its evidence; the selected sentence and passage are kept in the link.
+    """Draw the tinted answer next to its evidence; the link keeps the selected sentence and passage.
 
     Returns the decision that was just made, if any: on an edit ({"edit": "1", "value": "accepted"}), on a sentence
     ({"sentence": 3, "fact": "2.1", "verdict": "borne out", "reason": "...", "text": None or its new words}), or to undo
@@ -71,7 +71,7 @@ def _listen() -> None:
 
 
 def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
-    """What is drawn, as plain values; no text is markup."""
+    """The data to draw, as plain values; no text is markup."""
     drawn, position = [], 0
     mattered = strongest(case)
     for number, sentence in enumerate(verdict.sentences, start=1):
@@ -109,7 +109,7 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
 
 
 def _used(number: int, nats: float, model: str) -> str:
-    """What occlusion says of a sentence."""
+    """Occlusion's result for a sentence."""
     return visible(f"Source {number} mattered most: {nats:+.2f} nats per token by {model} (occlusion)")
 
 
@@ -141,9 +141,7 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
 
 def _anew(mark: Mark) -> str:
     """Who wrote a sentence anew, and why."""
-    return (
-        f"{mark.author} {'wrote this sentence anew' if mark.value.strip() else 'took this sentence out'}: {mark.reason}"
-    )
+    return f"{mark.author} {'rewrote this sentence' if mark.value.strip() else 'deleted this sentence'}: {mark.reason}"
 
 
 def _cited(case: Case, start: int, end: int) -> list[dict[str, Any]]:
@@ -172,7 +170,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
         "name": fact.number,
         "text": visible(fact.text),
         "word": fact.stand,
-        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source was found.",
+        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source found.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
         "edits": [{"id": edit.id, "say": visible(_change(edit))} for edit in fact.edits if edit.open],

@@ -80,7 +80,7 @@ def one_setting(path: str, *, paper: str = "") -> None:
 
 
 def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = "") -> Any:
-    """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
+    """One field, beginning with `value`; returns its content (text for a list or an optional number)."""
     key = key or _key(setting.path)
     current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
     named = not setting.unit or setting.unit in setting.label.lower()
@@ -92,12 +92,17 @@ def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = ""
 
 
 def _input(setting: Setting, label: str, current: Any, about: dict[str, Any]) -> Any:
-    """The field itself, by its kind."""
+    """The field itself, by its kind.
+
+    Its default is the current value, not only the session's: a browser that missed the first drawing, because the page
+    ran again at once, is not told the session's value a second time and shows the default.
+    """
     options = _options(setting)
     if options:
-        free = setting.kind == "text"
         known = list(dict.fromkeys([*options, current]))
-        return st.selectbox(label, known, accept_new_options=free, format_func=_titled(setting), **about)
+        about |= {"index": known.index(current), "accept_new_options": setting.kind == "text"}
+        return st.selectbox(label, known, format_func=_titled(setting), **about)
+    about["value"] = current
     if _is_typed(setting):
         return st.text_input(label, placeholder="auto" if setting.optional else "", **about)
     if setting.kind == "switch":
@@ -143,7 +148,7 @@ def _is_typed(setting: Setting) -> bool:
 
 
 def _options(setting: Setting) -> tuple[str, ...]:
-    """What a select box offers; empty for another field."""
+    """The choices of a select box; empty for other fields."""
     papers = tuple(given.value for given in setting.papers.values())
     if setting.path == "retrieval.reranker":
         return (BEST_SENTENCE, *papers)
@@ -191,7 +196,7 @@ def _use(values: Mapping[str, Any]) -> None:
 
 
 def _keep(drawn: Mapping[str, Any]) -> None:
-    """Keep what stands in the fields; a value of the wrong kind is told and not kept."""
+    """Save the fields; report a value of the wrong type instead of saving it."""
     kept = {path: value for path, value in drawn.items() if not isinstance(value, str)}
     for path, text in drawn.items():
         if not isinstance(text, str):
@@ -199,7 +204,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
         try:
             kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
         except InputError:
-            st.error(plain(f"{path} cannot be {text!r}. The earlier value is used."))
+            st.error(plain(f"{path} cannot be {text!r}. The previous value is used."))
     try:
         Settings().with_values(kept)
     except InputError as error:
@@ -209,7 +214,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
 
 
 def _empty(path: str) -> str:
-    """What an empty field stands for."""
+    """The value that an empty field means."""
     setting = next(s for s in all_settings() if s.path == path)
     return "null" if setting.optional else said(setting.default)
 

@@ -25,7 +25,7 @@ def source_map(attribution: Attribution, case: Case, *, key: str) -> None:
 
 
 def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
-    """What is drawn, as plain values: rows for the spans, then for the content tokens that have scores."""
+    """The data to draw, as plain values: rows for the spans, then for the content tokens with scores."""
     cards = _cards(attribution, case)
     content = attribution.details.content
     tokens = [t for t, counts in enumerate(content) if counts and t < len(attribution.per_token)]
@@ -43,7 +43,7 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
         ),
         "words": bool(tokens),
         "sentences": numbers,
-        "hint": "Click a sentence, or use the arrow keys. Hatched: what an unrelated passage reaches.",
+        "hint": "Click a sentence, or use the arrow keys. Hatched: the effect of an unrelated passage.",
         "counts": [*attribution.details.content_tokens, *(1 for _ in tokens)] or None,
         "passages": [{name: card[name] for name in ("number", "numbers", "title", "tokens")} for card in cards],
         "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
@@ -53,7 +53,7 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
 
 
 def _cards(attribution: Attribution, case: Case) -> list[dict[str, Any]]:
-    """A card a passage or chunk set: pieces of its text and, for each, the source that it is."""
+    """One card per passage or chunk set: the pieces of its text with their sources."""
     where = attribution.details.text_spans
     if where:
         return _by_sentence(where, case)

@@ -37,7 +37,7 @@ def open_case(case_id: str) -> None:
 
 
 def _carry_selection(case_id: str) -> None:
-    """What is selected in the case: what the link names, else what was selected on another page."""
+    """The selection in the case: from the link, else from another page."""
     linked = {name: st.query_params[name] for name in SELECTABLE if name in st.query_params}
     kept = st.session_state.get(_SELECTED, {})
     if linked or kept.get("case") != case_id:

@@ -17,7 +17,8 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.kind import Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
 from engine.answer.context import Context, Steps, check_question, find_context
@@ -113,7 +114,7 @@ class Workbench:
             return
         report = self.ingest(sample.documents, sample.name, watch)
         if not report.documents:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "there are no files"
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "its files are missing"
             raise CorpusError(f"The sample corpus {sample.name} could not be read ({reasons}).")
 
     # Answers
@@ -143,7 +144,7 @@ class Workbench:
         and what the model raises; a `ServerError` leaves the text so far in the case.
         """
         if method not in METHODS:
-            raise InputError(f"There is no way of answering called {method!r}. Choose of: {', '.join(METHODS)}.")
+            raise InputError(f"There is no answering method {method!r}. Choose from: {', '.join(METHODS)}.")
         model = resolve_writer(model)
         watch = watch or Watch()
         case = Case(
@@ -252,8 +253,15 @@ class Workbench:
         found = kind_named(kind)
         return examine(case, found, options or options_of(found), context or self.context())
 
+    def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
+        """The case with occlusion by this model, computed where it is not there; nothing is kept."""
+        if any(analysis.id == f"{OCCLUSION}:{self.scorer(scorer).name}" for analysis in case.analyses):
+            return case
+        context = dataclasses.replace(self.context(watch), pool=())
+        return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)
+
     def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
-        """What an analysis of the case will take, in words, before it runs."""
+        """The cost of an analysis of the case, in words, before it runs."""
         found = kind_named(kind)
         return found.cost(case, options or options_of(found), self.settings)
 
@@ -263,7 +271,7 @@ class Workbench:
         return removal(case, left_out, writer, self.scorer(scorer), self.settings, watch)
 
     def context(self, watch: Watch | None = None) -> RunContext:
-        """What a run of an analysis is given here."""
+        """The resources of an analysis on this workbench."""
         return RunContext(self.settings, self.tools, watch or Watch(), self.cases)
 
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:

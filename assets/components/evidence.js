@@ -7,9 +7,9 @@ const make = (name, className, text) => {
 };
 
 const HINTS = {
-  retrieved: "The score of the search: cosine to the question, and up to 0.2 for shared words",
-  "re-ranked": "The re-ranker's score of the chunk set that holds the passage",
-  place: "Where in its document the passage begins and ends",
+  retrieved: "Search score: cosine to the question, plus up to 0.2 for shared words",
+  "re-ranked": "Re-ranker's score of the passage's chunk set",
+  place: "Position of the passage in its document",
 };
 
 const meter = (label, from, to, value, kind) => {

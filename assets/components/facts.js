@@ -31,7 +31,7 @@ const round = (done, pick) => {
   box.append(make("summary", "", done.title));
   for (const line of done.searched) box.append(make("p", "note", line));
   for (const seen of done.checked) box.append(passage(seen, pick));
-  if (!done.checked.length) box.append(make("p", "note", "No passage was checked."));
+  if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
   if (done.edit) box.append(make("p", "", done.edit));
   if (done.considered.length) {
     const more = make("details");
@@ -63,7 +63,7 @@ export default function (component) {
   const bar = make("div", "bar");
   const toggle = make("button", "toggle", data.attention_title);
   toggle.onclick = () => { state.attention = !state.attention; draw(); };
-  bar.append(toggle, make("span", "hint", "Arrow up and down step through the facts."));
+  bar.append(toggle, make("span", "hint", "Use the up and down arrow keys to move between facts."));
   const both = make("div", "both");
   const tree = make("div", "tree");
   const detail = make("div", "detail");
@@ -93,7 +93,7 @@ export default function (component) {
     if (focus) tree.querySelector(`button[data-number="${state.chosen}"]`)?.focus();
     if (tell && fact) root.tell("fact", fact.name);
     detail.replaceChildren();
-    if (!fact) { detail.append(make("p", "note", "No fact needs attention.")); return; }
+    if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
     detail.append(make("h4", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
     for (const done of fact.rounds) detail.append(round(done, pick));

@@ -71,7 +71,7 @@ const ownForm = (sentence, verdicts, decide) => {
     group.append(label);
   }
   form.append(group);
-  const text = labelled("Write the sentence anew (empty: take it out)", make("textarea"));
+  const text = labelled("Rewrite the sentence (empty: delete it)", make("textarea"));
   text.value = sentence.text;
   text.rows = 3;
   const reason = labelled("Reason", make("input"));

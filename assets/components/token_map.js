@@ -114,7 +114,7 @@ export default function (component) {
     if (token.row === null && !token.asks) return make("span", "marker", token.text);
     // No <button>: as a box of its own it would indent a line by its leading space, and break words between tokens.
     const piece = make("span", "tok" + (token.differs ? " differs" : ""), token.text);
-    if (token.differs) piece.title = "The model itself would have chosen another token here.";
+    if (token.differs) piece.title = "The model would have chosen another token here.";
     piece.onclick = () => words && pick(token.row, token.asks);
     piece.onkeydown = (event) => {
       if (!words || (event.key !== "Enter" && event.key !== " ")) return;

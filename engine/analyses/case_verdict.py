@@ -42,7 +42,7 @@ OWN_VERDICTS: dict[str, Stand] = {
     "editing_required": "contradicted",
     "irrelevant": "not found",
 }
-"""What a reviewer's verdict on a fact means for its sentence; any other word of theirs leaves it "unsure"."""
+"""The state of a sentence after a reviewer's verdict on its fact; other words leave it "unsure"."""
 
 
 COPIED = "word for word in the source"
@@ -158,12 +158,12 @@ class CaseVerdict(Value, frozen=True):
         """The counts in one sentence.
 
         >>> CaseVerdict(sentences=(), finished=True, verifier="v", text="").headline
-        'The answer makes no claim that could be checked.'
+        'The answer contains no claim to check.'
         """
         counts = dict(self.counts)
         total = sum(counts.values())
         if not total:
-            return "The answer makes no claim that could be checked."
+            return "The answer contains no claim to check."
         good = counts.pop("borne out", 0)
         first = f"{good} of {counted(total, 'sentence')} {'is' if good == 1 else 'are'} borne out"
         return ", ".join([first, *(f"{count} {stand}" for stand, count in counts.items())]) + "."
@@ -197,8 +197,8 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
 
 
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
-    """What a reader must know before relying on the text: edits without a decision, claims that nothing bears out."""
-    found = [] if verdict.finished else ["The check was stopped before its end."]
+    """Open items before anyone relies on the text: undecided edits, claims without support."""
+    found = [] if verdict.finished else ["The check was stopped early."]
     if verdict.undecided:
         found.append(f"{counted(verdict.undecided, 'edit')} not decided.")
     record = record_of(case)
@@ -226,7 +226,7 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
 
 
 def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
-    """What a reviewer can say of the answer: where edits were accepted it cannot stand as it was."""
+    """The conclusions available to a reviewer: with accepted edits the original answer cannot stand."""
     return ("stands as edited" if verdict and verdict.accepted else "stands", "does not stand")
 
 
@@ -337,7 +337,7 @@ def word_for_word(verdict: FactVerdict, fact: FactRecord, words: str) -> FactVer
 
 
 def own_stand(value: str) -> Stand:
-    """What a reviewer's words mean for a sentence.
+    """The state of a sentence after a reviewer's verdict.
 
     >>> own_stand("editing required"), own_stand("borne out"), own_stand("perhaps")
     ('contradicted', 'borne out', 'unsure')

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Manifest(Value, frozen=True):
-    """What a collection is. `hashes` are SHA-256 of the current generation's files by name."""
+    """The description of a collection. `hashes` are SHA-256 of the current generation's files by name."""
 
     name: str
     embedder: str
@@ -126,7 +126,9 @@ def read_manifest(folder: Path) -> Manifest | None:
             f"The collection {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
         ) from error
     if manifest.schema > SCHEMA:
-        raise CorpusError(f"The collection {folder.name} was made by a newer version. Update this program.")
+        raise CorpusError(
+            f"The collection {folder.name} was created by a newer version of Groundwork. Update Groundwork."
+        )
     return manifest
 
 
@@ -241,8 +243,8 @@ def storage(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME; "
-            "what was stored before is unharmed."
+            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME. "
+            f"Earlier data is intact."
         ) from error
 
 
@@ -297,7 +299,7 @@ def _read_lines(path: Path, kind: type[T]) -> list[T]:
 
 
 def _write_lines(path: Path, values: Iterable[Value]) -> str:
-    """Write one JSON value a line, to the disk; return the SHA-256 of the bytes."""
+    """Write one JSON value per line to disk; return the SHA-256 of the bytes."""
     digest = hashlib.sha256()
     encoder = msgspec.json.Encoder()
     with path.open("wb") as file:

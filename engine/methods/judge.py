@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from engine.core.progress import Watch
 from engine.core.statistics import binomial_test, interval_or_none
 from engine.core.values import Prompt, Value
-from engine.models.closed import GREEDY, By, Choice, can_score, choose
+from engine.models.closed import GREEDY, By, Choice, can_score, choose, choose_each
 from engine.models.protocols import Writer, require
 from engine.models.replies import bare, parse_option
 from engine.prompts import ask, fill
@@ -113,18 +113,11 @@ def pair_prompt(question: str, passages: Sequence[str], first: str, second: str)
 
 
 def judge_pair(
-    judge: Writer,
-    question: str,
-    passages: Sequence[str],
-    x: str,
-    y: str,
-    watch: Watch | None = None,
-    *,
-    reason: bool = False,
+    judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch | None = None
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    first, second = (choose(judge, prompt, PAIR, _pair_option, reason=reason, watch=watch) for prompt in shown)
+    first, second = choose_each(judge, shown, PAIR, _pair_option, watch=watch)
     orders = (_vote(first.option), swapped(_vote(second.option)))
     return PairJudgement(
         winner=decide(*orders),
@@ -138,15 +131,13 @@ def judge_pair(
 
 
 def judge_criteria(
-    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None
 ) -> CriteriaJudgement:
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
     if can_score(judge):
-        asked = {
-            name: choose(judge, criterion_prompt(name, **about), NUMBERS, reason=reason, watch=watch)
-            for name in MEANING
-        }
+        prompts = [criterion_prompt(name, **about) for name in MEANING]
+        asked = dict(zip(MEANING, choose_each(judge, prompts, NUMBERS, watch=watch), strict=True))
         scores = {name: int(str(choice.option)) for name, choice in asked.items()}
         return CriteriaJudgement(
             scores=dict(scores),
@@ -172,11 +163,11 @@ def criterion_prompt(name: str, question: str, reference: str, answer: str) -> P
 
 
 def judge_relevance(
-    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None
 ) -> RelevanceJudgement:
     """How far a document helps with a step of a problem."""
     prompt = ask("judge_relevance", problem=problem, step=step, document=document)
-    choice = choose(judge, prompt, LEVELS, parse_relevance, reason=reason, watch=watch)
+    choice = choose(judge, prompt, LEVELS, parse_relevance, watch=watch)
     return RelevanceJudgement(
         level=choice.option,  # type: ignore[arg-type]
         raw=choice.reply,
@@ -270,4 +261,8 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:
     """The warning to show with judgements by this model; empty unless it judges its own answers."""
-    return f"{judge} judges its own answers: models prefer their own. Name another judge." if judge in writers else ""
+    return (
+        f"{judge} judges its own answers, and models prefer their own. Choose another judge."
+        if judge in writers
+        else ""
+    )

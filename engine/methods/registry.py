@@ -92,7 +92,7 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
     )
     left_out = _left_out(Occlusion(count_citation_markers=counted))
     return (
-        Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
+        Method("occlusion", left_out, "nats", "score", "Drop in the answer's log-probability without the passage."),
         Method(
             hierarchy.METHOD,
             _down(counted),
@@ -109,7 +109,7 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
             "value-weighted attention",
             partial(value_weighted_attention, count_citation_markers=counted),
             "attention x value norm",
-            "Where the attention goes, weighted by what it carries; never negative.",
+            "Attention weighted by the value it carries; never negative.",
         ),
     )
 

@@ -25,14 +25,14 @@ from engine.prompts import fill
 Parse = Callable[[str], str | None]
 By = Literal["likelihood", "reply"]
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
-TEMPLATES = ("choose_one", "reason_first", "reason")
+TEMPLATES = ("choose_one", "reason_first")
 
 
 class Choice(Value, frozen=True):
     """The answer to a closed question. `option` is None where a reply names none, or two that differ.
 
     `probabilities` are the shares of all options (sum 1), empty where a reply decided. `prompt` is what was scored or
-    sent, `reply` what the model wrote: the whole reply, or the reason that came before the likelihoods.
+    sent, `reply` what the model wrote, empty by likelihood.
     """
 
     option: str | None
@@ -58,22 +58,32 @@ def choose(
     options: Sequence[str],
     parse: Parse | None = None,
     *,
-    reason: bool = False,
     decoding: Decoding = GREEDY,
     watch: Watch | None = None,
 ) -> Choice:
     """The option that the model gives to the question of `prompt`, which does not list the options yet.
 
-    With `reason`, a model that scores first writes a reason of one sentence; one that cannot score always does.
-    `parse` reads a reply instead of `parse_option`. Raises what the model raises (`CannotDo`, `PromptTooLong`).
+    One that cannot score writes its reason first; `parse` reads its reply instead of `parse_option`. Raises what the
+    model raises (`CannotDo`, `PromptTooLong`).
     """
+    return choose_each(model, [prompt], options, parse, decoding=decoding, watch=watch)[0]
+
+
+def choose_each(
+    model: Writer,
+    prompts: Sequence[Prompt],
+    options: Sequence[str],
+    parse: Parse | None = None,
+    *,
+    decoding: Decoding = GREEDY,
+    watch: Watch | None = None,
+) -> list[Choice]:
+    """`choose` for several prompts with the same options; what the prompts begin with is read once."""
     if not can_score(model):
-        return _by_reply(model, closed(prompt, options, "reason_first"), options, parse, decoding, watch)
-    if not reason:
-        return by_likelihood(model, closed(prompt, options), options, watch)
-    asked = _with(prompt, Segment(kind="question", text=fill("reason")))
-    written = model.generate(asked, decoding, None, watch).text.strip()
-    return by_likelihood(model, after(asked, written, options), options, watch, reply=written)
+        asked = [closed(prompt, options, "reason_first") for prompt in prompts]
+        return [_by_reply(model, prompt, options, parse, decoding, watch) for prompt in asked]
+    asked = [closed(prompt, options) for prompt in prompts]
+    return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
 
 
 def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
@@ -85,27 +95,31 @@ def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
     return Prompt(segments=(*prompt.segments, said, Segment(kind="question", text=question)))
 
 
-def by_likelihood(
-    model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None, reply: str = ""
-) -> Choice:
+def by_likelihood(model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None) -> Choice:
     """The likeliest option directly after `prompt`."""
-    shares = probabilities(model, prompt, options, watch)
-    best = max(options, key=shares.__getitem__)
-    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares, reply=reply)
+    return _likeliest(prompt, probabilities(model, [prompt], options, watch)[0])
 
 
 def probabilities(
-    model: LanguageModel, prompt: Prompt, options: Sequence[str], watch: Watch | None = None
-) -> dict[str, float]:
-    """The share of each option among all of them (sum 1), by the likelihood of its text after `prompt`."""
+    model: LanguageModel, prompts: Sequence[Prompt], options: Sequence[str], watch: Watch | None = None
+) -> list[dict[str, float]]:
+    """For each prompt the share of each option among all of them (sum 1), by the likelihood of its text after it."""
     require(model, "score")
-    coded = model.encode(prompt)
     ids = [[token.id for token in model.encode_answer(option).tokens] for option in options]
-    together = getattr(model, "score_continuations", None)  # reads the prompt once
+    coded = map(model.encode, prompts)
+    together = getattr(model, "score_continuations", None)
     sums = (
-        together(coded, ids, watch) if together else np.array([model.score([coded], one, watch).sum() for one in ids])
+        together(list(coded), ids, watch)
+        if together
+        else np.array([[model.score([one], option, watch).sum() for option in ids] for one in coded])
     )
-    return dict(zip(options, softmax(sums).tolist(), strict=True))
+    return [dict(zip(options, softmax(row).tolist(), strict=True)) for row in sums]
+
+
+def _likeliest(prompt: Prompt, shares: dict[str, float]) -> Choice:
+    """The option with the largest share, of equal ones the first."""
+    best = max(shares, key=shares.__getitem__)
+    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares)
 
 
 def listed(shares: Mapping[str, float]) -> str:

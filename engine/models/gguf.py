@@ -37,7 +37,7 @@ class Tensor(Value, frozen=True):
 
 
 class Header(Value, frozen=True):
-    """What a GGUF file says of itself before its weights."""
+    """The header of a GGUF file, before its weights."""
 
     version: int
     architecture: str
@@ -56,7 +56,7 @@ def is_gguf(name: str | Path) -> bool:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a GGUF file; every length in it is held against the file's size before it is used.
+    """The header of a GGUF file; every length in it is checked against the file's size before use.
 
     Raises `ModelNotFound` where there is no such file, `ModelError` where it is not GGUF, cut or damaged.
     """
@@ -80,8 +80,8 @@ class _Reader:
         (version,) = self.take("I")
         if version not in _VERSIONS:
             raise ModelError(
-                f"{self.path} is GGUF version {version}; versions 2 and 3 in little-endian order can be read. "
-                "Convert it again with a current llama.cpp."
+                f"{self.path} is GGUF version {version}; only little-endian versions 2 and 3 are supported. Convert "
+                f"it again with a current llama.cpp."
             )
         tensors, fields = self.take("QQ")
         known = dict(self.field() for _ in self.counted(fields, 13))
@@ -112,7 +112,7 @@ class _Reader:
     def counted(self, count: int, least: int) -> range:
         """`range(count)` for things of at least `least` bytes each."""
         if count * least > len(self.data) - self.place:
-            raise self.damaged(f"it claims {count:,} entries that cannot be in it")
+            raise self.damaged(f"it claims {count:,} entries, more than it can contain")
         return range(count)
 
     def text(self) -> str:
@@ -128,7 +128,7 @@ class _Reader:
         if kind == _STRING:
             return self.text()
         if kind != _ARRAY:
-            raise self.damaged(f"it holds a field of the unknown type {kind}")
+            raise self.damaged(f"it has a field of unknown type {kind}")
         item, count = self.take("IQ")
         if item in _SCALARS:
             self.skip(count * struct.calcsize("<" + _SCALARS[item]))
@@ -136,7 +136,7 @@ class _Reader:
             for _ in self.counted(count, 8):
                 self.skip(*self.take("Q"))
         else:
-            raise self.damaged(f"it holds an array of the unknown type {item}")
+            raise self.damaged(f"it has an array of unknown type {item}")
         return None
 
     def tensor(self) -> tuple[Tensor, int]:
@@ -165,7 +165,7 @@ class _Reader:
             raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
 
     def damaged(self, why: str) -> ModelError:
-        return ModelError(f"{self.path} is cut off or damaged: {why}. Download it again.")
+        return ModelError(f"{self.path} is incomplete or damaged: {why}. Download it again.")
 
 
 def check_readable(header: Header, path: Path) -> None:
@@ -175,15 +175,15 @@ def check_readable(header: Header, path: Path) -> None:
 
     if header.architecture not in GGUF_SUPPORTED_ARCHITECTURES:
         raise ModelError(
-            f"{path} holds the architecture {header.architecture or 'of no name'}, which transformers cannot read from "
+            f"{path} has the architecture {header.architecture or 'of no name'}, which transformers cannot read from "
             "GGUF. Give the model's Hugging Face folder, or serve it and give openai:MODEL@BASE_URL."
         )
     kinds = {tensor.quantization for tensor in header.tensors}
     unreadable = sorted(kind for kind in kinds - {"F32", "F16"} if not hasattr(quants, kind))
     if unreadable:
         raise ModelError(
-            f"{path} holds weights quantized as {', '.join(unreadable)}, which cannot be read. "
-            "Choose a file quantized as Q8_0, Q6_K, Q5_K_M or Q4_K_M."
+            f"{path} holds weights quantized as {', '.join(unreadable)}, which is not supported. Choose a file "
+            f"quantized as Q8_0, Q6_K, Q5_K_M or Q4_K_M."
         )
 
 

@@ -221,12 +221,13 @@ class HuggingFaceModel:
                 yield from scores_by_batch(module, rows, answer_ids, watch)
 
     def score_continuations(
-        self, prompt: TokenPrompt, continuations: Sequence[Sequence[int]], watch: Watch | None = None
+        self, prompts: Sequence[TokenPrompt], continuations: Sequence[Sequence[int]], watch: Watch | None = None
     ) -> NDArray[np.float64]:
-        """log p(continuation | prompt) in nats, one per continuation; the prompt is read once."""
-        check_fits(prompt, self.window, max(map(len, continuations)), self.name)
+        """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)); shared text is read once."""
+        for prompt in prompts:
+            check_fits(prompt, self.window, max(map(len, continuations)), self.name)
         with self.hold(watch) as module, cancellable(module, watch or Watch()):
-            return continuation_scores(module, prompt.ids, continuations)
+            return continuation_scores(module, [prompt.ids for prompt in prompts], continuations)
 
     def generate(
         self,

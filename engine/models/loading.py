@@ -79,7 +79,7 @@ def merge_adapter(module: Any, folder: Path) -> Any:
     from peft import PeftModel
 
     if not (folder / "adapter_model.safetensors").is_file():
-        raise OSError(f"{folder} holds no adapter_model.safetensors")
+        raise OSError(f"{folder} has no adapter_model.safetensors")
     return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
 
 
@@ -118,7 +118,7 @@ def pick_device(device: str) -> str:
             return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ModelError("There is no CUDA device here. Choose the device cpu.")
+        raise ModelError("This machine has no CUDA device. Choose the device cpu.")
     return device
 
 
@@ -152,19 +152,19 @@ def quantization(dtype: str) -> Any:
 
 
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
-    """What went wrong in loading, with the way out."""
+    """The loading error, with the way out."""
     folder = Path(source)
     if is_out_of_memory(error):
         return ModelError(
-            f"{source} does not fit into the memory that is free. Choose a smaller model, or bfloat16, or end what else"
-            " runs on the device."
+            f"{source} does not fit into free memory. Choose a smaller model or bfloat16, or close other programs on "
+            f"the device."
         )
     if os.path.isdir(source) and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
         return ModelNotFound(
-            f"{source} holds pickled weights only, which can run code when opened. Convert them to safetensors."
+            f"{source} has only pickled weights, which can run code when opened. Convert them to safetensors."
         )
     if "trust_remote_code" in str(error):
-        return ModelError(f"{source} wants to run code of its own, which is never done. Choose another model.")
+        return ModelError(f"{source} needs to run its own code, which Groundwork does not allow. Choose another model.")
     out = "Unset HF_HUB_OFFLINE to download it, or give a folder." if offline else "Check the name or give a folder."
     return ModelNotFound(f"The model {source} cannot be loaded ({first_line(error)[:200]}). {out}")
 

@@ -57,7 +57,7 @@ def scores_by_batch(
         yield scores
         return
     if any(not row for row in rows):
-        raise ModelError("An empty prompt gives the first token nothing to follow. Give at least one token.")
+        raise ModelError("An empty prompt cannot predict the first token. Give at least one token.")
     pending = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
     size = min(limit or len(rows), batch_size(module, len(rows[pending[0]]) + len(answer), len(answer)))
     watch = watch or Watch()
@@ -88,14 +88,14 @@ def halved(stage: str, rows: int, watch: Watch, done: int, total: int) -> int:
     """Half of the rows that did not fit into memory, said to `watch`; raise `ModelError` for one alone."""
     if rows == 1:
         raise ModelError(
-            "One prompt alone does not fit into memory. Use fewer or shorter passages, bfloat16, or a smaller model."
+            "A single prompt does not fit into memory. Use fewer or shorter passages, bfloat16, or a smaller model."
         )
-    watch.report(f"{stage}: out of memory with {rows} prompts at once, going on with {rows // 2}", done, total)
+    watch.report(f"{stage}: out of memory with {rows} prompts at once, continuing with {rows // 2}", done, total)
     return rows // 2
 
 
 def if_it_fits(batch: Callable[[], T]) -> T | None:
-    """What a batch gives; None where memory ran out."""
+    """The result of a batch; None if memory ran out."""
     try:
         return batch()
     except (RuntimeError, MemoryError) as error:
@@ -127,23 +127,42 @@ def score_batch(module: Any, rows: Sequence[Sequence[int]], answer: Sequence[int
 
 
 @torch.no_grad()
-def continuation_scores(module: Any, ids: Sequence[int], continuations: Sequence[Sequence[int]]) -> Floats:
-    """log p(continuation | ids) in nats, shape (len(continuations),); with a cache the prompt is read once."""
-    device = module.get_input_embeddings().weight.device
+def continuation_scores(
+    module: Any, prompts: Sequence[Sequence[int]], continuations: Sequence[Sequence[int]]
+) -> Floats:
+    """log p(continuation | prompt) in nats, shape (len(prompts), len(continuations)).
+
+    With a cache, the tokens that all prompts begin with are read once, and the rest of each prompt once.
+    """
+    shared = min(common_length(prompts[0], prompt[:-1]) for prompt in prompts)
+    begun = _ahead(module, prompts[0][:shared], None)[1] if shared and len(prompts) > 1 else None
+    found = np.empty((len(prompts), len(continuations)))
+    for row, prompt in zip(found, prompts, strict=True):
+        first, cache = _ahead(module, prompt[shared:] if begun else prompt, deepcopy(begun))
+        if cache is None:
+            row[:] = [score_batch(module, [prompt], one).sum() for one in continuations]
+        else:
+            row[:] = [_continued(module, first, cache, one) for one in continuations]
+    return found
+
+
+def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
+    """Log-probabilities of the token after `ids`, and the cache; None for a model without one."""
+    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
     extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=torch.tensor([list(ids)], device=device), use_cache=True, **extra)
-    first, cache = out.logits[0, -1].float().log_softmax(-1), getattr(out, "past_key_values", None)
-    if cache is None:
-        return np.array([score_batch(module, [ids], one).sum() for one in continuations])
-    sums = []
-    for one in continuations:
-        total = float(first[one[0]])
-        if len(one) > 1:
-            fed = torch.tensor([list(one[:-1])], device=device)
-            logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0].float()
-            total += float(logits.log_softmax(-1).gather(-1, torch.tensor(one[1:], device=device)[:, None]).sum())
-        sums.append(total)
-    return np.array(sums)
+    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra)
+    return out.logits[0, -1].float().log_softmax(-1), getattr(out, "past_key_values", None)
+
+
+def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int]) -> float:
+    """The summed log-probabilities of a continuation; `cache` is left as it is."""
+    total = float(first[one[0]])
+    if len(one) > 1:
+        fed = torch.tensor([list(one[:-1])], device=first.device)
+        logits = module(input_ids=fed, past_key_values=deepcopy(cache), use_cache=True).logits[0].float()
+        wanted = torch.tensor(one[1:], device=first.device)[:, None]
+        total += float(logits.log_softmax(-1).gather(-1, wanted).sum())
+    return total
 
 
 def answer_logits(module: Any, ids: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

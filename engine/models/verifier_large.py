@@ -21,10 +21,9 @@ from engine.core.values import decoded
 from engine.models.alignment import clean
 from engine.models.catalogue import entry_of
 from engine.models.protocols import Floats
-from engine.models.verifier import Calibration, Pairs, WindowedVerifier, in_batches
+from engine.models.verifier import LARGE, VERIFIERS, Calibration, Pairs, WindowedVerifier, in_batches
 
-LARGE = "large"
-BASE = "qwen2.5-coder-1.5b"
+BASE = VERIFIERS[LARGE]
 FOLDER = ASSETS / "models" / "verifier_large"
 WORDS = 320
 _BATCH = 8
@@ -102,7 +101,7 @@ def load_large(folder: Path = FOLDER) -> LargeVerifier:
     base = entry_of(BASE)
     if not base.installed:
         raise ModelNotFound(
-            f"The large verifier stands on {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
+            f"The large verifier needs {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
         )
     try:
         calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)

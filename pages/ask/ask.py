@@ -1,4 +1,4 @@
-"""Ask: a question, the steps as they run, the answer beside its passages."""
+"""Ask: a question, the steps as they run, the answer next to its passages."""
 
 import streamlit as st
 
@@ -69,7 +69,7 @@ def finish(run: Run[Case]) -> None:
     if run.case is not None:
         state.open_case(run.case.id)
     if run.was_cancelled:
-        st.info("Stopped. The steps that were finished are kept in this case.")
+        st.info("Stopped. The case keeps the finished steps.")
     elif run.problem:
         st.error(plain(run.problem))
     else:
@@ -111,8 +111,8 @@ def ask_form(case: Case | None) -> None:
             format_func=model_title,
             accept_new_options=True,
             persist_state="session",
-            help="auto: the default of Settings; without one the documents are quoted. Or name a model: embedded, an"
-            " installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
+            help="auto: the default of Settings, or quotes from the documents. Or a model: embedded, an installed "
+            "one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
         )
         if right.form_submit_button("Ask", type="primary", width="stretch"):
             begin(question, corpus, method, model or "auto")
@@ -129,7 +129,7 @@ def ask_form(case: Case | None) -> None:
 doors("ask")
 heading(
     "Ask your documents",
-    "The answer cites the passages it rests on. Everything that led to it is saved as a case, to inspect and review.",
+    "The answer cites its passages. Groundwork saves every step as a case that you can inspect and review.",
     "quoting-reader",
     "retrieval",
     "attr-rag",

@@ -21,20 +21,14 @@ from components.runs import start
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import (
-    RefinementReport,
-    analysis_id,
-    history_of,
-    report_facts,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import analysis_id, history_of, reports_of
 from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
 
@@ -64,11 +58,11 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}, {value.threshold.n} cases"
-            " behind it. S3 is string matching: it cannot see a detail made up inside a well-cited sentence."
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}({value.threshold.n} cases so "
+            f"far). S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
-        st.subheader("Words of A: underlined in green where a passage has them, wavy where none has")
+        st.subheader("Words of A: green underline if a passage contains them, wavy if none does")
         marked_words(value.baseline.text, value.signals.words)
     st.subheader("What starts a second pass")
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
@@ -90,8 +84,8 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     if value.gradient is not None:
         flag_table(gates.flags_of(value.gradient, labels, settings), case)
     st.caption(
-        "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; it is offered"
-        " for cases without labels."
+        "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; use it for "
+        "cases without labels."
     )
 
 
@@ -99,7 +93,7 @@ def passages_tab(case: Case, review: Review) -> None:
     """Mark passages; the rules and scores of the other tabs follow at once."""
     author = reviewer()
     if not author:
-        st.caption("Give your name to mark passages: the case's history keeps who marked what.")
+        st.caption("Enter your name to mark passages. The case's history records it.")
 
     def mark(number: int, chosen: str) -> None:
         try:
@@ -122,35 +116,35 @@ def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft
 
 
 def scores_tab(case: Case, report: RefinementReport) -> None:
-    """Scores and cost of every condition beside A."""
+    """Scores and cost of every condition, compared with A."""
     if not report.entailments:
-        st.caption("The verifier has not been asked about these answers: the citation scores come with the next run.")
+        st.caption("The verifier has not checked these answers yet. The next run adds the citation scores.")
     score_table(report_scores(report, case.passages), report.refinement)
     st.caption(
         f"Citation scores by {plain(report.verifier or 'no verifier')}: pairs with an entailment probability above one"
-        " half. A dash is a score that is not defined here; a green edge is better than A, an orange one worse."
+        " half. A dash: not defined here. Green edge: better than A. Orange edge: worse."
     )
     facts_line(report)
 
 
 def facts_line(report: RefinementReport) -> None:
-    """What became of A's facts in each condition, where the Facts page took A apart."""
+    """The fate of A's facts in each condition, if the Facts page split A."""
     kept = report_facts(report)
     if report.facts and kept:
-        st.subheader("Facts of A, and whether each answer still says them")
+        st.subheader("Facts of A, and whether each answer still states them")
         fact_table(kept)
     else:
         st.caption(
-            "To see what became of each fact: run the Facts page on this case, then these conditions with the case's"
-            " answer as A."
+            "To follow each fact, check this case on the Facts page. Then run these conditions with the case's "
+            "answer as A."
         )
 
 
 def quartiles_tab() -> None:
     """Gain by quartile of S3 over the library."""
     st.caption(
-        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs with the gate always count: a gated"
-        " D is A wherever S3 is high."
+        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs that start every second pass "
+        "count; otherwise D equals A wherever S3 is high."
     )
     bench = workbench()
     if st.button("Gather from the library"):
@@ -166,7 +160,7 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     """Advice on this case, and the task table of an investigation."""
     advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
     st.subheader("Tasks of a money-laundering investigation")
-    if st.button("Work the table through on the sample bank investigation"):
+    if st.button("Run these tasks on the sample bank investigation"):
         state.keep_run("tasks", start(workers(), lambda run: task_advice(run.watch)))
         st.rerun()
     wait_for("tasks", "Retrieving for each example")
@@ -192,7 +186,7 @@ def tabs(
     for tab, draw in views:
         with tab:
             if report is None:
-                st.info("No condition has run on this case by this model yet. Choose above and press Run.")
+                st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
             else:
                 draw(report)
     with drawn[3]:
@@ -205,7 +199,7 @@ def tabs(
 
 heading(
     "Refinement",
-    "Does a second pass help this answer? Conditions side by side on the same passages, with what started each.",
+    "Does a second pass help this answer? Compare conditions on the same passages and see what triggered each.",
     "refinement",
     "flags",
     "citation-metrics",
@@ -214,7 +208,7 @@ heading(
 )
 stored = open_case()
 if stored is not None and not stored.passages:
-    st.info("This case has no passages, so there is nothing to ground its answer in. Open another case.")
+    st.info("This case has no passages to ground the answer in. Open another case.")
 elif stored is not None:
     variant_style()
     review = review_of(workbench().cases.history(stored.id))
@@ -228,7 +222,7 @@ elif stored is not None:
         watch_run(f"refine:{case.id}", report_id, names)
     else:
         left, right = st.columns([1, 4], vertical_alignment="center")
-        label = "Run" if report is None else "Run what is missing"
+        label = "Run" if report is None else "Run the missing conditions"
         if left.button(label, type="primary", width="stretch", disabled=not chosen.model):
             begin(case, names, gate, chosen)
             st.rerun()

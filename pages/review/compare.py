@@ -20,7 +20,7 @@ from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.models.defaults import default_for
 from engine.report.compare import compare_cases
-from engine.report.variants import conditions, scored, side
+from engine.report.variants import conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"
@@ -33,7 +33,7 @@ def pick() -> tuple[str, str] | None:
     names = {r.id: f"{r.question} ({r.model}, {r.updated[:16].replace('T', ' ')}, {r.id})" for r in rows}
     ids = list(names)
     if not ids:
-        st.info("There is no case yet. Ask a question, or import an answer.")
+        st.info("There are no cases yet. Ask a question or import an answer.")
         return None
     current = open_case_id()
     first = current if current in names else ids[0]
@@ -44,7 +44,7 @@ def pick() -> tuple[str, str] | None:
     with columns[1]:
         right = _side("right", names, second)
     if left == right:
-        st.info("Both sides are the same answer. Choose another case, or another condition of a refined one.")
+        st.info("Both sides show the same answer. Choose another case or another condition.")
     return left, right
 
 
@@ -91,8 +91,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
 
         def work(run: Run[tuple[Case, Case]]) -> tuple[Case, Case]:
             run.stage = "loading the model"
-            scorer = bench.scorer(name.strip())
-            return scored(left, scorer, bench.settings, run.watch), scored(right, scorer, bench.settings, run.watch)
+            return bench.scored(left, name.strip(), run.watch), bench.scored(right, name.strip(), run.watch)
 
         state.keep_run(run_id, start(workers(), work))
         st.rerun()
@@ -101,7 +100,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
     return found if isinstance(found, tuple) else (left, right)
 
 
-heading("Compare", "Two cases, or two answers of one: settings that differ, words, passages, scores, verdicts.")
+heading("Compare", "Compare two cases, or two answers of one case: settings, words, passages, scores and verdicts.")
 chosen = pick()
 if chosen is not None:
     store = workbench().cases
@@ -113,7 +112,7 @@ if chosen is not None:
     left, right = on_one_scale(left, right)
     found = compare_cases(left, right, review_of(left_marks), review_of(right_marks))
     if found.questions_differ:
-        st.warning("The two questions are not the same; the answers cannot be held against each other.")
+        st.warning("The two questions differ, so the answers are not comparable.")
     differences("Settings that differ", found.settings, "Both were made with the same model, settings and versions.")
     st.header("Answer, word by word")
     word_diff(found.words, left="the left answer", right="the right answer")

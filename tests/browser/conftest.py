@@ -24,6 +24,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "browser" in str(item.path.parent.name):
             item.add_marker(pytest.mark.browser)
+            # A second try on a slow machine; the summary names it, and it is a bug until someone has looked.
+            item.add_marker(pytest.mark.flaky(reruns=1))
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="no Chromium: install Debian's chromium"))
 

@@ -154,6 +154,7 @@ FACTS = {
     "verification.max_iterations": 1,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
+    "verification.nouns": False,
     "verification.anchored": False,
     "verification.edit": False,
 }
@@ -275,5 +276,5 @@ def test_a_config_takes_a_paper_and_assignments() -> None:
     stages = again.stages(9)
     assert (stages.retrieval.k, stages.reasoning.threshold, stages.refinement.seeds) == (4, 0.84, (1, 2))
     assert (stages.decoding.seed, stages.retrieval.reranker) == (9, "best-sentence")
-    with pytest.raises(InputError, match="no paper called 'x'"):
+    with pytest.raises(InputError, match="no paper 'x'"):
         with_assignments(Config(study="abpc", data="d"), ["paper=x"])

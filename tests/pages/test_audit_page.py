@@ -40,7 +40,7 @@ def press(app, label):
 
 def paste(app, sources=SOURCES, answer=ANSWER):
     field(app, "Question").set_value("What of the tank?")
-    field(app, "Sources, with a line of --- between two").set_value(sources)
+    field(app, "Sources, separated by lines of ---").set_value(sources)
     field(app, "Answer").set_value(answer)
     return press(app, "Audit")
 
@@ -106,7 +106,7 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
     store().add_marks("case", drafts(case, own, "Ada"))
     second = sentences_data(case, verdict_now())["sentences"][1]
     assert "".join(p["text"] for p in second["pieces"] if p.get("change") == "ins") == "Whales sing."
-    assert second["rewritten"] == "Ada wrote this sentence anew: no source has it"
+    assert second["rewritten"] == "Ada rewrote this sentence: no source has it"
     assert verdict_now().text.endswith("Whales sing.")
     machines = {m.target: m.machine for m in store().history("case")}
     assert machines["fact:2.1"] == "irrelevant" and machines["sentence:2"] == second["text"]
@@ -167,14 +167,14 @@ def test_a_sentence_replaces_a_sentence_and_its_fact_a_passage_a_passage():
 def test_what_cannot_be_audited_is_said(app):
     app = opened(app)
     assert "Paste the text to check" in paste(app, answer=" ").error[0].value
-    assert "nothing to check against" in paste(app, sources="").error[0].value
+    assert "sources are empty" in paste(app, sources="").error[0].value
 
 
 def test_the_example_fills_the_form(app):
     app = press(opened(app), "Fill in an example")
     assert not app.exception
     assert "EUR 89,000" in field(app, "Answer").value
-    assert field(app, "Sources, with a line of --- between two").value.count("\n---\n") == 2
+    assert field(app, "Sources, separated by lines of ---").value.count("\n---\n") == 2
 
 
 def test_a_case_that_nobody_checked_says_so_and_offers_the_check_on_every_page(app):

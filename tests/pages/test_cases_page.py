@@ -59,7 +59,7 @@ def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
     field(app, "Search").set_value("melts").run()
     assert "1 case<" in page_text(app)
     field(app, "Search").set_value("no such words").run()
-    assert "Search for something else" in app.info[0].value
+    assert "Change the search" in app.info[0].value
 
 
 def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
@@ -86,7 +86,7 @@ def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
 def test_a_note_without_a_name_is_refused_in_words(app):
     field(app, "Note").set_value("Checked.")
     button(app, "Add to the history").click().run()
-    assert "has no name" in app.error[0].value
+    assert "name is missing" in app.error[0].value
     assert store().history("first") == ()
 
 
@@ -180,7 +180,7 @@ def test_compare_shows_what_differs(app):
     app = opened("compare")
     assert not app.exception
     assert app.title[0].value == "Compare"
-    assert "not the same" in app.warning[0].value
+    assert "two questions differ" in app.warning[0].value
     assert [s.value for s in app.header] == [
         "Settings that differ",
         "Answer, word by word",

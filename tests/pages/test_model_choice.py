@@ -23,7 +23,7 @@ PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 SETTINGS, ASK, ATTRIBUTION = "review/settings.py", "ask/ask.py", "inspect/attribution.py"
 LARGER = "qwen2.5-coder-1.5b"
 EMBEDDED_SCORES = "Scores: embedded (SmolLM2 135M)"
-OFFER = f"{LARGER} writes better answers, about 15 s each; install it in Settings."
+OFFER = f"{LARGER} writes better answers in about 15 s each; install it in Settings."
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ def test_a_default_that_is_gone_or_damaged_is_told_and_the_built_in_one_used(tmp
     (tmp_path / "models" / "scribe" / "config.json").unlink()
     attribution = page(ATTRIBUTION)
     assert box(attribution, "Scored by").value == "embedded"
-    assert "The default scorer scribe is not available any more" in attribution.warning[0].value
+    assert "The default scorer scribe is no longer available" in attribution.warning[0].value
     (home() / FILE).write_text("{")
     assert "cannot be read" in page(SETTINGS).warning[0].value
 

@@ -53,6 +53,18 @@ def test_what_stands_in_the_fields_is_what_a_run_is_given(app):
     assert any("passages retrieved 7" in caption.value for caption in app.caption)
 
 
+def test_a_browser_that_missed_the_first_drawing_shows_the_values_all_the_same(app):
+    app.run()
+    assert app.number_input(key="set_retrieval.k").proto.default == 30
+    modes = app.selectbox(key="set_retrieval.mode")
+    assert modes.options[modes.proto.default] == modes.value == "hybrid"
+    app.number_input(key="set_retrieval.k").set_value(7).run()
+    app.run()
+    assert app.number_input(key="set_retrieval.k").proto.default == 7
+    drawn = [*app.number_input, *app.text_input, *app.toggle]
+    assert [w.proto.default for w in drawn] == [w.value for w in drawn]
+
+
 def test_a_value_that_cannot_be_is_told_and_the_earlier_one_stays(app):
     app.text_input(key="set_refinement.seeds").set_value("one").run()
     assert any("refinement.seeds" in error.value for error in app.error)

@@ -10,25 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from engine.methods.are.embedded import origins, predicates, taken_apart, titles
 from engine.methods.are.independent import brackets, independent, uncleft
 from engine.methods.are.lists import distributed
-from engine.methods.are.phrases import (
-    Tokens,
-    apposed,
-    behind_subordinator,
-    head_of,
-    joins,
-    part_of,
-    relative,
-    subject_of,
-    trimmed,
-    was,
-)
+from engine.methods.are.phrases import Tokens, apposed, behind_subordinator, head_of, joins, relative, subject_of, was
 from engine.methods.are.tagging import Tagged, finite, put_in, tokens
-from engine.models.alignment import NUMBER_WORDS
 
 Copied = tuple[int, int, int]
 
@@ -64,7 +51,7 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
 
 
 def _ended(clause: Tokens) -> Tokens:
-    """The clause without quotes and the mark that ends it: what stands for a fact that no verb governs."""
+    """The clause without quotes and final mark: the fact if the clause has no verb."""
     body = [token for token in clause if token.text not in _QUOTES]
     while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
         body.pop()
@@ -93,7 +80,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
     body, aside = brackets(body)
     result: list[Tokens] = []
     subject: Tokens = []
-    for clause in [whole for part in independent(body) for whole in with_the_verb(part)]:
+    for clause in independent(body):
         done, subject = _clause(uncleft(clause), subject)
         result.extend(done)
     result.extend(aside)
@@ -102,7 +89,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
 
 
 def _written(fact: Sequence[Tagged]) -> tuple[str, list[Copied]]:
-    """The tokens as text, neighbours in the source joined as they stand there, others by a blank; and the copied."""
+    """The tokens as text, neighbours joined as in the source, others by a blank; and the copied ones."""
     kept = list(fact)
     while kept and kept[-1].text in ",;:-–—":
         kept.pop()
@@ -149,15 +136,7 @@ def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
             rest = [was(base), *rest] if aside else [replace(rest[0], tag="verb"), *rest[1:]]
         for fact in predicates([*base, *rest], base):
             result.extend(taken_apart(fact))
-    return result, _plain(subject) or inherited
-
-
-def _plain(subject: Tokens) -> Tokens:
-    """The subject less an opening phrase."""
-    for i in range(len(subject) - 1, -1, -1):
-        if subject[i].tag == ",":
-            return subject[i + 1 :]
-    return subject
+    return result, subject or inherited
 
 
 def _segments(clause: Tokens) -> list[Tokens]:
@@ -183,17 +162,14 @@ def _opening(segments: list[Tokens]) -> tuple[Tokens, list[Tokens]]:
 
 
 def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, Tokens]]]:
-    """The main predicate with its lists, and (head, rest) for what can stand by itself beside a head."""
+    """The main predicate with its lists, and (head, rest) for parts that can be separate from a head."""
     main: Tokens = list(segments[0])
     extra: list[tuple[Tokens, Tokens]] = []
     target = main
     for i in range(1, len(segments)):
         segment = segments[i]
         first = segment[0]
-        if part_of(segment):
-            extra.append(relative(segment, head_of(main)))
-            target = extra[-1][1]
-        elif first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
+        if first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
             if head_of(main)[-1].tag == "num":
                 target.extend(segment)
                 continue
@@ -206,7 +182,14 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
             main.extend(segment)
             target = main
         elif first.tag in ("ing", "part"):
-            extra.append((subject_of(main) if first.tag == "ing" else _nearest(main), list(segment)))
+            extra.append(
+                (
+                    subject_of(main)
+                    if first.tag == "ing"
+                    else (subject_of(main) if any((finite(t) for t in main)) else head_of(main)),
+                    list(segment),
+                )
+            )
             target = extra[-1][1]
         elif first.tag in ("det", "noun") and not any(map(finite, segment)) and head_of(target):
             extra.append((head_of(target), apposed(head_of(target), segment)))
@@ -252,47 +235,3 @@ def _kind(segment: Tokens) -> str:
     if any(finite(t) for t in segment):
         return "clause"
     return first.tag if first.tag in ("prep", "ing", "part", "to") else "noun"
-
-
-def _nearest(main: Tokens) -> Tokens:
-    """What a participle behind a comma belongs to: the subject of a main clause with a verb."""
-    return subject_of(main) if any(finite(t) for t in main) else head_of(main)
-
-
-# Clauses whose verb is said once: "Five were made in Cork, three in Mallow", "Cork took five for EUR 4, Bray two".
-
-
-def with_the_verb(clause: Tokens) -> list[Tokens]:
-    """The clause and its remnants as clauses of their own, the verb copied; the clause alone where nothing is gapped.
-
-    A remnant is a bare number, or a name with a number, and a phrase that opens with a preposition of the predicate;
-    the subject has a number, or the number stands behind the verb.
-    """
-    verb = next((i for i, token in enumerate(clause) if finite(token)), None)
-    if verb is None:
-        return [clause]
-    named = verb + 1 < len(clause) and _number(clause[verb + 1])  # "Cork took five"
-    if not named and not any(_number(token) for token in clause[:verb]):
-        return [clause]
-    starts = [i + 1 for i in range(verb + 1, len(clause) - 2 - named) if _remnant(clause, i, verb, named)]
-    if not starts:
-        return [clause]
-    result = [trimmed(clause[: starts[0]])]
-    for start, end in pairwise([*starts, len(clause)]):
-        behind = clause[start + 1 + named]
-        shared = next(i for i in range(verb + 1, starts[0]) if clause[i].low == behind.low)
-        copied = clause[verb : verb + 1] if named else clause[verb:shared]
-        result.append([clause[start], *copied, *trimmed(clause[start + 1 : end])])
-    return result
-
-
-def _remnant(clause: Tokens, i: int, verb: int, named: bool) -> bool:
-    """Does a remnant start behind the mark or conjunction at `i`."""
-    number, behind = clause[i + 1 + named], clause[i + 2 + named]
-    parallel = behind.tag == "prep" and any(token.low == behind.low for token in clause[verb:i])
-    opens = clause[i].tag in (",", "and") and not joins(clause, i)
-    return opens and _number(number) and parallel and (not named or clause[i + 1].named)
-
-
-def _number(token: Tagged) -> bool:
-    return token.tag == "num" or token.low in NUMBER_WORDS

@@ -184,7 +184,7 @@ def test_a_floor_of_zero_in_bfloat16_is_said_to_be_none():
     model = half("gemma")
     result = occlusion(model, tiny_prompt(4), tiny_answer(model))
     assert result.numerical_floor == 0.0
-    assert any("Rounding did not show" in note for note in result.notes)
+    assert any("The floor shows no rounding" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(("width", "layers", "count"), [(64, 2, 4), (96, 3, 8), (160, 3, 8), (256, 4, 4)])
@@ -249,5 +249,5 @@ def test_tokens_that_cannot_be_placed_in_the_text_are_refused():
             return self.model.encode_answer(text[::-1])
 
     model, prompt = tiny_model("llama"), tiny_prompt(2)
-    with pytest.raises(AttributionError, match="cannot be placed"):
+    with pytest.raises(AttributionError, match="cannot be located"):
         places(Misaligned(model), prompt, model.encode(prompt), 1)

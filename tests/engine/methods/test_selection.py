@@ -84,11 +84,11 @@ def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have
     result = select(same_in_all((0.50, 0.48, 0.46, 0.20, 0.0)), dict.fromkeys(METRICS, 0.3))
     assert (result.limit, result.chosen) == (2, (0, 1))
     assert result.reasons == (
-        "Kept: it has the most votes, 6 of 6 metrics.",
+        "Kept: it has the most votes (6 of 6 metrics).",
         "Kept: 6 of 6 metrics reach it, 3 are needed.",
-        "Dropped by the cap of 2 sets: 6 of 6 metrics reach it, 3 are needed.",
+        "Dropped by the limit of 2 sets: 6 of 6 metrics choose it, 3 are needed.",
         "Dropped: an unrelated passage changes the answer as much.",
-        "Dropped: without it the answer is the same.",
+        "Dropped: the answer is the same without it.",
     )
     assert result.without_floor == (0, 1)
     # Literally: 0.50 and 0.48 exceed the next lower by 0.02; 0.46 exceeds 0.20 by 0.26; nothing caps.

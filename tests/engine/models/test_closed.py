@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from engine.core.errors import CannotDo
@@ -38,10 +39,10 @@ def test_the_shares_by_hand():
 @pytest.mark.parametrize("model", [scorer(), tiny_model("llama")], ids=["scripted", "tiny"])
 def test_under_one_prompt_the_order_of_the_options_changes_nothing(model):
     prompt = closed(BODY, OPTIONS)
-    first = probabilities(model, prompt, OPTIONS)
+    (first,) = probabilities(model, [prompt], OPTIONS)
     assert sum(first.values()) == pytest.approx(1)
     for order in itertools.permutations(OPTIONS):
-        assert probabilities(model, prompt, order) == pytest.approx(first)
+        assert probabilities(model, [prompt], order)[0] == pytest.approx(first)
 
 
 def test_a_share_is_the_softmax_of_the_models_own_scores():
@@ -50,17 +51,19 @@ def test_a_share_is_the_softmax_of_the_models_own_scores():
     sums = [model.score([coded], [t.id for t in model.encode_answer(o).tokens])[0].sum() for o in OPTIONS]
     whole = sum(math.exp(s) for s in sums)
     expected = [math.exp(s) / whole for s in sums]
-    assert list(probabilities(model, prompt, OPTIONS).values()) == pytest.approx(expected, rel=1e-3)
+    assert list(probabilities(model, [prompt], OPTIONS)[0].values()) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reading_the_prompt_once_gives_the_scores_of_each_option_alone(kind):
+def test_reading_what_is_shared_once_gives_the_scores_of_each_option_alone(kind):
     model = tiny_model(kind)
-    coded = model.encode(closed(BODY, OPTIONS))
+    asked = [closed(prompt, OPTIONS) for prompt in (BODY, ask("verdict", context="c", fact="f", evidence="two"), BODY)]
+    coded = [model.encode(prompt) for prompt in asked]
     ids = [[token.id for token in model.encode_answer(option).tokens] for option in OPTIONS]
     assert any(len(one) > 1 for one in ids)
-    alone = [model.score([coded], one).sum() for one in ids]
+    alone = np.array([[model.score([prompt], one).sum() for one in ids] for prompt in coded])
     assert model.score_continuations(coded, ids) == pytest.approx(alone, abs=2e-4)
+    assert model.score_continuations(coded[:1], ids) == pytest.approx(alone[:1], abs=2e-4)
 
 
 def test_of_equal_shares_the_first_wins():
@@ -77,15 +80,6 @@ def test_a_model_that_cannot_score_writes_its_reason_and_is_read():
     assert model.prompts[0].endswith("line of its own one of these: agrees, disagrees, partly so.")
     lost = choose(model, BODY, OPTIONS)
     assert (lost.option, lost.reply) == (None, "Who knows.")
-
-
-def test_the_reason_comes_first_where_it_is_asked_for():
-    model = scorer(["The dates agree."])
-    found = choose(model, BODY, OPTIONS, reason=True)
-    assert model.prompts[0].endswith("Give the reason in one sentence.")
-    assert (found.reply, found.by) == ("The dates agree.", "likelihood")
-    assert [s.role for s in found.prompt.segments] == ["system", "user", "user", "assistant", "user"]
-    assert found.prompt.segments[-1].text.startswith("Answer with one of these")
 
 
 def test_after_an_empty_reply_the_question_stays_in_its_turn():

@@ -61,7 +61,7 @@ def test_every_layout_gives_the_same_two(reply):
 def test_a_missing_query_is_the_sub_question_and_said():
     found, notes = parse("1. What is momentum?\n2. How far does it slide? | friction")
     assert [s.query for s in found] == ["What is momentum?", "friction"]
-    assert "1 of the sub-questions came without" in notes[0]
+    assert "1 of the sub-questions had no" in notes[0]
 
 
 def test_one_sub_question():
@@ -82,7 +82,7 @@ def test_thirty_are_read_and_a_bound_is_said():
 def test_a_loop_of_one_line_is_one_sub_question():
     found, notes = parse("What is heat? | heat\n" * 20)
     assert len(found) == 1
-    assert notes == ("19 repeated sub-questions are left out.",)
+    assert notes == ("19 repeated sub-questions were left out.",)
 
 
 @pytest.mark.parametrize(

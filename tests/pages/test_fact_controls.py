@@ -1,0 +1,37 @@
+"""The controls of a check: which verifiers are offered, and what to do for one whose model is not installed."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.models.catalogue import entry_of
+from engine.models.verifier import VERIFIERS
+
+
+def controls() -> None:
+    import streamlit as st
+
+    from components.fact_controls import fact_controls
+
+    st.json({"verifier": fact_controls().verifier})
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch) -> AppTest:
+    monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
+    return AppTest.from_function(controls, default_timeout=60).run()
+
+
+def test_a_verifier_whose_model_is_missing_says_how_to_install_it(app):
+    verifier = app.selectbox(key="facts_verifier")
+    assert [option.split(" (")[0] for option in verifier.options] == list(VERIFIERS)
+    assert not [caption for caption in app.caption if "install" in caption.value.lower()]
+    verifier.set_value("large").run()
+    assert app.json[0].value == '{"verifier": "large"}'
+    (said,) = [caption.value for caption in app.caption if "install" in caption.value.lower()]
+    assert VERIFIERS["large"] in said
+
+
+def test_every_verifier_runs_on_a_model_of_the_catalogue():
+    assert [entry_of(base).name for base in VERIFIERS.values() if base] == [base for base in VERIFIERS.values() if base]
