@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
@@ -311,9 +312,13 @@ class Collection:
     def ingest(
         self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None
     ) -> IngestReport:
-        """Read files and make their documents part of the collection; see the module's docstring."""
+        """Read files and make their documents part of the collection; see the module's docstring.
+
+        The original of a PDF is stored as well (`originals.py`).
+        """
         skipped: list[tuple[str, str]] = []
-        return self.add(stream_files(paths, watch or Watch(), skipped, fields), watch, skipped)
+        keep = partial(store.store_original, self.folder)
+        return self.add(stream_files(paths, watch or Watch(), skipped, fields, keep), watch, skipped)
 
     def add(
         self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()
@@ -335,6 +340,8 @@ class Collection:
                     self._write(old, changed, watch)
             if tally["added"] or tally["replaced"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
+            if tally["replaced"]:
+                store.drop_originals(self.folder, (document for document, _, _ in self.snapshot().spans()))
         now = self.manifest
         return IngestReport(
             added=tally["added"],
