@@ -148,6 +148,8 @@ def run_controls(listed: Listed) -> None:
         st.error(plain(own.run.problem))
     if not listed.finished and not listed.shipped:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
-        if st.button(f"Resume the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
+        if st.button(
+            f"Resume the remaining {counted(listed.total - listed.done, 'unit')}", key=f"resume_{listed.name}"
+        ):
             begin(listed.name, text, resume=True)
             st.rerun()

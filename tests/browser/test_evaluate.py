@@ -67,7 +67,7 @@ def test_a_run_is_paused_cancelled_and_gone_on_with(app, page, look):
     stopped = page.get_by_text(re.compile(r"Stopped with \d+ of 24 units done and saved"))
     expect(stopped).to_be_visible(timeout=LONG)
     left = 24 - int(re.search(r"with (\d+) of", stopped.inner_text()).group(1))
-    page.get_by_role("button", name=re.compile(f"Resume the {left} units? left")).click()
+    page.get_by_role("button", name=re.compile(f"Resume the remaining {left} units?")).click()
     expect(page.get_by_text("of 24 units, finished")).to_be_visible(timeout=LONG)
     units = (_newest(app.home) / "units.jsonl").read_text().splitlines()
     assert len(units) == len(set(units)) == 24
