@@ -39,7 +39,7 @@ def _explain(methods: tuple[str, ...]) -> None:
 
 
 def method_text(name: str) -> str:
-    """The method's page, as it stands in docs/methods; links to other pages of the docs lead nowhere here."""
+    """The method's page from docs/methods, without links to other pages of the docs."""
     return _LINK.sub(r"\1", (METHODS / f"{name}.md").read_text(encoding="utf-8"))
 
 

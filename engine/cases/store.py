@@ -191,7 +191,7 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
 
 
 def check_known(connection: sqlite3.Connection, case_id: str) -> None:
-    """Raise `CaseNotFound` where there is no such case, or where it was deleted."""
+    """Raise `CaseNotFound` if the case does not exist or was deleted."""
     known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
     if known is None:
         raise _not_found(case_id)
@@ -231,7 +231,7 @@ def add_mark(connection: sqlite3.Connection, mark: Mark) -> None:
 
 
 def note_status(connection: sqlite3.Connection, case_id: str, history: Sequence[Mark], time: str) -> None:
-    """Keep the status that a history comes to beside its case, where the library is searched by it."""
+    """Store the status from the history with the case, for searches of the library."""
     review = review_of(history)
     connection.execute(
         "UPDATE cases SET status = ?, reviewer = ?, updated = ? WHERE id = ?",
@@ -271,7 +271,7 @@ class CaseStore:
             return read(connection, case_id)
 
     def load_whole(self, case_id: str) -> tuple[Case, tuple[Mark, ...]]:
-        """A case and its history as they stood at one moment."""
+        """A case and its history at one moment."""
         with self._file.writing() as connection:
             return read(connection, case_id), marks_of(connection, case_id)
 
@@ -329,7 +329,7 @@ class CaseStore:
         return int(number)
 
     def facets(self) -> dict[str, list[str]]:
-        """What there is to choose from: models, corpora and tags in use."""
+        """The models, corpora and tags in use."""
         with self._file.reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT model, corpus, tags FROM cases WHERE deleted IS NULL"

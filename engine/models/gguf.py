@@ -40,7 +40,7 @@ class Tensor(Value, frozen=True):
 
 
 class Header(Value, frozen=True):
-    """What a GGUF file says of itself before its weights."""
+    """The header of a GGUF file, before its weights."""
 
     version: int
     architecture: str
@@ -59,7 +59,7 @@ def is_gguf(name: str | Path) -> bool:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a GGUF file; every length in it is held against the file's size before it is used.
+    """The header of a GGUF file; every length in it is checked against the file's size before use.
 
     Raises `ModelNotFound` where there is no such file, `ModelError` where it is not GGUF, cut or damaged.
     """

@@ -157,7 +157,7 @@ def quantization(dtype: str) -> Any:
 
 
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
-    """What went wrong in loading, with the way out."""
+    """The loading error, with the way out."""
     folder = Path(source)
     if is_out_of_memory(error):
         return ModelError(

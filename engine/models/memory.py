@@ -36,7 +36,7 @@ class MemoryEstimate:
 
 
 def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """What a model of this transformers config takes with `batch` prompts of `prompt_tokens` tokens.
+    """The memory of a model with this transformers config for `batch` prompts of `prompt_tokens` tokens.
 
     Parameters are counted on a model without storage: exact. The cache is keys and values of every layer;
     activations are one layer's and the logits of 256 answer positions, an upper estimate.
@@ -103,7 +103,7 @@ SHARE = 0.25  # of the free memory that the weights of one layer may take
 
 @contextmanager
 def eager_attention(module: Any) -> Iterator[None]:
-    """Attention weights can be had from the eager implementation only; put the old one back afterwards."""
+    """Switch to eager attention, the only one that gives its weights, and back afterwards."""
     before = module.config._attn_implementation
     module.set_attn_implementation("eager")
     try:

@@ -55,7 +55,7 @@ class Evaluation(Value, frozen=True):
 
 
 def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estimate]:
-    """What a config would run and the most that it would take; loads data and corpora, runs nothing."""
+    """Plan a config and its largest cost; loads data and corpora, runs nothing."""
     planned = plan(config)
     prepare(planned, (control or Control()).watch)
     return planned, estimate(planned, StudyTools(config), planned.units)
@@ -72,7 +72,7 @@ def evaluate(
     on_cost: Callable[[Plan, Estimate], None] | None = None,
     tools: StudyTools | None = None,
 ) -> Evaluation:
-    """Run the config written in `text`, or go on with the run in `folder`, and write its tables and figures.
+    """Run the config in `text`, or resume the run in `folder`, and write its tables and figures.
 
     `on_cost` gets the plan and the most that the units left will take before the first one starts; it may raise
     `Cancelled`. Raises `InputError` for another config, other data or a folder in use; and what `Run.go` raises.
@@ -193,7 +193,7 @@ def report(evaluation: Evaluation) -> str:
 
 
 def report_head(evaluation: Evaluation) -> str:
-    """What was run on what, what failed, was left out or switched off, and where it departs from the paper."""
+    """The run's data and models, failures, parts left out or off, and departures from the paper."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
     model, verifier, judge, data = map(as_text, (config.model, config.verifier, config.judge or "none", config.data))

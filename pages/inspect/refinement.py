@@ -1,6 +1,6 @@
 """Refinement: does a second pass help this answer, what started it, and what did it cost."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -22,20 +22,14 @@ from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import (
-    RefinementReport,
-    analysis_id,
-    history_of,
-    report_facts,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import analysis_id, history_of, reports_of
 from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
 
@@ -65,7 +59,7 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}({value.threshold.n} cases so "
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)} ({value.threshold.n} cases so "
             f"far). S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
@@ -123,7 +117,7 @@ def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft
 
 
 def scores_tab(case: Case, report: RefinementReport) -> None:
-    """Scores and cost of every condition beside A."""
+    """Scores and cost of every condition, compared with A."""
     if not report.entailments:
         st.caption("The verifier has not checked these answers yet. The next run adds the citation scores.")
     score_table(report_scores(report, case.passages), report.refinement)
@@ -135,7 +129,7 @@ def scores_tab(case: Case, report: RefinementReport) -> None:
 
 
 def facts_line(report: RefinementReport) -> None:
-    """What became of A's facts in each condition, where the Facts page took A apart."""
+    """The fate of A's facts in each condition, if the Facts page split A."""
     kept = report_facts(report)
     if report.facts and kept:
         st.subheader("Facts of A, and whether each answer still states them")
@@ -189,30 +183,31 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
         st.caption(caveat)
 
 
+@st.fragment
 def tabs(
     case: Case, review: Review, report: RefinementReport | None, names: tuple[str, ...], gate: Gate, settings: Settings
 ) -> None:
-    """All that there is to look at."""
-    titles = ["Side by side", "Signals and triggers", "Scores", "Passages", "Judge", "Gain by S3", "Advisor"]
-    drawn = st.tabs(titles)
-    views = (
-        (drawn[0], lambda r: side_by_side(r, names)),
-        (drawn[1], lambda r: signals_and_triggers(case, r, gate, settings)),
-        (drawn[2], lambda r: scores_tab(case, r)),
-        (drawn[4], lambda r: judge_tab(case, r)),
-    )
-    for tab, draw in views:
-        with tab:
-            if report is None:
-                st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
-            else:
-                draw(report)
-    with drawn[3]:
-        passages_tab(case, review)
-    with drawn[5]:
-        quartiles_tab()
-    with drawn[6]:
-        advisor_tab(case, report)
+    """The open one of the tabs; a click in it draws nothing else anew."""
+
+    def of_a_run(draw: Callable[[RefinementReport], None]) -> None:
+        if report is None:
+            st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
+        else:
+            draw(report)
+
+    views: dict[str, Callable[[], None]] = {
+        "Side by side": lambda: of_a_run(lambda r: side_by_side(r, names)),
+        "Signals and triggers": lambda: of_a_run(lambda r: signals_and_triggers(case, r, gate, settings)),
+        "Scores": lambda: of_a_run(lambda r: scores_tab(case, r)),
+        "Passages": lambda: passages_tab(case, review),
+        "Judge": lambda: of_a_run(lambda r: judge_tab(case, r)),
+        "Gain by S3": quartiles_tab,
+        "Advisor": lambda: advisor_tab(case, report),
+    }
+    for tab, draw in zip(st.tabs(list(views), key="refine_tab", on_change="rerun"), views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 heading(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from components.style import stylesheet
+from components.triggers import signal_scale
 from engine.corpus.samples import FIRST_CASE
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine" / "refinement"))
@@ -191,6 +194,20 @@ def test_the_advisor_shows_its_parts_and_the_task_table(app, page, look, refined
     open_page(page, app)
     page.get_by_role("tab", name="Advisor").click()
     expect(page.get_by_role("row", name=re.compile("^Number of passages"))).to_contain_text("15 passages")
-    page.get_by_role("button", name=re.compile("^Work the table through")).click()
+    page.get_by_role("button", name=re.compile("^Run these tasks")).click()
     expect(page.get_by_role("row", name=re.compile("^Alert rationale"))).to_contain_text("difficulty", timeout=400_000)
     look(page, "refinement_advisor")
+
+
+@pytest.mark.parametrize("tick", [0.0, 0.06, 0.5, 0.97, 1.0])
+def test_the_label_of_a_threshold_is_printed_over_no_other_and_stays_inside(page, tick):
+    drawn = signal_scale("S3", "content words", 0.4, (0, 1), "", "grounded", {}, tick)
+    page.set_content(f"<style>{stylesheet('variants.css')}</style><div style='width: 20rem'>{drawn}</div>")
+    scale = page.locator(".gw-scale").bounding_box()
+    labels = [label.bounding_box() for label in page.locator(".gw-ends span").all()]
+    assert len(labels) == 3
+    for one, other in combinations(labels, 2):
+        beside = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+        assert beside or one["y"] + one["height"] <= other["y"] or other["y"] + other["height"] <= one["y"]
+    for label in labels:
+        assert scale["x"] <= label["x"] and label["x"] + label["width"] <= scale["x"] + scale["width"]
