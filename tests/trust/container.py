@@ -95,7 +95,7 @@ class Image:
 
     def healthy(self, port: int) -> float:
         """Seconds until the health check of the started command is good."""
-        check = [word.replace("8501", str(port)) for word in self.health[1:]]
+        check = [word.replace("8501", str(port)) for word in self.health]
         environment = self.environment() | {"PORT": str(port), "STREAMLIT_SERVER_ADDRESS": "127.0.0.1"}
         started = time.monotonic()
         process = subprocess.Popen(self.command, cwd=self.root, env=environment, executable=self.which())
