@@ -13,6 +13,7 @@ import logging
 import re
 import shutil
 import time
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,6 +62,21 @@ def check_name(name: str) -> str:
             f"{name!r} cannot name a collection. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
         )
     return name
+
+
+def check_new_name(name: str) -> str:
+    """`name` unchanged; raise `InputError` where some systems would take it for another collection's name."""
+
+    def folded(text: str) -> str:
+        return unicodedata.normalize("NFC", text).lower()
+
+    for path in corpora_folder().glob("*"):
+        if path.name != name and folded(path.name) == folded(name):
+            raise InputError(
+                f"There is a collection {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another "
+                "name."
+            )
+    return check_name(name)
 
 
 def list_corpora() -> list[Manifest]:
@@ -246,7 +262,7 @@ class Collection:
     @classmethod
     def create(cls, name: str, embedder: Embedder | None = None, chunking: Chunking | None = None) -> Collection:
         """Open a collection, made empty if there is none of that name."""
-        folder = corpora_folder() / check_name(name)
+        folder = corpora_folder() / check_new_name(name)
         if store.read_manifest(folder) is not None:
             return cls.open(name, embedder, chunking)
         model = embedder or load_embedder(DEFAULT)
