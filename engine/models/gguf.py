@@ -172,7 +172,7 @@ class _Reader:
             raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
 
     def check_claims(self, sizes: Mapping[str, Any], tensors: Sequence[Tensor]) -> None:
-        """Raise `ModelError` where a size is no positive number, or more than the tensors have layers or values."""
+        """Raise `ModelError` where a size is not positive, or more than the tensors have layers or values."""
         most = sum(tensor.values for tensor in tensors)
         for name, size in sizes.items():
             if size is None:
