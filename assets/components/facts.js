@@ -68,6 +68,7 @@ export default function (component) {
   detail.setAttribute("role", "region");
   detail.setAttribute("aria-label", "The chosen fact");
   detail.tabIndex = 0;
+  detail.addEventListener("toggle", () => requestAnimationFrame(mark), true); // a fold was filled
   both.append(tree, detail);
   root.append(bar, both);
 
