@@ -40,8 +40,8 @@ SWITCHES = {
     "without names and numbers": replace(ON, names_and_numbers=False),
     "without order of events": replace(ON, event_order=False),
     "without anchored": replace(ON, anchored=False),
-    "without nouns": replace(ON, nouns=False),
-    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False, nouns=False),
+    "without roles": replace(ON, roles=False),
+    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False, roles=False),
 }
 
 

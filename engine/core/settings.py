@@ -185,7 +185,7 @@ class Verification(Value, frozen=True):
     # Guards of our own beside a verifier: see methods/are/guards.py and anchor.py.
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
-    nouns: Annotated[bool, about("Match nouns by meaning")] = True
+    roles: Annotated[bool, about("Match roles by meaning")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
@@ -267,7 +267,7 @@ PAPERS: Mapping[str, Paper] = {
             "verification.keep": Given(1, "4.2"),
             "verification.names_and_numbers": Given(False, "4.3: the verifier alone"),
             "verification.event_order": Given(False, "4.3: the verifier alone"),
-            "verification.nouns": Given(False, "4.3: the verifier alone"),
+            "verification.roles": Given(False, "4.3: the verifier alone"),
             "verification.anchored": Given(False, "4.2: every evidence is checked"),
             "verification.edit": Given(True, "4.3"),
             "verification.atomic": Given(True, "4.1"),
