@@ -30,7 +30,11 @@ SUITES = {
     "hostile text": ("tests/browser/test_hostile_text.py", "tests/trust/test_plain_text.py"),
     "bad files and inputs": ("tests/trust/test_bad_input.py", "tests/trust/test_fuzz_loaders.py"),
     "load": ("tests/trust/test_load.py",),
-    "faults": ("tests/trust/test_faults.py", "tests/engine/corpus/test_kill.py", "tests/engine/corpus/test_index.py"),
+    "faults": (
+        *("tests/trust/test_faults.py", "tests/trust/test_home.py", "tests/trust/test_kills.py"),
+        "tests/engine/corpus/test_kill.py",
+    ),
+    "search index": ("tests/engine/corpus/test_index.py",),
     "access": ("tests/trust/test_access.py", "tests/browser/test_login.py", "tests/engine/test_offline.py"),
     "supply chain": ("tests/trust/test_supply_chain.py",),
 }
@@ -39,7 +43,10 @@ TRIALS, LONG_TRIALS = 1_000, 20_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests of a suite reported; `busy` is the load average before it."""
+    """What the tests of a suite reported; `busy` is the load average before it.
+
+    `faults`: (fault, trials, trials that held) by what the tests record, of a test's lengths the longest.
+    """
 
     suite: str
     passed: int
@@ -47,6 +54,7 @@ class Outcome:
     skipped: int
     seconds: float
     busy: float
+    faults: tuple[tuple[str, int, int], ...] = ()
 
 
 def run_suite(name: str, files: tuple[str, ...], long: bool) -> Outcome:
@@ -60,7 +68,10 @@ def run_suite(name: str, files: tuple[str, ...], long: bool) -> Outcome:
     failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
     skipped = sum(case.find("skipped") is not None for case in cases)
     seconds = sum(float(case.get("time") or 0) for case in cases)
-    return Outcome(name, len(cases) - failed - skipped, failed, skipped, seconds, busy)
+    told = ({p.get("name"): p.get("value", "") for p in case.iter("property")} for case in cases)
+    counted = [(found["fault"], int(found["trials"]), int(found["held"])) for found in told if "fault" in found]
+    most = {fault: (fault, trials, held) for fault, trials, held in sorted(counted, key=lambda row: row[1])}
+    return Outcome(name, len(cases) - failed - skipped, failed, skipped, seconds, busy, tuple(most.values()))
 
 
 def figures(module: str, *arguments: str) -> dict[str, Any]:
@@ -116,6 +127,8 @@ def section(outcome: Outcome, lines: list[str], long: bool) -> str:
     """A suite's section of RESULTS.md."""
     which = "with the long ones" if long else "without the long ones"
     counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
+    table = [f"| {fault} | {held} of {trials} |" for fault, trials, held in outcome.faults]
+    faults = ["", "| fault | held |", "| --- | --- |", *table] if table else []
     return "\n".join(
         (
             f"## Trust: {outcome.suite}",
@@ -124,6 +137,7 @@ def section(outcome: Outcome, lines: list[str], long: bool) -> str:
             "",
             f"- Tests ({which}): {counts}; {outcome.seconds:.0f} s.",
             *lines,
+            *faults,
         )
     )
 

@@ -10,7 +10,7 @@ from engine.methods.refinement.advisor import TITLES, Advice, AmlTask, Proxy, Qu
 
 
 def advice_view(advice: Advice) -> None:
-    """Draw the branch first, then what it stands on."""
+    """Draw the branch first, then its reasons."""
     show(
         tag(
             "p", tag("b", escape(advice.title)) + "<br>" + escape(f"{advice.why} {advice.evidence}"), class_="gw-banner"
@@ -53,7 +53,7 @@ def _task(task: AmlTask, advice: Advice | None) -> str:
 
 
 def judgement_view(found: PairJudgement, first: str, second: str) -> None:
-    """What a judge said, in both orders; a disagreement is not a vote."""
+    """A judge's votes in both orders; a disagreement is not a vote."""
     names = {"x": f"{first} is better grounded", "y": f"{second} is better grounded", "tie": "a tie"}
     verdict = {
         **names,

@@ -1,5 +1,5 @@
-"""Occlusion as a table: a row a stretch of the answer, a column a source, a colour for sign and size, a number in
-every cell, and the two floors applied."""
+"""Occlusion as a table: one row per span of the answer, one column per source, colour for sign and size, and both
+floors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ARE beside the methods that it is compared with, and the entropy of what each of them searches with."""
+"""ARE compared with other methods, and the entropy of each method's queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LABELS = {"drqa": "DRQA", "rarr": "RARR", "ccver": "CCVER", "efec-style": "EFEC-
 
 
 def baselines_table(found: Sequence[Baseline], record: AreRecord | None) -> None:
-    """A row a method with its measures after editing; beside them those with evidence brought together by clause."""
+    """One row per method with its measures after editing, and those with evidence joined by clause."""
     heads = ["Method", *(name for name, _, _ in MEASURES), "Attr_r, by clause", "Attr_p, by clause"]
     rows = [_row("ARE", record.report.after, record.report.after)] if record and record.report else []
     rows += [_row(LABELS[one.name], one.measures, one.aggregated) for one in found]
@@ -47,7 +47,7 @@ def baseline_text(one: Baseline, answer: str) -> None:
 
 
 def entropy_table(found: Mapping[str, Entropy]) -> None:
-    """Facts beside sub-questions: the paper's sum, and the surprisal a text and a token in nats."""
+    """Facts and sub-questions: the paper's sum, and the surprisal per text and per token in nats."""
     heads = ("Texts", "n", "Tokens", "Entropy", "Surprisal per text, nats", "Surprisal per token, nats")
     rows = [
         tag(

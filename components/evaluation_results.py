@@ -1,4 +1,4 @@
-"""What an evaluation shows: sortable tables with downloads, figures, its examples, and another run beside it."""
+"""Results of an evaluation: sortable tables with downloads, figures, examples, and a comparison with another run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table_view(table: StudyTable, *, key: str) -> None:
 
 
 def frame(table: StudyTable) -> pd.DataFrame:
-    """The table for the screen: a measure as a number that sorts, its interval in a column beside it."""
+    """The table for the screen: each measure as a sortable number, with its interval in the next column."""
     data: dict[str, list[object]] = {}
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
@@ -95,7 +95,7 @@ def results_view(listed: Listed) -> None:
 
 
 def _about(found: Evaluation) -> None:
-    """What the run is of, and what must be known to read it."""
+    """The run's config and the notes needed to read its results."""
     config, manifest = found.config, found.manifest
     unread = sum(row.unparsed for row in found.rows)
     st.caption(
@@ -148,7 +148,7 @@ def questions(rows: Sequence[Row], value: str) -> Figure:
 
 
 def units(rows: Sequence[Row]) -> pd.DataFrame:
-    """A line a unit: what it was, its values, and why it failed."""
+    """One row per unit: its values, or why it failed."""
     names = numbers(rows)
     return pd.DataFrame(
         [

@@ -1,4 +1,4 @@
-"""An evaluation as it runs: begun in a thread of its own, watched by any session, paused, cancelled, gone on with."""
+"""A running evaluation in its own thread: any session can watch, pause, cancel and resume it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def see_runs() -> None:
 
 
 def begin(name: str, text: str, resume: bool = False) -> None:
-    """Start a run in the background, or go on with it."""
+    """Start a run in the background, or resume it."""
     own = Live()
 
     def tell(progress: Progress) -> None:
@@ -127,7 +127,7 @@ def roughly(seconds: float) -> str:
 
 
 def standing(listed: Listed) -> str:
-    """Whether a run is running, ended, or waits to be gone on with."""
+    """Whether a run is running, ended, or waiting to be resumed."""
     own = live(listed.name)
     if own is not None and not own.run.ended:
         return "paused" if own.pause.is_set() else "running"
@@ -137,7 +137,7 @@ def standing(listed: Listed) -> str:
 
 
 def run_controls(listed: Listed) -> None:
-    """What can be done with a run as it stands, and what went wrong with it."""
+    """The actions available for a run, and its problem if it has one."""
     own = live(listed.name)
     if own is not None and not own.run.ended:
         watch_evaluation(listed.name)

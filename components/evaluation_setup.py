@@ -149,7 +149,7 @@ def _cost_and_start(config: Config, text: str) -> str | None:
 
 
 def _say_cost(planned: Plan, cost: Estimate) -> None:
-    """What would be run and the most that it takes; what is left out and switched off."""
+    """The planned run and its largest cost; parts left out and switched off."""
     shown = {
         "units": len(planned.units),
         "examples": len(planned.examples),

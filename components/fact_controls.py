@@ -1,4 +1,4 @@
-"""What a check of an answer is asked with: evidence, verifier, and in a folded panel everything else."""
+"""The controls of a check: evidence, verifier, and everything else in a folded panel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faithfulness: MoRF and LeRF curves, ABPC beside random rankings, diagnostics."""
+"""Faithfulness: MoRF and LeRF curves, ABPC compared with random rankings, diagnostics."""
 
 from __future__ import annotations
 

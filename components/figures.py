@@ -76,7 +76,7 @@ def _named(axis: Axis) -> str:
 
 
 def _common(series: Series, **more: object) -> dict[str, object]:
-    """What every trace has: name, data, the cases behind its points, and its value axis."""
+    """The common parts of a trace: name, data, the cases behind its points, and its value axis."""
     return {
         "name": chart_text(series.name),
         "x": _places(series),
@@ -144,7 +144,7 @@ def _histogram(chart: go.Figure, series: Series, number: int) -> None:
 
 
 def _contour(chart: go.Figure, series: Series, number: int) -> None:
-    """Level curves where there is a grid; a line of two points dashed; a point with its name beside it."""
+    """Level curves if there is a grid; a dashed line for two points; a point with its name."""
     if series.z:
         chart.add_contour(
             x=list(series.x),

@@ -16,7 +16,7 @@ from engine.methods.flags import Concentration
 
 
 def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> None:
-    """Flags where passages are labelled, and the label-free trigger beside them; both read the map's token rows."""
+    """Flags if passages are labelled, and the label-free trigger; both read the map's token rows."""
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
     flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:

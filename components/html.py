@@ -78,5 +78,5 @@ def note(text: str) -> None:
 
 
 def banner(text: str) -> None:
-    """Draw a line of plain text that has to be read before what stands under it."""
+    """Draw a line of plain text to read before the content below it."""
     show(tag("p", escape(text), class_="gw-banner"))

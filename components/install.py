@@ -60,7 +60,7 @@ def costs(entry: Entry) -> str:
 
 
 def next_step(entry: Entry) -> str:
-    """What the button of a model does."""
+    """The label and action of a model's button."""
     if entry.installed:
         return "Remove"
     return "Resume" if held_bytes(downloads_of(entry)) else "Install"

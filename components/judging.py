@@ -8,10 +8,10 @@ from components.advice import judgement_view
 from components.analysis_run import begin
 from components.html import banner, visible
 from components.polling import wait_for
-from engine.analyses.refinement import RefinementReport
 from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
+from engine.methods.refinement.assess import RefinementReport
 from engine.models.closed import listed
 from engine.models.defaults import default_for
 

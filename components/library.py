@@ -121,7 +121,7 @@ def writer_table(rows: Sequence[CaseRow], found: Mapping[str, Quality]) -> None:
 
 
 def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Callable[[], None], *, key: str) -> None:
-    """What was deleted, each with its way back."""
+    """Deleted cases, each with a button to restore it."""
     if not rows:
         return
     with st.expander(f"Bin ({len(rows)})"):

@@ -104,7 +104,7 @@ def _missing(name: str) -> str:
 
 
 def _offer() -> str:
-    """What a better writer of the catalogue would bring; empty where it is installed."""
+    """A better writer of the catalogue and its speed; empty if it is installed."""
     try:
         better = next((entry for entry in catalogue() if entry.answer_seconds and not entry.installed), None)
     except FileError:

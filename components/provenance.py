@@ -43,7 +43,7 @@ def _reading(reading: Reading, case: Case) -> None:
 
 
 def _row(found: Candidate, case: Case) -> dict[str, object]:
-    """A sentence with the parts of its score; a number that names no passage has no text."""
+    """A sentence with the parts of its score; a number without a passage has no text."""
     text = "".join(p.text[found.start : found.end] for p in case.passages[found.number - 1 : found.number])
     parts = {name: round(part, 3) + 0.0 for name, part in found.parts.items()}
     return {

@@ -1,4 +1,4 @@
-"""Four-level relevance of the retrieved passages: a reviewer's own and a model's, beside each other."""
+"""Relevance of the retrieved passages on four levels: the reviewer's next to the model's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from engine.models.defaults import default_for
 NOT_RATED = "not rated"
 
 Mark = Callable[[Rating], None]
-"""What to do with a level that a reviewer chose, or took back."""
+"""The callback for a level that a reviewer chose or withdrew."""
 
 
 def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
@@ -69,7 +69,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
 def _rate_step(
     step: ReasonStep, raters: Sequence[Ratings], own: Ratings, mark: Mark, *, key: str, disabled: bool
 ) -> None:
-    """A row a passage: what the models say, and a choice for the reviewer."""
+    """One row per passage: the models' ratings, and a choice for the reviewer."""
     options = (NOT_RATED, *LEVELS)
     for hit in (*step.kept, *step.dropped):
         said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters]

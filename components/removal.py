@@ -21,7 +21,7 @@ LONGEST = 110  # characters of a passage beside its box
 
 
 def removal_view(case: Case, model: str) -> None:
-    """The passages to untick beside what becomes of the answer without those that are not ticked."""
+    """The passages to untick, next to the answer without the unticked ones."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         note("Untick the passages to leave out.")

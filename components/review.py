@@ -42,7 +42,7 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Cal
 
 @st.fragment
 def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
-    """A form for one mark; an override is drawn beside what the machine says at the same place."""
+    """A form for one mark; an override is shown next to the machine's verdict."""
     kind = st.segmented_control("Add", list(KINDS), format_func=KINDS.get, default="note", key=f"{key}_kind")
     if kind is None:
         return
@@ -77,7 +77,7 @@ def _named(place: MarkTarget) -> str:
 
 
 def standing_marks(review: Review) -> None:
-    """Overrides beside the machine's verdicts, labels, notes."""
+    """Overrides next to the machine's verdicts, labels, notes."""
     if not (review.overrides or review.labels or review.notes):
         note("No notes, labels or verdicts yet.")
     _table(

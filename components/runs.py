@@ -66,7 +66,7 @@ class Run(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """What to tell the user of a run that ended without a result."""
+        """The message for a run that ended without a result."""
         error = None if self.running or self.future is None else self.future.exception()
         if error is None:
             return None

@@ -89,7 +89,7 @@ def one_setting(path: str, *, paper: str = "") -> None:
 
 
 def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = "") -> Any:
-    """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
+    """One field, beginning with `value`; returns its content (text for a list or an optional number)."""
     key = key or _key(setting.path)
     current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
     named = not setting.unit or setting.unit in setting.label.lower()
@@ -157,7 +157,7 @@ def _is_typed(setting: Setting) -> bool:
 
 
 def _options(setting: Setting) -> tuple[str, ...]:
-    """What a select box offers; empty for another field."""
+    """The choices of a select box; empty for other fields."""
     papers = tuple(given.value for given in setting.papers.values())
     if setting.path == "retrieval.reranker":
         return (BEST_SENTENCE, *papers)
@@ -205,7 +205,7 @@ def _use(values: Mapping[str, Any]) -> None:
 
 
 def _keep(drawn: Mapping[str, Any]) -> None:
-    """Keep what stands in the fields; a value of the wrong kind is told and not kept."""
+    """Save the fields; report a value of the wrong type instead of saving it."""
     kept = {path: value for path, value in drawn.items() if not isinstance(value, str)}
     for path, text in drawn.items():
         if not isinstance(text, str):
@@ -223,7 +223,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
 
 
 def _empty(path: str) -> str:
-    """What an empty field stands for."""
+    """The value that an empty field means."""
     setting = next(s for s in all_settings() if s.path == path)
     return "null" if setting.optional else said(setting.default)
 

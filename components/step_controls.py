@@ -33,7 +33,7 @@ def run_name(case: Case) -> str:
 
 
 def settings_for(threshold: float | None) -> Settings:
-    """The session's settings with T as it stands on the page."""
+    """The session's settings with the page's T."""
     own = chosen_settings()
     if threshold is None:
         return own
@@ -64,7 +64,7 @@ def watch_run(case: Case) -> None:
 
 
 def say_how_it_ended(case: Case) -> None:
-    """What a run that ended without a result has to say."""
+    """The message of a run that ended without a result."""
     run = state.run_of(run_name(case))
     if run is None or not run.ended or not run.problem:
         return

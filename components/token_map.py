@@ -43,14 +43,14 @@ def _component() -> Any:
 def heat_map(data: dict[str, Any], *, key: str) -> dict[str, int] | None:
     """Draw the answer and pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
 
-    A sentence that is clicked is selected. Returns the row that was just asked for and is not there:
+    A sentence or passage that is clicked is selected. Returns the row that was just asked for and is not there:
     {"sentence": index} or {"token": index}.
     """
     colours = [NEGATIVE, POSITIVE, SEQUENTIAL]
     whole = {**data, "colours": colours, "strength": STRENGTH}
     drawn = _component()(data=whole, key=key, on_asked_change=_listen, on_selected_change=_listen)
     if drawn.selected is not None:
-        state.select(**({"sentence": int(drawn.selected)} if drawn.selected else {}))
+        state.select(**{name: int(number) for name, number in drawn.selected.items()})
     asked: dict[str, int] | None = drawn.asked
     return asked
 
@@ -75,7 +75,7 @@ def token_map(
 
 
 def occluded(found: TokenMap, beside: Attribution) -> list[list[str] | None]:
-    """For each row of the map what occlusion says of its passages; None where occlusion has no such row."""
+    """Occlusion's scores of the passages for each row of the map; None if occlusion lacks the row."""
     spans = dict(zip(beside.spans, beside.scores, strict=True))
     places = {numbers: j for j, numbers in enumerate(beside.sources)}
     rows: list[list[str] | None] = []
@@ -154,7 +154,7 @@ def _report(case: Case, model: str) -> FaithfulnessReport | None:
 
 
 def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """What is drawn, as plain values; text is cut by offsets here.
+    """The data to draw, as plain values; text is cut by offsets here.
 
     `rows[r][p][i]` is the relevance of word i of passage p for the answer's part of row r, `sizes` the same of |R|.
     """
@@ -179,6 +179,7 @@ def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None
         "unit": found.target.replace("_", "-"),
         "hint": "Click a sentence, or use the arrow keys. A dotted sentence needs one forward and one backward pass.",
         "chosen": _row_of(chosen or {}, sentence_rows, own),
+        "passage": state.selected_passage(len(case.passages)),
     }
 
 
@@ -290,4 +291,4 @@ def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> tup
     words = [[i + inside for i in word] for word in words_of(tokens[inside:])]
     groups = [outside, *words] if outside else words
     drawn = ["".join(tokens[i] for i in word) for word in groups]
-    return {"number": number, "title": visible(passage.label), "tokens": drawn}, groups
+    return {"number": number, "numbers": [number], "title": visible(passage.label), "tokens": drawn}, groups

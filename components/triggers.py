@@ -1,4 +1,4 @@
-"""What starts a second pass: signals on their scales, the answer's words, rules and flags with their chance rates."""
+"""The triggers of a second pass: signals on their scales, the answer's words, rules and flags with chance rates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _place(figure: float, ends: tuple[float, float]) -> float:
 
 
 def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
-    """What fires and on what figures: (conditions in words, rule with the labels as they are now, stored condition)."""
+    """The rules that fire, with their figures: (conditions in words, rule with current labels, stored condition)."""
     heads = ("Condition", "Rule", "Now", "Why", "Figures")
     show(table(heads, (_trigger_row(*row) for row in rows), words=heads))
 
@@ -97,7 +97,7 @@ def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
 
 
 def flag_table(flags: Flags, case: Case) -> None:
-    """A row a passage: how often it is high in the gradient ranking, its label, its flag; chance rates beside it."""
+    """One row per passage: how often it is high in the gradient ranking, its label, its flag, the chance rates."""
     chance = (
         f"The first {flags.tokens} content tokens count. By chance a passage ranks high at a rate of "
         f"{flags.chance:.2f};"

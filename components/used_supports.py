@@ -1,4 +1,4 @@
-"""Used x supports: for each sentence and passage, the score drop beside the verifier's probability."""
+"""Used x supports: for each sentence and passage, the score drop and the verifier's probability."""
 
 from __future__ import annotations
 

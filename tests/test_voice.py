@@ -1,8 +1,8 @@
 """One voice: what users and readers see has none of the habits that make a text hard to read.
 
-Read are the strings of pages, components and engine, the titles in TOML files, the report's templates, the scripts'
-strings, every Markdown page of the project, and the first line of every docstring. Word lists, patterns for text, SQL
-and the prompts of models are data, so they are left out.
+The test reads the strings of pages, components, engine and scripts, the help of commands, the titles in TOML files, the
+report's templates, every Markdown page of the project, and the first line of every docstring. It leaves out data: word
+lists, patterns for text, SQL and the prompts of models.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _THING = (
     "|reply|request|row|score|seed|text|token|nat|unit|value|verdict|vector|word"
 )
 _OF_EACH = (
-    "answer|claim|clause|click|column|condition|document|example|fact|file|kind|line|method|node|page|paper|passage"
+    "answer|case|claim|clause|click|column|condition|document|example|fact|file|kind|line|method|node|page|paper|passage"
     "|query|question|record|row|sentence|set|source|span|step|study|sub-question|text|token|unit|worker"
 )
 HABITS = {
@@ -108,6 +108,10 @@ def strings() -> Iterator[tuple[str, str]]:
     for path in [ROOT / "app.py", *(path for part in PARTS for path in sorted((ROOT / part).rglob("*.py")))]:
         for text in filter(_is_prose, strings_of(path.read_text(encoding="utf-8"))):
             yield str(path.relative_to(ROOT)), " ".join(text.split())
+    for path in sorted((ROOT / "engine" / "commands").glob("*.py")):  # a command's docstring is its help
+        for text in _docstrings(ast.parse(path.read_text(encoding="utf-8"))).values():
+            for paragraph in text.split("\n\n"):
+                yield str(path.relative_to(ROOT)), " ".join(paragraph.split())
     for path in sorted((ROOT / "engine").rglob("*.toml")):
         for text in filter(_is_prose, _toml_strings(tomllib.loads(path.read_text(encoding="utf-8")))):
             yield str(path.relative_to(ROOT)), text

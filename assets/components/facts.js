@@ -6,9 +6,15 @@ const make = (name, className, text) => {
   return element;
 };
 
-const passage = (seen) => {
+const passage = (seen, pick) => {
   const box = make("div", "passage" + (seen.decided ? " decided" : ""));
-  box.append(make("div", "note", seen.head));
+  if (seen.number) {
+    const head = make("button", "note source", seen.head);
+    head.dataset.number = seen.number;
+    head.title = "Select this passage on every page of the case";
+    head.onclick = () => pick(seen.number);
+    box.append(head);
+  } else box.append(make("div", "note", seen.head));
   const text = make("div");
   for (const piece of seen.pieces) {
     const inner = make(piece.mark ? "mark" : "span", piece.window ? "window" : "", piece.text);
@@ -29,13 +35,13 @@ const fold = (title, fill, open) => {
   return box;
 };
 
-const round = (done) => fold(done.title, (box) => {
+const round = (done, pick) => fold(done.title, (box) => {
   for (const line of done.searched) box.append(make("p", "note", line));
-  for (const seen of done.checked) box.append(passage(seen));
+  for (const seen of done.checked) box.append(passage(seen, pick));
   if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
   if (done.edit) box.append(make("p", "", done.edit));
   if (done.considered.length)
-    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map(passage)), false));
+    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map((seen) => passage(seen, pick))), false));
   for (const said of done.said)
     box.append(fold(said.title, (raw) => raw.append(make("p", "note", said.text)), false));
 }, done.last);
@@ -44,12 +50,12 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
   root.tell = setTriggerValue;
-  const drawn = JSON.stringify({ ...data, chosen: null });
+  const drawn = JSON.stringify({ ...data, chosen: null, passage: null });
   if (root.drawn === drawn) return; // only the choice came back
   root.drawn = drawn;
   const kept = root.dataset.key === data.key ? root.state : undefined;
   root.dataset.key = data.key;
-  const state = (root.state = kept || { attention: false, chosen: data.facts.find((fact) => fact.name === data.chosen)?.number ?? null });
+  const state = (root.state = kept || { passage: data.passage, attention: false, chosen: data.facts.find((fact) => fact.name === data.chosen)?.number ?? null });
   root.replaceChildren();
 
   const bar = make("div", "bar");
@@ -62,9 +68,22 @@ export default function (component) {
   detail.setAttribute("role", "region");
   detail.setAttribute("aria-label", "The chosen fact");
   detail.tabIndex = 0;
+  detail.addEventListener("toggle", () => requestAnimationFrame(mark), true); // a fold was filled
   both.append(tree, detail);
   root.append(bar, both);
 
+  const mark = () => {
+    for (const head of detail.querySelectorAll("button.source")) {
+      const selected = Number(head.dataset.number) === state.passage;
+      head.setAttribute("aria-pressed", String(selected));
+      head.parentElement.classList.toggle("selected", selected);
+    }
+  };
+  const pick = (number) => {
+    state.passage = state.passage === number ? null : number;
+    mark();
+    root.tell("passage", state.passage || 0);
+  };
   const shown = () => data.facts.filter((fact) => !state.attention || fact.attention);
   const choose = (fact, focus, tell) => {
     state.chosen = fact ? fact.number : null;
@@ -76,7 +95,8 @@ export default function (component) {
     if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
     detail.append(make("h4", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
-    for (const done of fact.rounds) detail.append(round(done));
+    for (const done of fact.rounds) detail.append(round(done, pick));
+    mark();
   };
   const draw = () => {
     toggle.setAttribute("aria-pressed", String(state.attention));

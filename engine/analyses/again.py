@@ -1,4 +1,4 @@
-"""What replays share: a language model's replies said again and scored anew, the re-ranked sets, the collection.
+"""Common parts of replays: a language model's replies repeated and scored again, re-ranked sets, the collection.
 
 What a language model wrote is an input of a replay.
 """
@@ -112,7 +112,7 @@ def reranked(case: Case, tools: Loaders) -> tuple[ChunkSet, ...]:
 
 
 def changed_since(collection: Collection, passages: Iterable[str]) -> str:
-    """Why a search of the collection cannot be held against an earlier one: the first passage that it lost, or ""."""
+    """Why a search of the collection is not comparable with an earlier one: the first passage it lost, or ""."""
     asked = tuple(passages)
     known = collection.snapshot().rows(asked)
     gone = next((name for name in asked if name not in known), None)

@@ -40,7 +40,7 @@ from engine.models.registry import SERVED
 
 @dataclass(frozen=True)
 class AttrRagRun:
-    """A run, and what its stamp carries beside the answer's own: selection, seed, ids of the placebos."""
+    """A run, and the additions to the answer's stamp: selection, seed, ids of the placebos."""
 
     found: AttrRag
     chosen: Json
@@ -94,7 +94,7 @@ def lookup_in(passages: Sequence[Passage]) -> Lookup:
 
 
 def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
-    """Alpha of each set in each metric beside its floor, votes, choice, and the answers before and after."""
+    """Alpha of each set in each metric with its floor, votes, choice, and the answers before and after."""
     chosen = len(found.selection.chosen)
     facts = (
         (
@@ -250,7 +250,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 
 
 def _scored(asked: AttrRagGiven, stamp: Stamp, tools: Loaders) -> tuple[Score | None, str]:
-    """What scores the drops, and why it cannot; drops from before revisions were stored go by the model's name."""
+    """The scorer of the drops, or why it is missing; drops stored without a revision use the model's name."""
     name, was = asked.scorer, asked.revision
     if not name:
         return None, ""

@@ -91,7 +91,7 @@ UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
 def attributions_of(analysis: Analysis) -> list[Attribution]:
-    """The attributions that an analysis holds: the result itself, or what stands under a name of it."""
+    """The attributions in an analysis: the result itself, or a named part of it."""
     stored = analysis.stored()
     places = [stored, stored.get("attribution"), *_listed(stored.get("attributions"))]
     found = []
@@ -175,7 +175,7 @@ def floors(attribution: Attribution, span: int) -> tuple[float | None, float | N
 
 
 def verdict(value: float, numerical: float | None, placebo: float | None) -> str:
-    """What the floors say of an effect; empty where it is above both, or none was measured."""
+    """The floor that an effect does not exceed, in words; empty if it exceeds both or none was measured."""
     if numerical is not None and abs(value) <= numerical:
         return UNDER_NUMERICAL
     return UNDER_PLACEBO if placebo is not None and abs(value) <= placebo else ""
@@ -262,7 +262,7 @@ def _token_heats(case: Case, attribution: Attribution) -> list[Block]:
 
 
 def legend(largest: float, unit: str) -> str:
-    """What the colours of a heatmap mean, in words."""
+    """The meaning of a heatmap's colours, in words."""
     return (
         f"Orange, underlined: more likely with it. Blue, dotted underline: less likely. Five steps; the full colour is"
         f" {largest:.3g} {unit}. Hover over a piece to see its number."
@@ -320,7 +320,7 @@ def settings_of(stamp: Stamp) -> Settings:
 
 
 def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, ...], str]:
-    """The unrelated passages that a floor was measured with, and why they cannot be had (empty where they can)."""
+    """The unrelated passages of a floor, and why they are not available (empty if they are)."""
     wanted: Sequence[str] | None = stamp.settings.get("placebos")
     if wanted is None:
         return (), "the stamp does not list the unrelated passages of the placebo floor"

@@ -40,17 +40,7 @@ from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.export import Decision
 from engine.methods.are.tools import LANGUAGE_MODEL, Tools as Judges, load_tools
-from engine.methods.are.values import (
-    MEANING,
-    AreRecord,
-    Evidence,
-    Exchange,
-    FactRecord,
-    Iteration,
-    Measures,
-    Placed,
-    Report,
-)
+from engine.methods.are.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Placed, Report
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
@@ -173,16 +163,12 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
     note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
     return (
         Cell(name),
-        Cell(fact.fact.text, note=_split_by(fact)),
+        Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),
         Cell(verdict_of(fact).replace("_", " ") + unsure, note=note),
         Cell("" if sure is None else f"{sure:.2f}"),
         _source(case, fact.evidence) if fact.evidence else Cell("none"),
         Cell(mark.value, note=decided_by(mark)) if mark else Cell("none"),
     )
-
-
-def _split_by(fact: FactRecord) -> str:
-    return "split by rules, because a reply was unparsable" if fact.fact.fallback else ""
 
 
 def _source(case: Case, evidence: Evidence) -> Cell:
@@ -264,7 +250,10 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
     table = Table(
         f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1",
         ("Measure", "Before editing", "After editing"),
-        tuple(_measure_row(f"{name}: {what}", key, before, after) for name, key, what in MEASURES),
+        tuple(
+            cells(f"{name}: {what}", f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
+            for name, key, what in MEASURES
+        ),
         numeric=frozenset({1, 2}),
     )
     rows = tuple(
@@ -283,10 +272,6 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
     if record.revised != record.answer:
         revised = [Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),))]
     return [table, clauses, *revised]
-
-
-def _measure_row(name: str, key: str, before: Measures, after: Measures) -> tuple[Cell, ...]:
-    return cells(name, f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
 
 
 def tracked_changes(case: Case, record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
@@ -386,7 +371,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 def _collection(
     case: Case, settings: Verification, seen: Sequence[str], tools: Loaders
 ) -> tuple[Collection | None, str]:
-    """The corpus that evidence was looked for in, and why it cannot be held against what was found then."""
+    """The corpus searched for evidence, and why its results cannot be compared with the earlier ones."""
     if case.corpus is None or settings.evidence_from == "case":
         return None, ""
     try:
@@ -398,7 +383,7 @@ def _collection(
 
 
 class FactsOptions(Value, frozen=True):
-    """Who decides, who takes the answer apart, whose verdicts stand beside: names, as `load_tools` takes them."""
+    """The names of verifier, decomposer and second judge, as `load_tools` accepts them."""
 
     verifier: str = EMBEDDED
     decomposer: str = RULES

@@ -71,7 +71,7 @@ class Rankings(ByModel, frozen=True):
 
 
 def rankings_beside(method: str, model: str) -> Rankings:
-    """The method's ranking with those that cost little beside it, so that a better one on this case is found."""
+    """The method's ranking and cheap alternatives, to find a better one on this case."""
     names = dict.fromkeys((*METHODS, registry.RECOMMENDED, "value-weighted attention", method))
     return Rankings(model=model, methods=tuple(names))
 
@@ -85,7 +85,7 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 def faithfulness_of(
     case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, methods: Sequence[str] = METHODS
 ) -> Iterator[Analysis]:
-    """MoRF, LeRF and ABPC of the rankings on the case's passages, beside random ones: a value after each of those."""
+    """MoRF, LeRF and ABPC of the rankings on the case's passages and of random ones; a value after each random one."""
     prompt, answer, notes = subject(case, model, settings)
     start = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""What came with a case and is not computed here: the labels of an imported answer."""
+"""The labels of an imported answer; they came with the case and are not computed."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Refinement of a case: the run, and what a verifier said of its citations.
+"""Refinement of a case: its run, its part of the report, its replay.
 
-The verifier's probabilities are kept by pair, so that marking a passage recomputes every score without a model.
 In a replay what the writer wrote is an input; its prompts are built again and its replies' tokens scored anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -48,33 +47,19 @@ from engine.cases.review import Review
 from engine.cases.store import CaseStore
 from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
-from engine.core.metrics import ENTAILED, Entails
-from engine.core.progress import Watch
+from engine.core.metrics import ENTAILED
 from engine.core.settings import SecondPass as Rules, Settings
-from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value, inputs_hash, sha256
+from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods import registry
 from engine.methods.are.values import AreRecord
+from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import Request, conditions_of, own_tokens, read_by, scored_prompt, stamp_for
-from engine.methods.refinement.run import refine, refining
+from engine.methods.refinement.request import Request, own_tokens, request_for, scored_prompt
+from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Gate, Refinement
-from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, facts_kept, overlap_words, s3, scores_of
+from engine.methods.signals import MEASURES, Scores, deployed_cost, overlap_history
 from engine.models.defaults import AUTO
-from engine.models.protocols import Entailment, LanguageModel, Writer
-
-
-class RefinementReport(Value, frozen=True):
-    """`entailments`: probability by the hash of (claim, evidence), as `verifier` gave it.
-
-    `facts`: the atomic facts of A with their verdicts, where A was taken apart. `labels`: relevance by the passage's
-    number as the triggers saw it, for those that had one.
-    """
-
-    refinement: Refinement
-    verifier: str = ""
-    entailments: dict[str, float] = {}
-    facts: tuple[tuple[str, str], ...] = ()
-    labels: dict[str, bool] = {}
+from engine.models.protocols import LanguageModel
 
 
 class RefinementOptions(Value, frozen=True):
@@ -91,44 +76,8 @@ class RefinementOptions(Value, frozen=True):
     verifier: str = EMBEDDED
 
 
-def request_for(
-    case: Case,
-    writer: Writer,
-    settings: Settings,
-    *,
-    variants: tuple[str, ...] = tuple(VARIANTS),
-    gate: Gate = "own",
-    use_answer: bool = False,
-    scorer: LanguageModel | None = None,
-    history: tuple[float, ...] = (),
-    read: tuple[tuple[int, Passage], ...] | None = None,
-) -> Request:
-    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
-
-    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
-    """
-    if read is None:
-        shown = use_answer and case.prompt is not None
-        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
-    return Request(
-        question=case.question,
-        passages=case.passages,
-        writer=writer,
-        settings=settings,
-        variants=variants,
-        gate=gate,
-        given=Answer(text=case.answer.text, tokens=case.answer.tokens) if use_answer else None,
-        given_by=case.stamp.model if use_answer else "",
-        given_prompt=case.prompt if use_answer else None,
-        scorer=scorer,
-        history=history,
-        read=read,
-        own_set=case.corpus,
-    )
-
-
 def analysis_id(model: str, use_answer: bool) -> str:
-    """One analysis a writer and a kind of baseline; a new run of it goes on from the last."""
+    """One analysis per writer and kind of baseline; a new run continues the last one."""
     return f"{REFINEMENT}:{model}:{'given' if use_answer else 'written'}"
 
 
@@ -148,105 +97,6 @@ def reports_of(case: Case) -> dict[str, RefinementReport]:
     return {a.id: KIND.read(a) for a in case.analyses if a.kind == REFINEMENT}
 
 
-def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
-    """S3 of the answers that this model wrote: the distribution behind D's threshold."""
-    own = (case for case in cases if case.stamp.model == model and case.answer.finished and case.answer.text)
-    found = (s3(overlap_words(case.answer.text, case.passages)) for case in own)
-    return tuple(value for value in found if value is not None)
-
-
-def pair_key(claim: str, evidence: str) -> str:
-    """The hash that a pair is kept under."""
-    return sha256(f"{claim}\0{evidence}")[:16]
-
-
-def assessed(
-    refinement: Refinement,
-    passages: Sequence[Passage],
-    verifier: Entailment,
-    known: RefinementReport | None = None,
-    watch: Watch | None = None,
-) -> RefinementReport:
-    """Ask the verifier for every pair that the scores need and that it has not judged yet."""
-    kept = dict(known.entailments) if known is not None and known.verifier == verifier.name else {}
-
-    def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        new = [pair for pair in dict.fromkeys(pairs) if pair_key(*pair) not in kept]
-        if new:
-            probabilities = verifier.entailment(new, watch)
-            kept.update({pair_key(*pair): float(p) for pair, p in zip(new, probabilities, strict=True)})
-        return [kept[pair_key(*pair)] for pair in pairs]
-
-    facts = known.facts if known is not None else ()
-    for answer in answers_of(refinement).values():
-        scores_of(answer, passages, entails)
-        facts_kept(facts, answer.text, entails)
-    labels = known.labels if known is not None else {}
-    return RefinementReport(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
-
-
-def report_facts(report: RefinementReport) -> dict[str, tuple[FactKept, ...]]:
-    """For each condition, which facts of A its answer still says; empty where the verifier was not asked."""
-    ask = _remembering(report.entailments)
-    try:
-        return {name: facts_kept(report.facts, a.text, ask) for name, a in answers_of(report.refinement).items()}
-    except KeyError:  # facts were found after the verifier was asked: the next run asks it again
-        return {}
-
-
-def report_scores(
-    report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
-) -> dict[str, Scores]:
-    """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
-    ask = _remembering(report.entailments)
-    return {name: _scores_of(answer, passages, ask, golds) for name, answer in answers_of(report.refinement).items()}
-
-
-def answers_of(refinement: Refinement) -> dict[str, Answer]:
-    """The answer of each condition that has one."""
-    return {name: v.answer for name, v in refinement.variants.items() if v.answer is not None}
-
-
-def _remembering(entailments: dict[str, float]) -> Callable[[Sequence[tuple[str, str]]], list[float]]:
-    return lambda pairs: [entailments[pair_key(*pair)] for pair in pairs]
-
-
-def _scores_of(answer: Answer, passages: Sequence[Passage], ask: Entails, golds: Sequence[str]) -> Scores:
-    try:
-        return scores_of(answer, passages, ask, golds)
-    except KeyError:  # the verifier has not been asked about this answer yet
-        return scores_of(answer, passages, None, golds)
-
-
-def refine_case(
-    case: Case,
-    request: Request,
-    *,
-    earlier: RefinementReport | None = None,
-    verifier: Entailment | None = None,
-    facts: tuple[tuple[str, str], ...] = (),
-    watch: Watch | None = None,
-) -> Iterator[RefinementReport]:
-    """Run the conditions and the verifier: the report after every step.
-
-    `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
-    raises.
-    """
-    labels = {str(number): label for number, label in request.labels.items() if label is not None}
-    report = replace(earlier or RefinementReport(refinement=_nothing(request)), facts=facts, labels=labels)
-    for value in refining(request, earlier.refinement if earlier else None, watch):
-        report = replace(report, refinement=value)
-        yield report
-    if verifier is not None:
-        yield assessed(report.refinement, case.passages, verifier, report, watch)
-
-
-def _nothing(request: Request) -> Refinement:
-    """The value before anything has run."""
-    decoding = conditions_of(request)[0].decoding
-    return Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
-
-
 LIBRARY = 500  # cases read at most, last changed first
 
 
@@ -259,7 +109,7 @@ def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float,
 
 
 def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterator[Analysis]:
-    """Run conditions on a saved case with the reviewers' labels in place, going on from what the case holds."""
+    """Run conditions on a saved case with the reviewers' labels, continuing from its stored ones."""
     settings, tools, cases = context.settings, context.tools, context.cases
     writer = tools.generator(options.model)
     request = request_for(
@@ -492,7 +342,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     why = differs(analysis.stamp, model)
     if why:
         return Outcome(why=why)
-    case = _as_labelled(case, asked.labels)
+    case = replace(case, passages=labelled(case.passages, asked.labels))
     repeating = Repeating(asked.replies, model)
     scorer = None if asked.scorer in ("", model.name) else tools.writer(asked.scorer)
     request = _request(case, asked, analysis.stamp, repeating, scorer)  # type: ignore[arg-type]
@@ -507,14 +357,6 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     nats, gradient = _floors(request, value, scorer or model)  # type: ignore[arg-type]
     floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows), **gradient}
     return Outcome(values=values, floor=nats, floors=floors, why=why)
-
-
-def _as_labelled(case: Case, labels: dict[str, bool]) -> Case:
-    """The case with the labels that the triggers saw."""
-    if not labels:
-        return case
-    passages = (replace(p, relevant=labels.get(str(n))) for n, p in enumerate(case.passages, start=1))
-    return replace(case, passages=tuple(passages))
 
 
 def _request(
@@ -566,7 +408,7 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 
 
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    """What a run will take, in calls of the model."""
+    """The cost of a run, in calls of the model."""
     names = options.variants
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.analyses import (
     attr_rag,
+    claims,
     facts,
     faithfulness,
     imported,
@@ -39,6 +40,7 @@ BUILT_IN: tuple[AnyKind, ...] = (
     occlusion.PASSAGES,
     occlusion.CHUNK_SETS,
     occlusion.SINGLE_SENTENCES,
+    occlusion.REGENERATED,
     token_map.KIND,
     faithfulness.KIND,
     used_supports.KIND,
@@ -46,6 +48,11 @@ BUILT_IN: tuple[AnyKind, ...] = (
     refinement.KIND,
     said.PAIR,
     facts.KIND,
+    claims.CHECK,
+    claims.EDIT,
+    claims.DECOMPOSITION,
+    claims.PEERS,
+    claims.ENTROPY,
     steps.KIND,
     said.PASSAGES,
 )

@@ -32,7 +32,7 @@ from engine.models.protocols import LanguageModel, TokenPrompt
 
 
 class MapRows(ByModel, frozen=True):
-    """What to explain beside the whole answer, and by which registered method that has a value for every token.
+    """The target besides the whole answer, and the registered method, which must score every token.
 
     `sentences` are indices into the answer's sentences, `tokens` into its tokens. One forward pass and one backward
     pass per row for the gradient methods.
@@ -329,7 +329,7 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
 
 
 class RowsGiven(Value, frozen=True):
-    """What was asked for: the method, and which rows."""
+    """The request: the method and the rows."""
 
     method: str
     sentences: tuple[Span, ...]

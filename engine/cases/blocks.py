@@ -1,4 +1,4 @@
-"""What a report is made of, apart from how it is written: sections return blocks, HTML and Markdown draw them."""
+"""The parts of a report, independent of its format: sections return blocks, HTML and Markdown draw them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ Block = Text | Table | Facts | Heat | Code | Notice | Fold | Section
 
 @dataclass(frozen=True)
 class ReportDocument:
-    """A whole report. `lead` is what stands over the title, `foot` what a printed page carries at its foot."""
+    """A whole report. `lead` is the line above the title, `foot` the footer of a printed page."""
 
     title: str
     lead: str
@@ -143,7 +143,7 @@ def short(value: Any) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage stands in its document."""
+    """The position of a passage in its document."""
     page = f", page {passage.page}" if passage.page is not None else ""
     return f"{passage.document}{page}, characters {passage.start:,} to {passage.end:,}"
 

@@ -110,7 +110,12 @@ def read_case_file(data: bytes | str) -> CaseFile:
         file = converted(migrated(raw), CaseFile)
     except msgspec.ValidationError as error:
         raise CaseFileError(f"The case file is not valid: {_told(error)}. Nothing was imported.") from error
-    for path, problem in _problems(file):
+    for path, problem in [
+        *_hash_problems(file),
+        *_offset_problems(file.case),
+        *_stamp_problems(file.case),
+        *_history_problems(file),
+    ]:
         raise CaseFileError(f"The case file is inconsistent at {path}: {problem}. Nothing was imported.")
     return file
 
@@ -161,11 +166,6 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
         content=content_hash(case),
         history=history[-1].hash if history else "",
     )
-
-
-def _problems(file: CaseFile) -> list[tuple[str, str]]:
-    """Everything that does not hold, the narrowest place first: (JSON path, what is wrong)."""
-    return [*_hash_problems(file), *_offset_problems(file.case), *_stamp_problems(file.case), *_history_problems(file)]
 
 
 def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ class SpanLabel(Value, frozen=True):
 
 
 class Labels(Value, frozen=True):
-    """What came with an imported answer: where from, labelled spans, labels of passages (by number), other facts."""
+    """The data of an imported answer: origin, labelled spans, labels of passages (by number), other facts."""
 
     source: str
     spans: tuple[SpanLabel, ...] = ()
@@ -298,7 +298,7 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
 
 
 def _whole(data: bytes) -> Any:
-    """The file as one JSON value; None for JSONL and for what is no JSON."""
+    """The file as one JSON value; None for JSONL and for anything that is not JSON."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -55,7 +55,7 @@ def numbered(record: AreRecord) -> dict[str, FactRecord]:
 
 
 def verdict_of(fact: FactRecord) -> str:
-    """The machine's verdict on a fact as it stands in the answer; where there is none, what came of it."""
+    """The machine's verdict on a fact in the answer, or without one its outcome."""
     return fact.ruling.verdict if fact.ruling else fact.outcome
 
 

@@ -62,23 +62,18 @@ def sign(key: bytes, digest: str) -> str:
     return hmac.new(key, digest.encode("ascii"), hashlib.sha256).hexdigest()
 
 
-def signature_holds(key: bytes, digest: str, signature: str) -> bool:
-    """Whether `signature` was made with `key` for `digest`."""
-    return hmac.compare_digest(sign(key, digest), signature)
-
-
 Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
 STATUSES = ("open", "in review", "signed off")
 RELEVANCE = ("relevant", "not relevant")
 Conclusion = Literal["stands", "stands as edited", "does not stand"]
 CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
-"""What a reviewer says of the whole answer on signing off; kept as their verdict on "answer"."""
+"""The reviewer's conclusion on the whole answer at sign-off; stored as their verdict on "answer"."""
 SENTENCE = "sentence:"  # the place of a sentence, by its number from 1
 LONGEST = 20_000  # characters of a note or a reason
 
 
 class MarkDraft(Value, frozen=True):
-    """What a reviewer wants to add.
+    """A mark that a reviewer wants to add.
 
     `target` is "case", "answer", "passage:3", "fact:1.2", "edit:4", "analysis:ID" or, for a withdrawal, "entry:5".
     `value` is the note's text, "relevant" or "not relevant", the verdict, or the status; `machine` is what the
@@ -109,7 +104,7 @@ class Mark(MarkDraft, frozen=True, kw_only=True):
 
 
 class Review(Value, frozen=True):
-    """What the history comes to: the marks that stand, and the status."""
+    """The result of the history: the current marks and the status."""
 
     status: str = "open"
     reviewer: str = ""
@@ -121,7 +116,7 @@ class Review(Value, frozen=True):
 
     @property
     def conclusion(self) -> Mark | None:
-        """What the sign-off says of the answer; None before it, and where it was signed off without a conclusion."""
+        """The conclusion of the sign-off; None before it, or if it was signed off without a conclusion."""
         mark = self.overrides.get("answer")
         return mark if mark and mark.value in CONCLUSIONS and self.status == "signed off" else None
 
@@ -173,7 +168,7 @@ class Chain:
 
 
 def sign_off(author: str, conclusion: Conclusion, reason: str, machine: str = "") -> tuple[MarkDraft, MarkDraft]:
-    """What a sign-off adds: the conclusion next to what the check said of the answer (`machine`), then the status."""
+    """The marks of a sign-off: the conclusion, next to the check's result (`machine`), then the status."""
     said = MarkDraft(
         kind="override",
         author=author,
@@ -241,7 +236,7 @@ def check_chain(history: Sequence[Mark], case_id: str, key: bytes | None = None)
         problem = _misfit(mark, case_id, index + 1, previous)
         if not problem and key is not None and mark.signature and mark.key == key_name(key):
             verified += 1
-            if not signature_holds(key, mark.hash, mark.signature):
+            if not hmac.compare_digest(sign(key, mark.hash), mark.signature):
                 problem = "its signature does not match the key it names"
         if problem:
             return Chain(
@@ -283,7 +278,7 @@ def review_of(history: Sequence[Mark]) -> Review:
 
 
 def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -> tuple[MarkDraft, ...]:
-    """What has to be added so that no mark of this kind stands at a place: the last alone would uncover the others."""
+    """Withdrawals of all marks of this kind at a place: withdrawing only the last would uncover the others."""
     withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
     standing = (mark for mark in history if (mark.kind, mark.target) == (kind, target))
     entries = (f"entry:{mark.number}" for mark in standing)
@@ -335,7 +330,7 @@ def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author:
 
 
 def reviewers_ratings(solution: Solution, review: Review) -> Ratings:
-    """The levels that stand in the history, of every passage that the run retrieved."""
+    """The levels in the history, for every passage that the run retrieved."""
     found = []
     for step in solution.steps:
         for hit in (*step.kept, *step.dropped):

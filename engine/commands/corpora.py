@@ -67,7 +67,7 @@ def ingest(
 
 
 def _chosen(chunking: str | None, embedder: str | None) -> list[str]:
-    """The assignments that the options stand for."""
+    """The settings that the options assign."""
     chosen = {"chunking.method": chunking, "retrieval.embedder": embedder}
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 
@@ -116,7 +116,7 @@ def corpora_remove(name: str) -> None:
 @embedder_option
 @set_option
 def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
-    """Cut and embed a collection's documents again; what is not given stays as it is. Stopped, it can be resumed.
+    """Split and embed a collection's documents again; other settings stay. Run again to resume.
 
     Example: python -m engine corpora rebuild field-notes --embedder all-mpnet-base-v2
     """

@@ -26,7 +26,7 @@ from engine.studies.values import Estimate
 def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, assignments: tuple[str, ...]) -> None:
     """Run a study over a data set: a TOML file, or the name of a preset.
 
-    A run that was stopped or killed goes on with --resume; nothing is done twice. The last line is the summary.
+    Use --resume to continue a stopped run; finished units are kept. The last line is the summary.
 
     Example: python -m engine evaluate refinement --out runs/refinement --workers 2
     """
@@ -57,7 +57,7 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
 
 
 def _say_cost(plan: Plan, cost: Estimate) -> None:
-    """What the units left take at most, before the first one."""
+    """The largest cost of the remaining units, before the first one."""
     parts = {name.replace("_", " "): value for name, value in cost.to_dict().items() if value}
     click.echo(
         f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: "

@@ -39,10 +39,10 @@ def library() -> CaseStore:
 @click.option("--until", metavar="DAY", help="Changed on or before this day.")
 @click.option("--sort", type=click.Choice(SORTS), default="updated", show_default=True)
 @click.option("--ascending", is_flag=True)
-@click.option("--deleted", is_flag=True, help="The cases in the bin instead.")
+@click.option("--deleted", is_flag=True, help="List the cases in the bin instead.")
 @click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True)
 def cases(search: str, **options: Any) -> None:
-    """List the library of cases, last changed first; every word of SEARCH must be found.
+    """List the cases of the library, last changed first; every word of SEARCH must match.
 
     Example: python -m engine cases recrystallized --status open --sort created
     """
@@ -89,7 +89,7 @@ def _write_file(path: Path, data: bytes) -> None:
 @click.option("--matching", metavar="SEARCH", help="All cases that match the search.")
 @click.option("--all", "everything", is_flag=True, help="The whole library.")
 def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> None:
-    """Write case files to standard output, one line a case.
+    """Write case files to standard output, one line per case.
 
     Example: python -m engine export 3f9c0a417b2e > case.json
     """
@@ -103,7 +103,7 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
 
 
 def _each(ids: list[str], work: Callable[[str], None]) -> None:
-    """Do `work` for each id; a bad one leaves an error in its place and the run goes on."""
+    """Do `work` for each id; a bad one gives an error in its place and the run continues."""
     failed = False
     for case_id in dict.fromkeys(ids):
         try:
@@ -122,9 +122,9 @@ def _each(ids: list[str], work: Callable[[str], None]) -> None:
 @click.option("--replace", is_flag=True, help="Replace a case of the same id that differs.")
 @click.option("--copy", is_flag=True, help="Give every case a new id; its review history is not imported.")
 def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, replace: bool, copy: bool) -> None:
-    """Take case files into the library, or answers from elsewhere: own JSONL, ALCE, GaRAGe, RAGTruth.
+    """Import case files, or answers from other systems: own JSONL, ALCE, GaRAGe, RAGTruth.
 
-    A case file that does not validate is refused with the place that is wrong.
+    An invalid case file is refused; the error names the wrong place.
 
     Example: python -m engine import case.json
     """

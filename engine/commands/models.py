@@ -74,7 +74,7 @@ def remove(name: str) -> None:
 @click.command("self-test")
 @click.argument("model")
 def self_test(model: str) -> None:
-    """Check that a model's prompts, scores and gradients can be trusted.
+    """Check a model's prompts, scores and gradients.
 
     Example: python -m engine self-test embedded
     """

@@ -1,4 +1,4 @@
-"""What every command shares: errors to exit codes, records in, records out, progress to standard error."""
+"""Common parts of all commands: errors to exit codes, records in, records out, progress to standard error."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def hit_row(hit: Hit, score: float) -> Record:
 
 
 def error_record(identity: str, error: GroundworkError) -> Record:
-    """What stands in the place of a record that failed."""
+    """The output for a failed record."""
     return {"id": identity, "error": {"type": type(error).__name__, "message": str(error)}}
 
 
@@ -133,7 +133,7 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
 def run_records(
     lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
 ) -> None:
-    """Apply `work` to every record of a JSONL file's lines; a bad one leaves an error in its place and the run goes on.
+    """Apply `work` to every record of a JSONL file's lines; a bad one gives an error in its place.
 
     `close` writes the summary after the last record.
     """

@@ -91,9 +91,9 @@ def step_row(step: ReasonStep) -> Record:
 @seed_option
 @set_option
 def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Work questions out step by step, a line a method.
+    """Solve questions step by step, one line per method.
 
-    Methods named together share the calls that are the same for all of them, as the decomposition.
+    Methods in one call share identical model calls, such as the decomposition.
 
     Example: python -m engine steps questions.jsonl --corpus science-primer --method raise,hyde
     """
@@ -124,10 +124,10 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
 def calibrate_threshold(
     file: TextIO, corpus: str, dry_run: bool, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Take T from labelled questions of a corpus, and use it for that corpus from now on.
+    """Calibrate T on labelled questions of a corpus and save it for that corpus.
 
-    A record is {"question", "gold": [words that stand in the corpus, ...]}; labelled "steps" are used in its place. The
-    model writes the logical query of each; T keeps at least 95% of the gold passages that these find.
+    A record is {"question", "gold": [text of the corpus, ...]}; labelled "steps" replace it. The model
+    writes a logical query for each; T keeps at least 95% of the gold passages that these queries find.
 
     Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes --model embedded
     """

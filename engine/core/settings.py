@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -19,7 +21,7 @@ from engine.core.values import Json, Value, converted
 
 
 def about(label: str, unit: str = "", *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
-    """What a page says of a field, and its bounds (`ge`, `le`), which are checked wherever settings are read."""
+    """A field's label on the page and its bounds (`ge`, `le`), which are checked wherever settings are read."""
     return msgspec.Meta(ge=ge, le=le, title=label, extra={"unit": unit})
 
 
@@ -158,7 +160,7 @@ class SecondPass(Value, frozen=True):
     seconds: Annotated[float, about("Time limit per condition", "seconds")] = 600.0
 
     def growth_for(self, model: str) -> float:
-        """How many times A's length a later condition by that writer may have; 0: no such bound."""
+        """The longest later condition by that writer, in multiples of A's length; 0: unlimited."""
         if self.growth is not None:
             return self.growth
         return GROWTH if model == EMBEDDED else 0.0
@@ -209,73 +211,19 @@ class Paper:
     gives: Mapping[str, Given]
 
 
-PAPERS: Mapping[str, Paper] = {
-    "attr-rag": Paper(
-        "Attr-RAG",
-        {
-            "retrieval.k": Given(30, "IV-A; Table I"),
-            "retrieval.mode": Given("dense", "IV-A"),
-            "retrieval.embedder": Given("all-mpnet-base-v2", "V, Implementation"),
-            "retrieval.reranker": Given("cross-encoder/ms-marco-MiniLM-L12-v2", "IV-B-b"),
-            "retrieval.align_gap": Given(1, "IV-B-a"),
-            "retrieval.sentences": Given(0, "IV-B: whole chunk sets"),
-            "selection.expansion": Given("neighbour", "IV-B-d"),
-            "selection.min_metrics": Given(3, "IV-B-d"),
-            "selection.max_share": Given(1.0, "IV-B-d: no cap"),
-            "selection.floor": Given("none", "IV-B-d: no floor"),
-            "selection.max_gap": Given(2, "IV-B-d"),
-        },
-    ),
-    "refinement": Paper(
-        "Grounded refinement",
-        {
-            "decoding.top_p": Given(0.95, "3.6"),
-            "refinement.demonstrations": Given(2, "3.3"),
-            "refinement.max_new_tokens": Given(0, "3.6: 512 on ALCE, 1,024 on GaRAGe"),
-            "refinement.temperature": Given(0.7, "3.6"),
-            "refinement.seeds": Given((1337, 2024, 42), "3.6"),
-            "refinement.growth": Given(0.0, "3.6: one limit"),
-            "refinement.overlap_percentile": Given(40.0, "3.4"),
-            "gradient.target": Given("logit", "4.3.1"),
-            "gradient.first_tokens": Given(10, "4.3.2"),
-            "gradient.used_top": Given(3, "4.3.2"),
-            "gradient.share": Given(0.3, "4.3.2"),
-            "gradient.ratio": Given(2.0, "4.5.5; 1.5 on ALCE, 4.5.6"),
-            "faithfulness.steps": Given(10, "4.2.5"),
-        },
-    ),
-    "raise": Paper(
-        "RAISE",
-        {
-            "chunking.method": Given("words", "B.3"),
-            "chunking.words": Given(100, "B.3"),
-            "chunking.overlap": Given(0, "B.3: disjoint"),
-            "retrieval.mode": Given("dense", "B.3"),
-            "retrieval.embedder": Given(
-                "towers:facebook/dpr-question_encoder-single-nq-base,facebook/dpr-ctx_encoder-single-nq-base", "B.3"
-            ),
-            "reasoning.k": Given(10, "B.3"),
-            "reasoning.demonstrations": Given(0, "figures 9 and 12"),
-            "reasoning.threshold": Given(0.84, "B.3; 0.80 on MMLU-STEM"),
-        },
-    ),
-    "are": Paper(
-        "ARE",
-        {
-            "decoding.temperature": Given(0.0, "C.4"),
-            "verification.evidence_from": Given("corpus", "4.2: a search engine"),
-            "verification.keep": Given(1, "4.2"),
-            "verification.names_and_numbers": Given(False, "4.3: the verifier alone"),
-            "verification.event_order": Given(False, "4.3: the verifier alone"),
-            "verification.roles": Given(False, "4.3: the verifier alone"),
-            "verification.anchored": Given(False, "4.2: every evidence is checked"),
-            "verification.edit": Given(True, "4.3"),
-            "verification.atomic": Given(True, "4.1"),
-            "verification.molecular": Given(True, "4.1"),
-            "verification.re_retrieval": Given(True, "4.3"),
-        },
-    ),
-}
+def _papers() -> dict[str, Paper]:
+    read = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
+    return {
+        name: Paper(paper["title"], {path: _given(*pair) for path, pair in paper["gives"].items()})
+        for name, paper in read.items()
+    }
+
+
+def _given(value: Any, section: str) -> Given:
+    return Given(tuple(value) if isinstance(value, list) else value, section)
+
+
+PAPERS: Mapping[str, Paper] = _papers()
 
 
 def paper_of(name: str) -> Paper:
@@ -309,7 +257,11 @@ class Settings(Value, frozen=True):
         data: Json = self.to_dict()
         for assignment in assignments:
             path, equals, value = (part.strip() for part in assignment.partition("="))
-            for place, content in _as_the_paper(value) if path == "paper" else [(path, value)]:
+            for place, content in (
+                [(path, given.value) for path, given in paper_of(value).gives.items()]
+                if path == "paper"
+                else [(path, value)]
+            ):
                 stage, _, field = place.partition(".")
                 if not equals or field not in data.get(stage, {}):
                     known = ", ".join(f"{s}.{f}" for s in data for f in data[s])
@@ -337,11 +289,6 @@ class Settings(Value, frozen=True):
             stage, _, field = path.partition(".")
             data[stage][field] = value
         return _checked(data, strict=True)
-
-
-def _as_the_paper(name: str) -> Iterable[tuple[str, Any]]:
-    """Each setting that a paper gives, with its value."""
-    return [(path, given.value) for path, given in paper_of(name).gives.items()]
 
 
 def _checked(data: Json, strict: bool) -> Settings:
@@ -377,7 +324,7 @@ class Setting:
 
     @property
     def papers(self) -> dict[str, Given]:
-        """What each paper gives for it, by the paper's name."""
+        """Each paper's value, by the paper's name."""
         return {name: paper.gives[self.path] for name, paper in PAPERS.items() if self.path in paper.gives}
 
 

@@ -111,7 +111,7 @@ def _lines(text: str) -> list[Span]:
 
 
 def _wrapped(line: str, following: str) -> bool:
-    """Does the sentence of `line` go on in `following`: a hard-wrapped line, not a heading or a list item."""
+    """Does the sentence of `line` continue in `following`: a hard-wrapped line, not a heading or a list item."""
     here, there = line.strip(), following.strip()
     if not here or not there or _LIST_ITEM.match(following) or there[0] in "|#":
         return False

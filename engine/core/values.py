@@ -128,7 +128,7 @@ class Passage(Value, frozen=True):
 
     @property
     def label(self) -> str:
-        """What a reader knows it by: the document's title, or the document's name where it has none."""
+        """The name for readers: the document's title, or without one its file name."""
         return self.title or self.document
 
 
@@ -204,7 +204,7 @@ class Token(Value, frozen=True):
 
 
 class Citation(Value, frozen=True):
-    """A citation marker in the answer; `valid` is False when no such passage was given."""
+    """A citation marker in the answer; `valid` is False if the passage does not exist."""
 
     start: int
     end: int
@@ -229,7 +229,7 @@ class Answer(Value, frozen=True):
 
 
 class Stamp(Value, frozen=True):
-    """What produced a result: enough to run it again and to refuse a mix of two runs.
+    """The origin of a result: enough to run it again and to refuse a mix of two runs.
 
     `inputs` is the hash of question, passages and answer text (an answer's own stamp: question and passages).
     """
@@ -246,7 +246,7 @@ class Stamp(Value, frozen=True):
 
 
 class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
-    """What an attribution has beside its scores; what a method does not measure is left out of the stored form.
+    """Details of an attribution besides its scores; the stored form leaves out unmeasured ones.
 
     Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
     end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
@@ -323,7 +323,7 @@ else:
 
 
 class Analysis(Value, frozen=True):
-    """What a method found in a case, with the stamp of what produced it.
+    """A method's result on a case, with the stamp of its origin.
 
     `kind` is the tag of `result`: that kind's own value. From the library or a file it is the value's plain JSON until
     the kind reads it (`Kind.read`), so that what an older version wrote keeps its bytes and its hash.

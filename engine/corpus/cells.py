@@ -140,7 +140,7 @@ def build(place: Path, vectors: Floats, watch: Watch) -> None:
 
 
 def _centres_of(vectors: Floats) -> tuple[Floats, float]:
-    """The centres of cells, as unit vectors, and the number that one step of a byte stands for."""
+    """The centres of cells, as unit vectors, and the value of one step of a byte."""
     from sklearn.cluster import KMeans
 
     size = len(vectors)

@@ -18,7 +18,7 @@ from engine.corpus.store import Manifest, Snapshot
 
 
 class Health(Value, frozen=True):
-    """What was found. `notes` say in sentences what was wrong and what was done about it."""
+    """The result of a check. `notes` say in sentences what was wrong and what was done about it."""
 
     state: Literal["good", "mended", "damaged"]
     notes: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class NotInStep(Exception):
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What is raised when Chroma's files or its server are out of order."""
+    """The errors raised when Chroma's files or server fail."""
     import sqlite3
 
     import httpx
@@ -78,7 +78,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def served(address: str, folder: Path) -> ChromaCollection:
-    """The collection on a server that stands for the data folder's collection `folder`."""
+    """The server's collection for the data folder's collection `folder`."""
     configuration: Any = {"hnsw": _HNSW}
     return _server_client(address).get_or_create_collection(
         _server_name(folder), embedding_function=None, configuration=configuration
@@ -86,7 +86,7 @@ def served(address: str, folder: Path) -> ChromaCollection:
 
 
 def delete_served(address: str, folder: Path) -> None:
-    """Delete from a server what stands for `folder`."""
+    """Delete the server's collection for `folder`."""
     _server_client(address).delete_collection(_server_name(folder))
 
 

@@ -78,7 +78,7 @@ class WorldQuestion(Value, frozen=True):
 
 
 class PlantedError(Value, frozen=True):
-    """A false span of a draft: `wrong` stands once in it, `right` replaces it (empty: to be deleted)."""
+    """A false span of a draft: `wrong` occurs once in it, `right` replaces it (empty: to be deleted)."""
 
     kind: ErrorKind
     wrong: str
@@ -105,7 +105,7 @@ class Draft(Value, frozen=True):
 
 
 class DraftFacts(Value, frozen=True):
-    """A sentence that stands once in draft `draft_id`, citations and all, and the atomic facts that it states."""
+    """A sentence that occurs once in draft `draft_id`, citations and all, and the atomic facts that it states."""
 
     draft_id: str
     sentence: str
@@ -222,7 +222,7 @@ def check(world: World) -> None:
 
 
 def _check_question(world: World, question: WorldQuestion) -> None:
-    """Quotes stand once, the right option is the answer, the gold is the union of the steps' gold."""
+    """Quotes occur once, the right option is the answer, the gold is the union of the steps' gold."""
     if not question.gold:
         raise world.fault(question.id, "it has no gold")
     for quote in (*question.gold, *question.passages, *(q for step in question.steps for q in step.gold)):
@@ -236,7 +236,7 @@ def _check_question(world: World, question: WorldQuestion) -> None:
 
 
 def _check_draft(world: World, draft: Draft) -> None:
-    """The question exists, citations are of its passages, each error stands once, its evidence stands once."""
+    """The question exists, citations are of its passages, each error occurs once, its evidence occurs once."""
     known = len(world.question(draft.question_id).passages)
     for number in map(int, _CITED.findall(draft.draft)):
         if not 1 <= number <= known:
@@ -252,7 +252,7 @@ def _check_error(world: World, draft: Draft, error: PlantedError) -> None:
 
 
 def _check_facts(world: World) -> None:
-    """The draft exists, the sentence stands once in it and is listed once; facts are there, each once, uncited."""
+    """The draft exists, the sentence occurs once in it and is listed once; its facts occur once, without citations."""
     drafts = {draft.id: draft for draft in world.drafts}
     for label in world.facts:
         key, facts = label.draft_id, label.facts

@@ -93,7 +93,7 @@ NOTHING_CHANGED = "No set changed the answer"
 
 
 class Selected(Value, frozen=True):
-    """What was chosen and why; indices count the sets from 0 in re-rank order.
+    """The chosen sets and the reasons; indices count the sets from 0 in re-rank order.
 
     `votes[j]` = metrics that score set j highest, `chosen_by[j]` = metrics whose expansion takes set j,
     `primary` = S* (None if no set is above the floor), `chosen` ascending, `limit` = most sets that may be kept.
@@ -160,7 +160,7 @@ def _descending(values: Sequence[float]) -> list[int]:
 def select(
     alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection | None = None
 ) -> Selected:
-    """Choose chunk sets from alpha_M (each metric one value a set, in [0, 1]) and the floors of regeneration."""
+    """Choose chunk sets from alpha_M (each metric one value per set, in [0, 1]) and the floors of regeneration."""
     settings = settings or Selection()
     found = _choose(alphas, floors, settings)
     return replace(
@@ -309,7 +309,11 @@ def attr_rag(
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
-    selection = _selection(steps, regeneration, settings)
+    selection = steps.run(
+        "selection",
+        lambda: select(regeneration.alphas, regeneration.floors, settings),
+        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
+    )
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
@@ -337,14 +341,6 @@ def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
     return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
 
 
-def _selection(steps: Steps, regeneration: Regeneration, settings: Selection) -> Selected:
-    return steps.run(
-        "selection",
-        lambda: select(regeneration.alphas, regeneration.floors, settings),
-        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
-    )
-
-
 def _drops(
     steps: Steps,
     score: Score | None,
@@ -367,7 +363,7 @@ def with_drops(found: AttrRag, score: Score) -> AttrRag:
 
 
 def answers_needed(sets: int, placebos: int) -> int:
-    """What one run writes: A_full, one without each set, A_full again, one with each placebo, the last answer."""
+    """The answers of one run: A_full, one without each set, A_full again, one with each placebo, the last answer."""
     return sets + placebos + 3
 
 
@@ -394,7 +390,7 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
 def scored_by(
     model: LanguageModel, writer: str, prompting: Prompting | None = None, *, watch: Watch | None = None
 ) -> Score:
-    """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
+    """Teacher-forced drops under `model`; if it is not the writer, the notes have the banner."""
     prompting = prompting or Prompting()
 
     def score(

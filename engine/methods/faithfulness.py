@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import AttributionError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Faithfulness
 from engine.core.statistics import Spread, rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
@@ -143,18 +143,6 @@ def _curves(name: str, most: Floats, least: Floats, gone: Sequence[frozenset[int
     )
 
 
-def random_abpc(
-    model: LanguageModel,
-    prompt: TokenPrompt,
-    answer_ids: Sequence[int],
-    explained: Mask,
-    settings: Faithfulness | None = None,
-    watch: Watch | None = None,
-) -> RandomABPC:
-    """The last of `random_abpcs`."""
-    return last(random_abpcs(model, prompt, answer_ids, explained, settings, watch))
-
-
 def random_abpcs(
     model: LanguageModel,
     prompt: TokenPrompt,
@@ -181,6 +169,9 @@ def random_abpcs(
         ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
         if len(found) > 1 or settings.rankings == 1:
             yield _described(found)
+
+
+random_abpc = whole(random_abpcs)
 
 
 def _described(abpcs: Sequence[float]) -> RandomABPC:
@@ -267,7 +258,7 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
 
 
 def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
-    """What the sources are ranked by: sums of |R| where the method has a value for each token, else the scores."""
+    """The values that rank the sources: sums of |R| if the method has a value for each token, else the scores."""
     rows = attribution.details.absolute
     return rows[span] if rows else attribution.scores[span]
 

@@ -115,7 +115,7 @@ def distractor_flags(
 
 
 def says_how_much(passages: int) -> str:
-    """What the rule is worth with so many passages; empty from ten on."""
+    """A warning if the rule says little with so many passages; empty from ten on."""
     if passages >= FEW:
         return ""
     return f"With {passages} passages this rule flags almost everything and says little."

@@ -113,18 +113,11 @@ def pair_prompt(question: str, passages: Sequence[str], first: str, second: str)
 
 
 def judge_pair(
-    judge: Writer,
-    question: str,
-    passages: Sequence[str],
-    x: str,
-    y: str,
-    watch: Watch | None = None,
-    *,
-    reason: bool = False,
+    judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch | None = None
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    first, second = choose_each(judge, shown, PAIR, _pair_option, reason=reason, watch=watch)
+    first, second = choose_each(judge, shown, PAIR, _pair_option, watch=watch)
     orders = (_vote(first.option), swapped(_vote(second.option)))
     return PairJudgement(
         winner=decide(*orders),
@@ -138,14 +131,13 @@ def judge_pair(
 
 
 def judge_criteria(
-    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None
 ) -> CriteriaJudgement:
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
     if can_score(judge):
-        prompts = [criterion_prompt(name, **about) for name in CRITERIA]
-        choices = choose_each(judge, prompts, NUMBERS, reason=reason, watch=watch)
-        asked = dict(zip(CRITERIA, choices, strict=True))
+        prompts = [criterion_prompt(name, **about) for name in MEANING]
+        asked = dict(zip(MEANING, choose_each(judge, prompts, NUMBERS, watch=watch), strict=True))
         scores = {name: int(str(choice.option)) for name, choice in asked.items()}
         return CriteriaJudgement(
             scores=dict(scores),
@@ -171,11 +163,11 @@ def criterion_prompt(name: str, question: str, reference: str, answer: str) -> P
 
 
 def judge_relevance(
-    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None
 ) -> RelevanceJudgement:
     """How far a document helps with a step of a problem."""
     prompt = ask("judge_relevance", problem=problem, step=step, document=document)
-    choice = choose(judge, prompt, LEVELS, parse_relevance, reason=reason, watch=watch)
+    choice = choose(judge, prompt, LEVELS, parse_relevance, watch=watch)
     return RelevanceJudgement(
         level=choice.option,  # type: ignore[arg-type]
         raw=choice.reply,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Occlusion
 from engine.core.text import words
 from engine.core.values import Answer, Attribution, Details, Prompt, Segment
@@ -292,43 +292,13 @@ def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured beside the scores: floors, each source alone; and how."""
+    """Measurements besides the scores: floors, each source alone, and the method."""
 
     placebos: Sequence[str] = ()
     alone: bool = False
     floors: bool = True
     settings: Occlusion = Occlusion()
     watch: Watch | None = None
-
-
-def occlusion(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    sources: Sequence[Sequence[int]] | None = None,
-    spans: Sequence[Span] | None = None,
-    placebos: Sequence[str] = (),
-    alone: bool = False,
-    floors: bool = True,
-    settings: Occlusion | None = None,
-    watch: Watch | None = None,
-) -> Attribution:
-    """The last of `occluding`."""
-    return last(
-        occluding(
-            model,
-            prompt,
-            answer,
-            sources=sources,
-            spans=spans,
-            placebos=placebos,
-            alone=alone,
-            floors=floors,
-            settings=settings,
-            watch=watch,
-        )
-    )
 
 
 def occluding(
@@ -359,6 +329,9 @@ def occluding(
     return occlude("occlusion", model, prompt, answer, coded, groups, removed, spans, options)
 
 
+occlusion = whole(occluding)
+
+
 def occlude(
     method: str,
     model: LanguageModel,
@@ -370,7 +343,7 @@ def occlude(
     spans: Sequence[Span] | None,
     options: Options,
 ) -> Iterator[Attribution]:
-    """Occlusion of any sets of prompt positions `removed`; `groups[j]` names the passages that j stands in."""
+    """Occlusion of any sets of prompt positions `removed`; `groups[j]` lists the passages of j."""
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else answer_spans(answer)
     counted = options.settings.count_citation_markers

@@ -1,4 +1,4 @@
-"""What an analysis of a case scores, and what it leaves: prompt and answer in, an `Analysis` with its stamp out.
+"""The input and output of an analysis: prompt and answer in, an `Analysis` with its stamp out.
 
 The prompt is the one that was sent where the scorer wrote the answer, else the engine's answering prompt over the
 case's passages (docs/methods/common-ground.md); a banner in the notes says so.
@@ -21,7 +21,7 @@ from engine.models.protocols import LanguageModel
 
 
 def banner(writer: str, scorer: str) -> str:
-    """What has to stand above a score where scorer and writer differ; empty where they are one."""
+    """The banner above a score if scorer and writer differ; empty if they are the same."""
     if writer == scorer:
         return ""
     return (
@@ -51,7 +51,7 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
 
 
 def markers_stamped(settings: Settings) -> Json:
-    """What a stamp says of citation markers: nothing where they are left out, as in every older stamp."""
+    """The stamp's entry for citation markers: none if they are left out, as in every older stamp."""
     return {"occlusion": {"count_citation_markers": True}} if settings.occlusion.count_citation_markers else {}
 
 

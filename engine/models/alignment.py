@@ -1,4 +1,4 @@
-"""What a small model cannot see by itself: which words and numbers of a claim its evidence shares.
+"""The words and numbers that a claim shares with its evidence; a small model cannot see these by itself.
 
 A reading aid of the embedded verifier (no paper's method). Every word of claim and evidence gets one of eight
 kinds by comparing the two texts, and the kinds enter the network as token types.

@@ -1,4 +1,4 @@
-"""What a served model may be asked for, and what it has been: calls and tokens, counted where they are spent."""
+"""The budget of a served model and its use: calls and tokens, counted where they are spent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Budget:
 
     @contextmanager
     def metered(self) -> Iterator[BudgetMeter]:
-        """What this thread spends inside the block."""
+        """The calls and tokens that this thread spends inside the block."""
         meter, before = BudgetMeter(), getattr(self._mine, "spent", Spent())
         try:
             yield meter

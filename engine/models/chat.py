@@ -170,7 +170,7 @@ def check_template(template: str) -> None:
 
 
 def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | None:
-    """What the template writes before, between and after the messages: len(messages) + 1 texts.
+    """The template's text before, between and after the messages: len(messages) + 1 texts.
 
     None where the template refuses these roles, drops a message or moves one.
     """

@@ -116,7 +116,7 @@ def choose_default(role: Role, name: str) -> None:
 
 
 def read_defaults() -> tuple[Defaults, str]:
-    """What is stored, whether or not it can be used, and what is wrong with the file; nothing stored: as built in."""
+    """The stored defaults, usable or not, and the file's problem; built-in defaults if nothing is stored."""
     path = _path()
     try:
         return decoded(path.read_bytes(), Defaults), ""

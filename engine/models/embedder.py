@@ -281,7 +281,7 @@ def fast_bfloat16() -> bool:
 
 
 def _not_loaded(name: str, error: Exception) -> str:
-    """What happened and what to do, for a model that did not load."""
+    """The error for a model that did not load, with the way out."""
     way_out = (
         "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
         if is_offline()

@@ -14,7 +14,7 @@ from engine.core.progress import Watch
 
 @dataclass
 class ForwardCount:
-    """What went through a model: calls of its forward, rows, and token positions (padding included).
+    """The use of a model: forward passes, rows, and token positions (padding included).
 
     `seconds` are those of answers that were written before the block that counts and handed out inside it.
     """

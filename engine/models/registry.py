@@ -194,7 +194,7 @@ def _places() -> tuple[Path, ...]:
 
 
 def available_models() -> tuple[ModelCard, ...]:
-    """What can be used with no download: reader, embedded model, folders, the hub's cache, a configured server."""
+    """Models available without a download: reader, embedded model, folders, the hub's cache, a configured server."""
     reader = ModelCard(
         name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )
@@ -354,7 +354,7 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 def _short_name(source: str) -> str:
-    """What a model is called if its user names none.
+    """The name of a model without its address or folder.
 
     >>> _short_name("openai:tiny@http://a.example/v1"), _short_name("/models/a.Q4.gguf"), _short_name("owner/name")
     ('tiny', 'a.Q4', 'name')

@@ -95,7 +95,7 @@ def halved(stage: str, rows: int, watch: Watch, done: int, total: int) -> int:
 
 
 def if_it_fits(batch: Callable[[], T]) -> T | None:
-    """What a batch gives; None where memory ran out."""
+    """The result of a batch; None if memory ran out."""
     try:
         return batch()
     except (RuntimeError, MemoryError) as error:

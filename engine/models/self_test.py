@@ -1,4 +1,4 @@
-"""Whether a model's prompts, scores and gradients can be trusted: what every attribution stands on, measured.
+"""Checks of a model's prompts, scores and gradients, on which every attribution depends.
 
 Run once a model; the table stands in Settings and in every report that used the model.
 """
@@ -91,7 +91,7 @@ def _guarded(name: str, check: Callable[[], tuple[SelfTestCheck, ...]]) -> tuple
 
 
 def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
-    """What the model does not claim to do is no failure; it is said."""
+    """An ability that the model does not claim is reported, not failed."""
     words = {"score": "scores of a given text", "gradients": "gradients"}
     missing = [words[name] for name in words if not getattr(model.can, name)]
     detail = f"{', '.join(missing)}: not offered. {model.can.why_not}".strip()

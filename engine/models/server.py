@@ -78,7 +78,7 @@ def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.E
 
 
 class Received:
-    """What has come of one answer: text, the tokens that the server named, and how it ended."""
+    """The state of one answer: text, the server's token counts, and how it ended."""
 
     def __init__(self, on_text: Callable[[str], None] | None = None) -> None:
         self.text = ""
@@ -351,7 +351,7 @@ def checked_address(address: str) -> str:
 
 
 def _transport() -> tuple[type[Exception], ...]:
-    """What the client and the connection under it raise."""
+    """The errors raised by the client and its connection."""
     import openai
 
     pass

@@ -219,7 +219,7 @@ _BATCH = 32
 
 
 class Calibration(Value, frozen=True):
-    """What turns logits into verdicts, as fitted on dev halves: p = softmax(scale * logits + bias), 3 values each."""
+    """Calibration from logits to verdicts, fitted on dev halves: p = softmax(scale * logits + bias), 3 values each."""
 
     scale: tuple[float, ...] = (1.0, 1.0, 1.0)
     bias: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -248,7 +248,7 @@ class EmbeddedVerifier(WindowedVerifier):
         return other
 
     def note(self, judged: Judged) -> str:
-        """The words that stand beside one of its verdicts."""
+        """The words shown with one of its verdicts."""
         return verdict_note(judged, self.name, self.calibration.precisions)
 
     def logits(self, pairs: Pairs) -> Floats:

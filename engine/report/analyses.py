@@ -31,7 +31,7 @@ def _title(case: Case, analysis: Analysis) -> str:
 
 
 def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Block]:
-    """What its kind draws of it; of an unknown kind or shape what was stored."""
+    """The kind's blocks for an analysis; the stored JSON for an unknown kind or shape."""
     kind = find(analysis.kind)
     try:
         if kind is not None:

@@ -1,4 +1,4 @@
-"""A case as a report: the sections in reading order, from the answer to what it all stands on."""
+"""A case as a report: the sections in reading order, from the answer to the inputs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
 
 
 def banners(case: Case) -> tuple[Block, ...]:
-    """What must be read with every figure: who wrote and who scored."""
+    """The notes that belong to every figure: who wrote and who scored."""
     scorers = dict.fromkeys(a.stamp.model for a in case.analyses if has_scores(a))
     return tuple(Notice(said) for scorer in scorers if (said := banner(case.stamp.model, scorer)))
 

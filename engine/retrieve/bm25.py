@@ -59,7 +59,7 @@ class Bm25:
         return cls(index, len(texts))
 
     def scores(self, question: str) -> Floats:
-        """One score a text, 0 and up, shape (n,)."""
+        """One score per text, 0 and up, shape (n,)."""
         tokens = _tokens([question])[0]
         if self._index is None or not any(token in self._index.vocab_dict for token in tokens):
             return np.zeros(self._size, dtype=np.float32)
@@ -74,7 +74,7 @@ class Bm25:
         return self.scores(question)[rows]
 
     def save(self, place: Path) -> None:
-        """Keep the index; a full disk is no error here, since it can be made again."""
+        """Save the index; ignore a full disk, because the index can be rebuilt."""
         new = place.with_name(f"{place.name}.new")
         try:
             shutil.rmtree(new, ignore_errors=True)
@@ -136,7 +136,7 @@ class Postings:
             raise ValueError("its files do not match")
 
     def scores(self, question: str) -> Floats:
-        """One score a text, 0 and up, shape (n,)."""
+        """One score per text, 0 and up, shape (n,)."""
         found = np.zeros(self.size, dtype=np.float32)
         for word in self._asked(question):
             texts, adds = self._part(word)
@@ -184,7 +184,7 @@ class Postings:
         return np.asarray(self._texts[part]), np.asarray(self._adds[part])
 
     def _adds_to(self, word: int, rows: NDArray[Any]) -> Floats:
-        """What a word adds to each of some texts."""
+        """A word's contribution to each of some texts."""
         texts, adds = self._part(word)
         place = np.minimum(np.searchsorted(texts, rows.astype(texts.dtype)), len(texts) - 1)
         added: Floats = np.where(texts[place] == rows, adds[place], np.float32(0))

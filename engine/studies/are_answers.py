@@ -1,4 +1,4 @@
-"""What the studies of ARE share: an answer checked or revised by a method, as values; Attr, Pres and F1 as cells.
+"""Common parts of the ARE studies: an answer checked or revised by a method, as values; Attr, Pres and F1 as cells.
 
 The paper's F1 is the harmonic mean of the two means of a table's row, not the mean over questions; so is ours, and its
 interval resamples the questions of both means together.
@@ -39,13 +39,9 @@ from engine.studies.values import Column, Estimate, Found, Measure, Row, Unit
 
 ROLES = ("decomposer", "judge", "editor", "expander")  # what `options.by_model` may hand to the language model
 MEASURES = ("attr_r", "attr_p", "pres")
-COLUMNS = (
-    Column(name="method"),
-    Column(name="Attr_r", unit="0 to 1", better="higher"),
-    Column(name="Attr_p", unit="share of clauses or evidences", better="higher"),
-    Column(name="Pres", unit="0 to 1", better="higher"),
-    Column(name="F1_PP", unit="0 to 1", better="higher"),
-    Column(name="F1_RP", unit="0 to 1", better="higher"),
+COLUMNS = Column.row(
+    "method | Attr_r (0 to 1) ↑ | Attr_p (share of clauses or evidences) ↑ | "
+    "Pres (0 to 1) ↑ | F1_PP (0 to 1) ↑ | F1_RP (0 to 1) ↑"
 )
 
 

@@ -1,4 +1,4 @@
-"""Two runs of one study beside each other: every value that both measured, by method, over the questions of both."""
+"""Compare two runs of one study: every value that both measured, by method, over their common questions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from engine.studies.evaluate import Evaluation
 from engine.studies.summary import CORRECTION, PAIRED, PairedComparison, by_question, measured, of_method, pair
 from engine.studies.values import Cell, Column, Row, StudyTable
 
-COLUMNS = (
-    Column(name="method"),
-    Column(name="value"),
-    Column(name="first"),
-    Column(name="second"),
-    Column(name="first minus second"),
-    Column(name="higher", unit="questions"),
-    Column(name="lower", unit="questions"),
-    Column(name="p, Holm"),
-    Column(name="effect", unit="d_z"),
+COLUMNS = Column.row(
+    "method | value | first | second | first minus second | higher (questions) | "
+    "lower (questions) | p, Holm | effect (d_z)"
 )
 
 

@@ -1,4 +1,4 @@
-"""What is evaluated, as a TOML file that is kept with the results.
+"""The config of an evaluation: a TOML file, stored with the results.
 
 study = "refinement"
 data = "bank-investigation"      # a sample world, or the path of a data set
@@ -35,7 +35,7 @@ NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch", "title")  # fields of a 
 
 
 class Limit(Value, frozen=True):
-    """What a served model may be asked for over the whole run, earlier parts included; None: no limit.
+    """The budget of a served model over the whole run, including earlier parts; None: no limit.
 
     A unit that was cut off leaves no row, so that what it had taken is not known to the next part. Workers of their
     own share what is left; units in flight can take it over the limit by one call each.
@@ -45,7 +45,7 @@ class Limit(Value, frozen=True):
     tokens: int | None = None
 
     def less(self, calls: int, tokens: int) -> Limit:
-        """What is left after so much, never under 0."""
+        """The rest of the budget after so much, never below 0."""
         return Limit(
             calls=None if self.calls is None else max(0, self.calls - calls),
             tokens=None if self.tokens is None else max(0, self.tokens - tokens),
@@ -155,7 +155,7 @@ def parse_config(text: str, name: str = "the config") -> Config:
 
 
 def found(path: Path) -> Path:
-    """The file itself, or the preset of that name where there is no such file."""
+    """The file itself, or the preset of that name if the file does not exist."""
     preset = CONFIGS / f"{path.name.removesuffix('.toml')}.toml"
     return preset if not path.exists() and preset.exists() and path.parent == Path() else path
 

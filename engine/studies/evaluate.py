@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from filelock import FileLock, Timeout
 
-from engine.core.errors import InputError
+from engine.core.errors import InputError, StorageError
 from engine.core.files import package_versions
 from engine.core.values import Value, decoded, sha256
 from engine.studies.catalogue import study_of
@@ -55,7 +55,7 @@ class Evaluation(Value, frozen=True):
 
 
 def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estimate]:
-    """What a config would run and the most that it would take; loads data and corpora, runs nothing."""
+    """Plan a config and its largest cost; loads data and corpora, runs nothing."""
     planned = plan(config)
     prepare(planned, (control or Control()).watch)
     return planned, estimate(planned, StudyTools(config), planned.units)
@@ -72,15 +72,15 @@ def evaluate(
     on_cost: Callable[[Plan, Estimate], None] | None = None,
     tools: StudyTools | None = None,
 ) -> Evaluation:
-    """Run the config written in `text`, or go on with the run in `folder`, and write its tables and figures.
+    """Run the config in `text`, or resume the run in `folder`, and write its tables and figures.
 
     `on_cost` gets the plan and the most that the units left will take before the first one starts; it may raise
     `Cancelled`. Raises `InputError` for another config, other data or a folder in use; and what `Run.go` raises.
     """
     control, config = control or Control(), parse_config(text)
     check_folder(folder, resume)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):
             planned = plan(config)
             prepare(planned, control.watch)
@@ -95,6 +95,11 @@ def evaluate(
         raise InputError(
             f"Another process is running in {folder}. Wait for it to finish, or choose another folder."
         ) from None
+    except OSError as error:
+        raise StorageError(
+            f"The run in {folder} could not be written ({error.strerror or error}). Free some space or make the folder "
+            "writable, then resume; or choose another folder."
+        ) from error
 
 
 def _run(run: Run, pool: Callable[[], Pool]) -> None:
@@ -188,7 +193,7 @@ def report(evaluation: Evaluation) -> str:
 
 
 def report_head(evaluation: Evaluation) -> str:
-    """What was run on what, what failed, was left out or switched off, and where it departs from the paper."""
+    """The run's data and models, failures, parts left out or off, and departures from the paper."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
     model, verifier, judge, data = map(as_text, (config.model, config.verifier, config.judge or "none", config.data))

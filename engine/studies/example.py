@@ -35,7 +35,7 @@ class GoldClause(Value, frozen=True):
 
 
 class GoldError(Value, frozen=True):
-    """A false stretch of `answer`: `wrong` stands once in it, `right` replaces it (empty: to be deleted)."""
+    """A false span of `answer`: `wrong` occurs once in it, `right` replaces it (empty: to be deleted)."""
 
     wrong: str
     right: str

@@ -26,7 +26,7 @@ SAMPLED = 3  # examples whose cost is worked out; the others are taken to cost t
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be run. `left_out` counts examples by what they lack, `off` says what is switched off and for how many.
+    """The plan of a run. `left_out` counts examples by what they lack, `off` lists parts that are off and for how many.
 
     `data` is a hash of the examples: a run is resumed on the same ones only.
     """
@@ -98,7 +98,7 @@ def sampling(units: Sequence[Unit]) -> list[Unit]:
 
 
 def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
-    """What is not computed for want of a field, and for how many of the examples."""
+    """Parts that are off because a field is missing, and for how many examples."""
     said = []
     for need, what in study.uses.items():
         without = sum(bool(lacks(example, (need,))) for example in examples)

@@ -28,7 +28,7 @@ from engine.models.budget import Spent
 from engine.studies.perform import Done, Lost, Outcome, Stopped
 from engine.studies.plan import Plan, sampling
 from engine.studies.pools import Pool
-from engine.studies.values import Failure, Row, Unit
+from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit
 
 # units.jsonl: a row is appended and synced when its unit has ended. A last line without its line break was cut off: it
 # is dropped, and its unit runs again.
@@ -41,8 +41,8 @@ class Journal:
         self.path = folder / "units.jsonl"
 
     def rows(self) -> list[Row]:
-        """The rows that were written whole, in the order of writing; raise `InputError` for a damaged line."""
-        return list(self._rows()) if self.path.exists() else []
+        """The last complete row of each unit; raise `InputError` for a damaged line."""
+        return list({row.unit: row for row in self._rows()}.values()) if self.path.exists() else []
 
     def _rows(self) -> Iterator[Row]:
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
@@ -90,6 +90,8 @@ def write_whole(path: Path, data: bytes) -> None:
 
 TRIES = 3  # of a unit that loses its worker or its server; then it counts as failed
 POLL = 0.2  # seconds between two looks at whether the user asked to pause or stop
+# Failures that are not the unit's own: a resumed run tries these units again.
+PASSING = ("WorkerLost", "ServerError", OUT_OF_MEMORY)
 STOPPED: dict[str, type[GroundworkError]] = {"ServerError": ServerError, "BudgetSpent": BudgetSpent}
 
 
@@ -106,7 +108,7 @@ class Progress(Value, frozen=True):
 
 
 def _unseen(progress: Progress) -> None:
-    """What a run tells nobody."""
+    """Progress that nobody receives."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,10 @@ class Control:
     tell: Callable[[Progress], None] = _unseen
 
 
+def _passing(row: Row) -> bool:
+    return row.failure is not None and row.failure.type in PASSING
+
+
 class Run:
     """The units that are left, and what became of those handed out."""
 
@@ -126,7 +132,7 @@ class Run:
         self.journal = Journal(folder)
         self.journal.mend()
         known = set(planned.units)
-        self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known}
+        self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known and not _passing(row)}
         self.waiting = deque(unit for unit in sampling(planned.units) if unit not in self.rows)
         self._running: set[Unit] = set()
         self._tries: Counter[Unit] = Counter()
@@ -136,7 +142,7 @@ class Run:
 
     @property
     def served(self) -> Spent:
-        """What all rows took of served models, earlier sessions included."""
+        """The use of served models by all rows, including earlier sessions."""
         return sum((row.served for row in self.rows.values()), Spent())
 
     def go(self, pool: Pool) -> list[Row]:

@@ -38,7 +38,7 @@ def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> d
 
 
 def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
-    """The mean with its interval, of one value a question."""
+    """The mean with its interval, of one value per question."""
     listed = list(values.values()) if isinstance(values, Mapping) else list(values)
     if not listed:
         return Measure(value=None)
@@ -106,13 +106,9 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
 def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
     """Comparisons as a table that names its test and its correction."""
     columns = (
-        Column(name="method"),
+        *Column.row("method"),
         Column(name=f"minus {against}", unit=unit),
-        Column(name="higher", unit="questions"),
-        Column(name="lower", unit="questions"),
-        Column(name="ties", unit="questions"),
-        Column(name="p, Holm"),
-        Column(name="effect", unit="d_z"),
+        *Column.row("higher (questions) | lower (questions) | ties (questions) | p, Holm | effect (d_z)"),
     )
     rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
     most = max((c.difference.n for c in found), default=0)

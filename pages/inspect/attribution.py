@@ -55,7 +55,7 @@ def occlusion_tab(case: Case, model: str) -> None:
 
 
 def tokens_tab(case: Case, model: str) -> None:
-    """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
+    """Every passage as a heatmap of its words, the map's reliability, and the flags based on it."""
     method = _choose_map(case, model)
     whole = MapRows(model=model, method=method)
     result = map_of(case, method, model)
@@ -137,7 +137,7 @@ def faithfulness_tab(case: Case, model: str) -> None:
 
 
 def used_tab(case: Case, model: str) -> None:
-    """What the model used beside what the passage supports."""
+    """The model's use of each passage next to the passage's support."""
     found = latest(case, USED_SUPPORTS, model)
     ask_for(case, USED_SUPPORTS, "Compare use and support", model, done=is_by(found, model))
     if found is not None:

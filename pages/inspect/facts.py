@@ -34,7 +34,7 @@ from engine.report.drawings import drawn_facts
 
 
 def controls(case: Case, record: AreRecord | None) -> Asked | None:
-    """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
+    """The controls of a check with its cost, or progress while it runs. None while it runs."""
     name = check_name(case.id)
     running = state.run_of(name)
     if running is not None and not running.ended:
@@ -57,7 +57,7 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
 
 
 def last_took(record: AreRecord) -> str:
-    """What the check that is shown came to, as a measure of the next one."""
+    """The cost of the check shown, as an estimate of the next one."""
     given = sum(len(done.checks) for fact in record.facts for done in fact.iterations)
     came_to = f"{counted(given, 'verdict')} in {record.seconds:.0f} s"
     return plain(f"; the last check, by {record.verifier}, gave {came_to}")

@@ -18,23 +18,18 @@ from components.refinement_controls import begin, controls, options_for, watch_r
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
+from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import (
-    RefinementReport,
-    analysis_id,
-    history_of,
-    report_facts,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import analysis_id, history_of, reports_of
 from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
 
@@ -64,7 +59,7 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}({value.threshold.n} cases so "
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)} ({value.threshold.n} cases so "
             f"far). S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
@@ -122,7 +117,7 @@ def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft
 
 
 def scores_tab(case: Case, report: RefinementReport) -> None:
-    """Scores and cost of every condition beside A."""
+    """Scores and cost of every condition, compared with A."""
     if not report.entailments:
         st.caption("The verifier has not checked these answers yet. The next run adds the citation scores.")
     score_table(report_scores(report, case.passages), report.refinement)
@@ -134,7 +129,7 @@ def scores_tab(case: Case, report: RefinementReport) -> None:
 
 
 def facts_line(report: RefinementReport) -> None:
-    """What became of A's facts in each condition, where the Facts page took A apart."""
+    """The fate of A's facts in each condition, if the Facts page split A."""
     kept = report_facts(report)
     if report.facts and kept:
         st.subheader("Facts of A, and whether each answer still states them")
@@ -173,6 +168,17 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     found = result_of("tasks")
     advices = found if isinstance(found, tuple) else (None,) * len(TASKS)
     task_table(list(zip(TASKS, advices, strict=True)))
+    task = st.selectbox("Task", TASKS, format_func=lambda task: task.name, key="aml_task", width=420)
+    if st.button("Answer this task's question as a case") and task is not None:
+        bench = chosen_workbench()
+        state.keep_run("task case", start(workers(), lambda run: bench.ask_task(task, run.watch)))
+        st.rerun()
+    wait_for("task case", "Answering the question")
+    made = result_of("task case")
+    if isinstance(made, Case):
+        state.open_case(made.id)
+        state.forget_run("task case")
+        st.rerun()
     for caveat in CAVEATS:
         st.caption(caveat)
 

@@ -101,7 +101,7 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
 
 
 def results(case: Case, model: str) -> None:
-    """The runs that the case holds: a table, one run in full, another beside it."""
+    """The case's runs: a table, one run in full, and another one to compare with."""
     runs, gold = solutions_of(case), gold_of(case)
     if not runs:
         st.info("No run yet. Choose a method above; RAISE shows each of its steps.")

@@ -20,7 +20,7 @@ from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.models.defaults import default_for
 from engine.report.compare import compare_cases
-from engine.report.variants import conditions, scored, side
+from engine.report.variants import conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"
@@ -91,8 +91,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
 
         def work(run: Run[tuple[Case, Case]]) -> tuple[Case, Case]:
             run.stage = "loading the model"
-            scorer = bench.scorer(name.strip())
-            return scored(left, scorer, bench.settings, run.watch), scored(right, scorer, bench.settings, run.watch)
+            return bench.scored(left, name.strip(), run.watch), bench.scored(right, name.strip(), run.watch)
 
         state.keep_run(run_id, start(workers(), work))
         st.rerun()

@@ -61,7 +61,7 @@ def models() -> None:
 
 
 def estimate_of(name: str) -> None:
-    """What a model would take, from its config alone, before anything is loaded."""
+    """The memory of a model, estimated from its config before loading."""
     if name.startswith("openai:"):
         st.info("A served model uses no memory on this machine.")
         return
@@ -155,7 +155,7 @@ def added_list() -> None:
 
 
 def device() -> str:
-    """What models run on, said without importing torch where nothing has loaded it yet."""
+    """The device for models, without importing torch if nothing has loaded it yet."""
     torch = sys.modules.get("torch")
     if torch is None:
         return "chosen when the first model loads: CUDA or MPS if available, otherwise the CPU"

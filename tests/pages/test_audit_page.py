@@ -119,16 +119,49 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
 def test_what_is_selected_goes_along_to_the_other_pages_of_a_case(app):
     stored_check(app)
     app.query_params["sentence"] = "2"
+    app.query_params["passage"] = "1"
     app.run()
     app.query_params.clear()  # as a link of the navigation does
     app.switch_page("pages/inspect/facts.py").run()
     assert not app.exception
-    assert dict(app.query_params) == {"case": "case", "sentence": "2"}
+    assert dict(app.query_params) == {"case": "case", "sentence": "2", "passage": "1"}
     fact = next(box for box in app.selectbox if box.label == "Fact")
     assert fact.value == "2.1"
     # Another case begins with nothing selected.
     next(box for box in app.selectbox if box.label == "Open case").set_value(FIRST_CASE).run()
-    assert "sentence" not in app.query_params
+    assert "sentence" not in app.query_params and "passage" not in app.query_params
+
+
+def test_a_sentence_replaces_a_sentence_and_its_fact_a_passage_a_passage():
+    def select_in_turn():
+        import streamlit as st
+
+        from components import state
+
+        state.open_case("case")
+        said = []
+        for chosen in (
+            {"sentence": 2, "fact": "2.1"},
+            {"passage": 3},
+            {"sentence": 1},
+            {"fact": "1.2", "sentence": 1, "passage": 4},
+            {"passage": 0},
+            {"sentence": 0},
+        ):
+            state.select(**chosen)
+            link = {name: value for name, value in st.query_params.items() if name != "case"}
+            said.append((link, state.selected_sentence(2), state.selected_fact(), state.selected_passage(3)))
+        st.session_state["said"] = said
+
+    app = AppTest.from_function(select_in_turn, default_timeout=60).run()
+    assert app.session_state["said"] == [
+        ({"sentence": "2", "fact": "2.1"}, 2, "2.1", None),
+        ({"sentence": "2", "fact": "2.1", "passage": "3"}, 2, "2.1", 3),
+        ({"sentence": "1", "passage": "3"}, 1, "", 3),
+        ({"sentence": "1", "fact": "1.2", "passage": "4"}, 1, "1.2", None),
+        ({"sentence": "1", "fact": "1.2"}, 1, "1.2", None),
+        ({}, None, "", None),
+    ]
 
 
 def test_what_cannot_be_audited_is_said(app):

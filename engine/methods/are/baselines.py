@@ -8,7 +8,9 @@ Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -21,16 +23,18 @@ from engine.core.metrics import (
     preservation,
 )
 from engine.core.progress import Watch
-from engine.core.settings import Verification
+from engine.core.settings import Decoding, Verification
 from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import Sources, find_evidence
-from engine.methods.are.questions import Kind, ask_questions
+from engine.methods.are.examples import with_examples
 from engine.methods.are.report import entailment_matrix
 from engine.methods.are.values import Decomposition, Evidence, Exchange, Measures
 from engine.methods.are.verdict import ask_verdict
 from engine.models.protocols import Entailment, Writer
+from engine.models.replies import lines
+from engine.prompts import ask
 
 NAMES = ("drqa", "rarr", "ccver", "efec-style")
 ASKS_NOTHING = ("drqa",)
@@ -62,7 +66,7 @@ class Baseline(Value, frozen=True):
 
 
 class _Run:
-    """What every baseline is given."""
+    """The inputs of every baseline."""
 
     def __init__(
         self,
@@ -255,3 +259,30 @@ METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
     "ccver": ccver,
     "efec-style": efec_style,
 }
+
+
+# The questions that check an answer, by a language model over the whole text (appendix C.2).
+
+Kind = Literal["check_questions", "yes_no_questions"]
+_OPEN = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how)\b", re.IGNORECASE)
+_MOST = 24  # questions that are read from a reply
+
+
+def ask_questions(
+    kind: Kind, text: str, writer: Writer, watch: Watch | None = None, demonstrations: int = 0
+) -> tuple[tuple[str, ...], Exchange]:
+    """The questions about `text` in the model's order, each once, and the exchange; none where the reply holds none."""
+    prompt = with_examples(kind, ask(kind, text=text), demonstrations)
+    reply = writer.generate(prompt, Decoding(max_new_tokens=300), None, watch).text
+    found = parse_questions(reply, yes_no=kind == "yes_no_questions")
+    return found, Exchange(step="questions", prompt=prompt.text, reply=reply, parsed=bool(found))
+
+
+def parse_questions(reply: str, *, yes_no: bool = False) -> tuple[str, ...]:
+    """The lines of a reply that ask something; with `yes_no` those that no question word opens.
+
+    >>> parse_questions("1. Did it open in 1990?\\n2. Who built it?\\nIt did.", yes_no=True)
+    ('Did it open in 1990?',)
+    """
+    asked = [line for line in lines(reply) if line.endswith("?")]
+    return tuple(dict.fromkeys(line for line in asked if not (yes_no and _OPEN.match(line))))[:_MOST]

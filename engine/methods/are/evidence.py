@@ -177,7 +177,7 @@ def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int,
 def _searched(
     facts: Sequence[str], queries: Sequence[Sequence[str]], collection: Collection, settings: Verification, watch: Watch
 ) -> list[tuple[Evidence, ...]]:
-    """What the searches of each fact found, once each, by similarity to the fact itself."""
+    """The results of the searches for each fact, once each, by similarity to the fact."""
     flat = [query for asked in queries for query in asked]
     hits = iter(search_many(collection, flat, Retrieval(k=settings.passages)))
     each = [[{hit.passage.id: hit for hit in next(hits)} for _ in asked] for asked in queries]

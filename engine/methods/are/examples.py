@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("examples.json")
 
 
 class WorkedExample(Value, frozen=True):
-    """What fills a template's holes, and the reply that is wanted."""
+    """The values for a template's holes, and the expected reply."""
 
     given: dict[str, str]
     reply: str

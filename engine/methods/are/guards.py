@@ -1,4 +1,4 @@
-"""Guards beside the verifier: what can be counted on words turns a verdict, and is said on the ruling.
+"""Guards for the verifier: word counts can change a verdict, and the ruling says so.
 
 names_and_numbers: evidence for only a part of a fact is irrelevant (ARE, appendix A.3); a small entailment model
 overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the

@@ -243,7 +243,7 @@ def _edited(
 
 
 def _by_itself(edit: Edit) -> bool:
-    """Does the verifier call the edited fact supportive, and not words, numbers or dates beside it."""
+    """Does the verifier itself call the edited fact supportive, not only words, numbers or dates?"""
     scores = edit.ruling.scores if edit.ruling else {}
     return not scores or scores["supportive"] >= max(scores.values())
 

@@ -59,7 +59,7 @@ _WRITTEN_BY: Mapping[Searched, tuple[Purpose, Callable[[SubQuestion], Prompt]]] 
 
 @dataclass(frozen=True)
 class Means:
-    """What a run works with: the same for every method that is compared.
+    """The inputs of a run: the same for every compared method.
 
     `find` gives the top k passages of a text, best first. `known` holds calls of an earlier run with this model and
     decoding by the text of their prompts: they are not made again, and count as if they were.
@@ -209,7 +209,7 @@ def _searched(step: ReasonStep, search: Search, threshold: float | None) -> Reas
 
 
 def _finished(solution: Solution, asked: Call, means: Means, watch: Watch) -> Iterator[Solution]:
-    """The run with its answer; where that names no option, one is asked for."""
+    """The run with its answer; if the answer does not name an option, the model is asked for one."""
     done = replace(solution, final=asked, state="done")
     if not done.problem.options or done.choice is not None:
         yield done

@@ -148,7 +148,7 @@ def _take(kind: str, number: int | None, text: str, drafts: list[_Draft]) -> Non
 
 
 def _cells(text: str) -> list[str]:
-    """What stands between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
+    """The parts between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
     inner = text.strip().strip("|").strip()
     cells = re.split(r"\s\|\s", inner)
     return cells if len(cells) > 1 or inner.count("|") != 1 else inner.split("|")
@@ -162,7 +162,7 @@ def _bare(text: str) -> str:
 
 
 def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple[str, ...]:
-    """What the reader of the steps has to know about the reply."""
+    """Notes on the reply for readers of the steps."""
     missing = sum(not draft.query for draft in kept[:most])
     said = (
         (missing, f"{missing} of the sub-questions had no search query; the search used the sub-question."),
@@ -199,11 +199,6 @@ def principle_prompt(sub: SubQuestion, shots: int = 0) -> Prompt:
     return with_examples("principle", shots, question=sub.question)
 
 
-def principle_segment(principle: str) -> Segment:
-    """The principle as part of the prompt that answers the sub-question."""
-    return Segment(kind="instruction", text=fill("principles", principles=principle.strip()))
-
-
 # CoT (Wei et al. 2022; RAISE, figure 8), CoT+RAG and RAISE-Direct share one wording: they differ in passages only.
 
 
@@ -226,7 +221,11 @@ def told(steps: Sequence[ReasonStep]) -> str:
 def sub_answer_prompt(problem: Problem, earlier: Sequence[ReasonStep], step: ReasonStep) -> Prompt:
     """p_3: problem and earlier steps, the passages that the step kept, Step-Back's principle, the sub-question."""
     asked = ask("sub_answer", problem=problem.text, steps=told(earlier))
-    principle = (principle_segment(step.principle.reply),) if step.principle else ()
+    principle = (
+        (Segment(kind="instruction", text=fill("principles", principles=step.principle.reply.strip())),)
+        if step.principle
+        else ()
+    )
     question = Segment(kind="question", text=fill("question", question=step.question))
     return Prompt(segments=(*asked.segments, *passage_segments(step.passages), *principle, question))
 

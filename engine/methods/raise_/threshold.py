@@ -53,7 +53,7 @@ class Threshold(Value, frozen=True):
 
 
 class LabelledQuote(Value, frozen=True, forbid_unknown_fields=False):
-    """Words of a gold passage; the document's id where they stand in several."""
+    """Words of a gold passage; the document's id if several contain them."""
 
     quote: str
     document: str = ""
@@ -121,7 +121,7 @@ def shipped() -> tuple[Threshold, ...]:
 
 
 def logical_query(model: Writer, decoding: Decoding, watch: Watch | None = None) -> Callable[[str], str]:
-    """Writes the logical query of a sub-question, which stands for its own search query too."""
+    """Writes the logical query of a sub-question, which is also its search query."""
 
     def write(question: str) -> str:
         prompt = logical_query_prompt(SubQuestion(question=question, query=question))

@@ -126,7 +126,7 @@ class SubQuestion(Value, frozen=True):
 
 
 class ProblemDecomposition(Value, frozen=True):
-    """The sub-questions read from one reply; none of them: the reply could not be read, and stands in `asked`."""
+    """The sub-questions read from one reply; none if the reply is unreadable; `asked` has the reply."""
 
     subquestions: tuple[SubQuestion, ...]
     asked: Call
@@ -134,7 +134,7 @@ class ProblemDecomposition(Value, frozen=True):
 
 
 class Search(Value, frozen=True):
-    """What was searched, in which role, and the top k, best first. `asked` is the call that wrote the text, if any."""
+    """The search text, its role, and the top k, best first. `asked` is the call that wrote the text, if any."""
 
     kind: Searched
     text: str
@@ -184,7 +184,7 @@ class ReasonStep(Value, frozen=True):
 
 
 class SolutionCost(Value, frozen=True):
-    """What a run took. Tokens are None where the model does not count them; seconds are of the model's calls."""
+    """The cost of a run. Tokens are None where the model does not count them; seconds are of the model's calls."""
 
     calls: int
     read: int | None

@@ -50,11 +50,11 @@ class Conditions:
 
     @property
     def marker(self) -> str:
-        """What a citation of passage 1 looks like."""
+        """An example citation, of passage 1."""
         return self.marker_of(1)
 
     def marker_of(self, number: int) -> str:
-        """What a citation of that passage looks like."""
+        """The citation of that passage."""
         return MARKERS[self.prompting.citations].format(number)
 
     def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
@@ -118,7 +118,7 @@ def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
 
 
 def critique_prompt(conditions: Conditions) -> Prompt:
-    """What asks for a critique: passages, question, draft; no demonstrations, as in the paper."""
+    """The request for a critique: passages, question, draft; no demonstrations, as in the paper."""
     tail = fill("critique_draft", question=conditions.question, draft=conditions.drafted())
     shown = (segment for segment in conditions.baseline_prompt().segments if segment.kind == "passage")
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))

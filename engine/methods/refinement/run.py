@@ -16,7 +16,7 @@ from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.values import Answer, Attribution
 from engine.methods import signals
 from engine.methods.refinement import gates
@@ -41,7 +41,7 @@ from engine.models.protocols import require
 
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
-    """What came of the calls, and what to know of it."""
+    """The outcome of the calls, with a note."""
     end = turns[-1]
     if end.purpose == "critique":
         return "empty", "The model's critique was empty, so there was nothing to revise."
@@ -83,23 +83,13 @@ def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant
     return Variant(name=name, outcome="not triggered", answer=baseline, trigger=trigger)
 
 
-def refine(
-    request: Request,
-    earlier: Refinement | None = None,
-    watch: Watch | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> Refinement:
-    """The last of `refining`."""
-    return last(refining(request, earlier, watch, clock))
-
-
 def refining(
     request: Request,
     earlier: Refinement | None = None,
     watch: Watch | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Refinement]:
-    """Run the conditions: the value after each, and after what several stand on. `watch` hears what is being written.
+    """Run the conditions; yield the value after each one and after common parts. `watch` gets the text so far.
 
     `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
     condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
@@ -109,6 +99,9 @@ def refining(
         raise InputError("This case has no passages to ground the answer in.")
     require(request.writer, "generate")
     yield from _Refining(request, earlier, watch or Watch(), clock).values()
+
+
+refine = whole(refining)
 
 
 class _Refining:

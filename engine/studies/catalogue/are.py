@@ -1,4 +1,4 @@
-"""ARE beside DRQA, RARR, CCVER and an EFEC-style editor (ARE, Tables 1, 3 and 5, Fig. 5 and 6).
+"""ARE compared with DRQA, RARR, CCVER and an EFEC-style editor (ARE, Tables 1, 3 and 5, Fig. 5 and 6).
 
 One run is one data set and one model. Attr_p of ARE pairs evidence and clause, that of the others is unpaired (appendix
 E); Table 5 gives them the pairing. Before editing (Table 3) every method is measured on the answer as it was. The
@@ -100,13 +100,13 @@ def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> 
 
 
 def _outcomes(rows: Sequence[Row]) -> StudyTable:
-    """What became of ARE's facts; every fact of every answer is in the denominator."""
+    """The outcomes of ARE's facts; every fact of every answer is in the denominator."""
     counted: Counter[str] = Counter()
     for row in rows:
         counted.update(row.values.get("outcomes", {}))
     total = sum(counted.values())
     body = tuple((name, count, count / total) for name, count in counted.most_common())
-    columns = (Column(name="outcome"), Column(name="facts"), Column(name="share", unit="of all facts"))
+    columns = Column.row("outcome | facts | share (of all facts)")
     return StudyTable(
         name="outcomes",
         title="Outcomes of the facts",

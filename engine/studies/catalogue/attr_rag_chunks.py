@@ -96,12 +96,9 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 
 def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> StudyTable:
-    columns = (
-        Column(name="k", unit="passages"),
-        Column(name="gold retrieved", unit="passages", better="higher"),
-        Column(name="gold retrieved, of all gold", unit="share", better="higher"),
-        Column(name="density", unit="share of k", better="higher"),
-        Column(name="ROUGE-L", unit="F1", better="higher"),
+    columns = Column.row(
+        "k (passages) | gold retrieved (passages) ↑ | gold retrieved, of all gold (share) ↑ | "
+        "density (share of k) ↑ | ROUGE-L (F1) ↑"
     )
     names = ("found", "recall", "density", "rouge_l")
     return StudyTable(
@@ -134,7 +131,7 @@ def _needed_table(rows: Sequence[Row], depth: int) -> StudyTable:
     return StudyTable(
         name="by_passages_needed",
         title=f"Answers from the top {depth}, by number of passages needed",
-        columns=(Column(name="passages needed"), Column(name="ROUGE-L", unit="F1", better="higher"), Column(name="n")),
+        columns=Column.row("passages needed | ROUGE-L (F1) ↑ | n"),
         rows=tuple((k, _measure(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
         n=sum(map(questions_in, groups.values())),
         shows="Attr-RAG, Fig. 1a",

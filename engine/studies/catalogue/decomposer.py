@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.core.files import now, package_versions
+from engine.core.metrics import d_correct
 from engine.core.progress import Watch
 from engine.core.values import Analysis, Case, Stamp, inputs_hash
 from engine.methods.are.decompose import decompose, plain
-from engine.methods.are.decomposer_scores import d_correct
 from engine.methods.are.values import Decomposition
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
@@ -34,7 +34,7 @@ VALUES = {
 
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
-    """One answer taken apart and held against its gold."""
+    """One answer split and compared with its gold."""
     writer = tools.writer if unit.method == MODEL else None
     with metered(writer) as meter:
         found = decompose(example.answer, writer, watch)

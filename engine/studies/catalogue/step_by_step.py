@@ -1,4 +1,4 @@
-"""RAISE beside its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model a run.
+"""RAISE and its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model per run.
 
 Accuracy on multiple choice, where a reply that names no option is wrong and counted as unparsed; ROUGE-L of open
 answers; gold passages found before T and read after it; what it cost. Relevance of what was retrieved on four levels
@@ -49,17 +49,10 @@ from engine.studies.values import (
 
 RAISE, COT = "raise", "cot"
 RATED = (*LEVELS, "unparsed")
-COLUMNS = (
-    Column(name="method"),
-    Column(name="accuracy", unit="share of problems", better="higher"),
-    Column(name="ROUGE-L, open", unit="F1", better="higher"),
-    Column(name="gold before T", unit="share of gold", better="higher"),
-    Column(name="gold read", unit="share of gold", better="higher"),
-    Column(name="passages read"),
-    Column(name="calls"),
-    Column(name="tokens written"),
-    Column(name="failed", unit="problems"),
-    Column(name="unparsed", unit="problems"),
+COLUMNS = Column.row(
+    "method | accuracy (share of problems) ↑ | ROUGE-L, open (F1) ↑ | "
+    "gold before T (share of gold) ↑ | gold read (share of gold) ↑ | passages read | calls | "
+    "tokens written | failed (problems) | unparsed (problems)"
 )
 COSTS = ("passages", "calls", "written")
 VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls", "written")
@@ -134,7 +127,7 @@ def _accuracy_figure(by: dict[str, list[Row]]) -> Figure:
 
 
 def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by domain; a failed row has lost its domain and stands under that of its problem's other rows."""
+    """Rows by domain; a failed row has no domain and uses the domain of its problem's other rows."""
     known = {row.unit.example: row.values["domain"] for row in rows if row.values.get("domain")}
     groups: dict[str, list[Row]] = {}
     for row in rows:
@@ -149,7 +142,7 @@ def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
         chosen = {row.unit.example for row in own if row.values.get("correct") is not None}
         accuracies = (_figure_of(of_method(own, name), "correct") for name in by)
         body.append((domain, len(chosen), *accuracies))
-    columns = (Column(name="domain"), Column(name="problems"))
+    columns = Column.row("domain | problems")
     accuracy = tuple(Column(name=_label(name), unit="share of problems", better="higher") for name in by)
     return StudyTable(
         name="by_domain",
@@ -194,7 +187,7 @@ def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: C
     for name, own in rated.items():
         shares, total = _shares(own)
         body.append((_label(name), *shares.values(), total))
-    columns = (Column(name="method"), *(Column(name=name, unit="share") for name in RATED), Column(name="passages"))
+    columns = (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages"))
     return StudyTable(
         name="relevance",
         title="How well the passages read help their sub-question",
@@ -283,7 +276,7 @@ def _missing(example: Example) -> dict[str, str]:
 
 
 def _unread(solution: Solution) -> bool:
-    """Whether the decomposition could not be read, or the last reply names no option."""
+    """Whether the decomposition is unreadable, or the last reply does not name an option."""
     return solution.state == "unparsed" or (bool(solution.problem.options) and solution.choice is None)
 
 

@@ -113,7 +113,7 @@ def _read(name_or_path: str | Path, layout: str | None, seed: int) -> Iterator[E
 
 
 def _unique(examples: Iterable[Example]) -> Iterator[Example]:
-    """The same; raise `RecordError` for an id that stands twice, since results are kept by it."""
+    """The same examples; raise `RecordError` for a repeated id, because results are stored by it."""
     seen: set[str] = set()
     for example in examples:
         if example.id in seen:

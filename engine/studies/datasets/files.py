@@ -51,6 +51,11 @@ class Layout:
     recognises: Callable[[Record], bool]
     read: Callable[[DataSource], Iterator[Example]]
 
+    @classmethod
+    def of(cls, title: str, recognises: Callable[[Record], bool], example: Callable[[Record], Example]) -> Layout:
+        """A layout in which every record is an example."""
+        return cls(title, recognises, lambda source: source.each(example))
+
 
 def has(*names: str) -> Callable[[Record], bool]:
     """Recognises a record that has all these fields."""
@@ -99,7 +104,7 @@ def _list(path: Path) -> list[Any]:
 
 
 def _table(path: Path) -> Iterator[Record]:
-    """The rows by the names of the first line; a table whose first line names no question has numbered columns."""
+    """The rows by the names of the first line; a table whose first line has no question has numbered columns."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
@@ -196,7 +201,7 @@ def relevant_ids(passages: Iterable[Passage]) -> tuple[str, ...]:
 
 
 def labels_of(case: Case) -> Labels:
-    """What an importer of cases kept of the record's labels."""
+    """The record's labels kept by an importer of cases."""
     return next((Labels.from_dict(a.result) for a in case.analyses if a.kind == "labels"), Labels(source=""))
 
 

@@ -56,7 +56,7 @@ def _example(record: Record, gold: dict[str, list[str]], name: str) -> Example:
     return Example(id=key, question=text(record, "text"), source=name, gold=tuple(gold.get(key, ())))
 
 
-BEIR = Layout("BEIR", lambda record: {"_id", "text"} <= record.keys(), read_beir)
+BEIR = Layout("BEIR", has("_id", "text"), read_beir)
 
 
 # NQ: NQ-open, the lists of dense passage retrieval (`positive_ctxs`) or of readers (`ctxs`), the simplified original.
@@ -112,12 +112,7 @@ def _is_nq(record: Record) -> bool:
     return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
 
 
-def read_nq(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(nq_example)
-
-
-NQ = Layout("NQ", _is_nq, read_nq)
+NQ = Layout.of("NQ", _is_nq, nq_example)
 
 
 # HotpotQA, distractor setting: a paragraph with a supporting fact is relevant, its supporting sentences are gold.
@@ -185,12 +180,7 @@ def _spans(document: str, title: str, sentences: tuple[str, ...], supporting: se
     return spans
 
 
-def read_hotpotqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(hotpotqa_example)
-
-
-HOTPOTQA = Layout("HotpotQA", lambda record: "supporting_facts" in record and "question" in record, read_hotpotqa)
+HOTPOTQA = Layout.of("HotpotQA", has("question", "supporting_facts"), hotpotqa_example)
 
 
 # Mintaka: its JSON list, or flat records with `answerText`; English.
@@ -222,16 +212,7 @@ def _spellings(thing: Any) -> tuple[str, ...]:
     return (str(thing),) if thing not in (None, "") else ()
 
 
-def _is_mintaka(record: Record) -> bool:
-    return "question" in record and "complexityType" in record
-
-
-def read_mintaka(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(mintaka_example)
-
-
-MINTAKA = Layout("Mintaka", _is_mintaka, read_mintaka)
+MINTAKA = Layout.of("Mintaka", has("question", "complexityType"), mintaka_example)
 
 
 # StrategyQA: yes-or-no questions with their steps and the paragraphs that answer them.
@@ -268,9 +249,4 @@ def _strategyqa_paragraphs(evidence: Any) -> Iterator[str]:
         yield evidence
 
 
-def read_strategyqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(strategyqa_example)
-
-
-STRATEGYQA = Layout("StrategyQA", has("qid", "question"), read_strategyqa)
+STRATEGYQA = Layout.of("StrategyQA", has("qid", "question"), strategyqa_example)

@@ -1,4 +1,4 @@
-"""Own JSONL: one object a line, of which only `question` must be there. docs/evaluate.md shows every field.
+"""Own JSONL: one object per line; only `question` is required. docs/evaluate.md shows every field.
 
 A field that is not known is refused, so that a slip of the pen does not switch something off in silence; what is only
 to be kept goes under `about`. A line that does not fit is named by its number.

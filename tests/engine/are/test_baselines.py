@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import CannotDo, InputError
-from engine.methods.are.baselines import NAMES, offered, run_baseline
-from engine.methods.are.decomposer_scores import d_correct, n_c, paired
+from engine.core.metrics import d_correct, n_c, paired
+from engine.methods.are.baselines import NAMES, offered, parse_questions, run_baseline
 from engine.methods.are.entropy import entropies, entropy
-from engine.methods.are.questions import parse_questions
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_are import sources

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from engine.methods.are.baselines import parse_questions
 from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
 from engine.methods.are.edit import asked_edit, edit_prompt, parse_edit
 from engine.methods.are.examples import examples, with_examples
-from engine.methods.are.questions import parse_questions
 from engine.methods.are.verdict import ask_verdict, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from engine.prompts import ask
