@@ -106,7 +106,7 @@ def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, (count, rows) in found.items():
         for row in rows:
-            scores = " / ".join(str(score) for score in row["f1"])
+            scores = " / ".join("-" if np.isnan(score) else str(score) for score in row["f1"])
             right = " | ".join(f"{good} of {called}" for good, called in (row["sure"], row["unsure"]))
             head = f"| {name} | {count} | {row['guards']} | {row['macro_f1']} | {scores} | {row['turned']} |"
             lines.append(f"{head} {right} |")
