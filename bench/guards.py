@@ -40,8 +40,8 @@ SWITCHES = {
     "without names and numbers": replace(ON, names_and_numbers=False),
     "without order of events": replace(ON, event_order=False),
     "without anchored": replace(ON, anchored=False),
-    "without nouns": replace(ON, nouns=False),
-    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False, nouns=False),
+    "without roles": replace(ON, roles=False),
+    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False, roles=False),
 }
 
 
@@ -106,7 +106,7 @@ def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, (count, rows) in found.items():
         for row in rows:
-            scores = " / ".join(str(score) for score in row["f1"])
+            scores = " / ".join("-" if np.isnan(score) else str(score) for score in row["f1"])
             right = " | ".join(f"{good} of {called}" for good, called in (row["sure"], row["unsure"]))
             head = f"| {name} | {count} | {row['guards']} | {row['macro_f1']} | {scores} | {row['turned']} |"
             lines.append(f"{head} {right} |")

@@ -6,7 +6,6 @@ What is chosen holds for the session, on all pages; a run takes it along when it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import streamlit as st
@@ -50,16 +49,21 @@ def chosen_workbench() -> Workbench:
 
 
 def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ()) -> Settings:
-    """Draw the settings of those stages, folded; return the session's settings. `paper` names one of `PAPERS`.
+    """Draw the settings of those stages, folded, a tab per stage; return the session's settings.
 
-    `elsewhere` are those that the page draws by `one_setting`.
+    `paper` names one of `PAPERS`; `elsewhere` are those that the page draws by `one_setting`.
     """
-    known = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
-    shown = sorted(known, key=lambda setting: stages.index(setting.stage))
-    panel = st.expander("Settings", key=f"panel_{'_'.join(stages)}", on_change="rerun")
+    shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
+    key = f"panel_{'_'.join(stages)}"
+    panel = st.expander("Settings", key=key, on_change="rerun")
     if panel.open:  # dozens of fields that nobody sees would be drawn again at every click on the page
         with panel:
-            _fields([s for s in shown if s.path not in elsewhere], shown, paper)
+            _buttons(shown, paper)
+            titles = [TITLES[stage] for stage in stages]
+            for stage, tab in zip(stages, st.tabs(titles, key=f"{key}_stage", on_change="rerun"), strict=True):
+                if tab.open:
+                    with tab:
+                        _fields([s for s in shown if s.stage == stage and s.path not in elsewhere], paper)
     own = chosen_settings()
     changed = [f"{s.label.lower()} {said(own.value(s.path))}" for s in shown if own.value(s.path) != s.default]
     if changed:
@@ -67,18 +71,14 @@ def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ())
     return own
 
 
-def _fields(drawn: Sequence[Setting], shown: Sequence[Setting], paper: str) -> None:
-    """The buttons for all that is `shown`, then a field for each of `drawn`, by stage; keep what they contain."""
-    _buttons(shown, paper)
+def _fields(drawn: Sequence[Setting], paper: str) -> None:
+    """A field for each setting; keep what they contain."""
     own, values = chosen_settings(), dict[str, Any]()
-    for stage, group in groupby(drawn, key=lambda setting: setting.stage):
-        st.markdown(f"**{TITLES[stage]}**")
-        fields = list(group)
-        for first in range(0, len(fields), COLUMNS):
-            row = fields[first : first + COLUMNS]
-            for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
-                with column:
-                    values[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
+    for first in range(0, len(drawn), COLUMNS):
+        row = drawn[first : first + COLUMNS]
+        for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
+            with column:
+                values[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
     _keep(values)
 
 

@@ -356,7 +356,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why="the check was stopped early; check the answer again, then replay it")
     if asked.by_prompt:
         return Outcome(why=BY_PROMPT)
-    settings = Verification.from_dict(analysis.stamp.settings.get("verification", {}))
+    # A check that is older than the guard of roles ran without it.
+    settings = Verification.from_dict({"roles": False, **analysis.stamp.settings.get("verification", {})})
     collection, why = _collection(case, settings, asked.corpus, tools)
     if why:
         return Outcome(why=why)

@@ -187,7 +187,7 @@ class Verification(Value, frozen=True):
     # Guards of our own beside a verifier: see methods/are/guards.py and anchor.py.
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
-    nouns: Annotated[bool, about("Match nouns by meaning")] = True
+    roles: Annotated[bool, about("Match roles by meaning")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True

@@ -154,7 +154,7 @@ FACTS = {
     "verification.max_iterations": 1,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
-    "verification.nouns": False,
+    "verification.roles": False,
     "verification.anchored": False,
     "verification.edit": False,
 }

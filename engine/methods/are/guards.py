@@ -5,9 +5,9 @@ overlooks a number or name that a passage lacks. With another of its kind in the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
-nouns: a role names a person, and the model takes one for another ("line manager" for "head of department"). A
-supportive verdict under 0.85 is unsure, and stays supportive, where the passage has no word near in meaning to a common
-noun of the fact.
+roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
+supportive verdict under 0.85 is unsure, and remains supportive, if the fact names a role by a common noun and the
+passage has no word near in meaning to it.
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
 Each can be switched off; `python -m bench.guards` measures what each is worth.
@@ -35,8 +35,39 @@ from engine.models.protocols import Embedder
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 SURELY = 0.6  # share from which a lacking number or name contradicts the fact whatever the model says
 
-NEAR = 0.55  # cosine from which a word of the passage may stand for a noun of the fact
-WELL = 0.85  # p(supportive) from which nouns are not compared
+NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
+WELL = 0.85  # p(supportive) from which roles are not compared
+SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
+WHO = (
+    "person",
+    "people",
+    "a person in a job",
+    "profession",
+    "someone's role or office",
+    "group of people",
+    "committee, board or team",
+    "organisation, department or authority",
+    "member of a family",
+)
+WHAT = (
+    "object",
+    "substance",
+    "place",
+    "building",
+    "event",
+    "action",
+    "process",
+    "time",
+    "amount of money",
+    "number or quantity",
+    "idea or quality",
+    "document or text",
+    "animal",
+    "disease",
+    "word for a thing",
+    "position or direction",
+    "software or technology",
+)
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 
@@ -99,20 +130,26 @@ def _rival(fact: str, evidence: str, sentence: str, anchor: Anchor) -> bool:
 def doubted(
     rulings: Sequence[Ruling], pairs: Sequence[tuple[str, Evidence]], embedder: Embedder, settings: Verification
 ) -> list[Ruling]:
-    """The rulings on (fact, evidence) pairs, unsure where the passage has nothing near a noun of the fact."""
+    """The rulings on (fact, evidence) pairs, unsure where the passage has nothing near a role of the fact."""
     asked = {
-        place: (unheld_nouns(fact, f"{one.title} {one.text}"), _terms(f"{one.title} {_read(ruling, one)}"))
+        place: (unheld_nouns(fact, f"{one.title} {one.text}"), _terms(f"{one.title} {one.text}"))
         for place, (ruling, (fact, one)) in enumerate(zip(rulings, pairs, strict=True))
-        if settings.nouns and ruling.verdict == "supportive" and not ruling.unsure
+        if settings.roles and ruling.verdict == "supportive" and not ruling.unsure
         if ruling.scores.get("supportive", 1.0) < WELL
     }
     asked = {place: (nouns, terms) for place, (nouns, terms) in asked.items() if nouns}
-    flat = list(dict.fromkeys(text for nouns, terms in asked.values() for text in (*nouns, *terms)))
-    vectors = dict(zip(flat, embedder.embed(flat), strict=True)) if flat else {}
+    if not asked:
+        return list(rulings)
+    flat = list(dict.fromkeys([*WHO, *WHAT, *(t for nouns, terms in asked.values() for t in (*nouns, *terms))]))
+    vectors = dict(zip(flat, embedder.embed(flat), strict=True))
+
+    def nearest(noun: str, texts: Sequence[str]) -> float:
+        return max((float(vectors[noun] @ vectors[text]) for text in texts), default=0.0)
+
     result = list(rulings)
     for place, (nouns, terms) in asked.items():
-        far = [noun for noun in nouns if all(float(vectors[noun] @ vectors[term]) < NEAR for term in terms)]
-        if far:
+        roles = [noun for noun in nouns if nearest(noun, WHO) - nearest(noun, WHAT) > SOMEONE]
+        if far := [role for role in roles if nearest(role, terms) < NEAR]:
             note = f"{result[place].note}; unsure, the passage says nothing like {', '.join(far)}"
             result[place] = replace(result[place], unsure=True, lowered=True, note=note)
     return result
@@ -131,12 +168,6 @@ def unheld_nouns(fact: str, evidence: str) -> tuple[str, ...]:
             noun for noun in nouns if not all(stem(part) in held for part in re.split("[-'’]", noun) if len(part) > 1)
         )
     )
-
-
-def _read(ruling: Ruling, one: Evidence) -> str:
-    """The part of the passage that decided, else all of it."""
-    start, end = ruling.window
-    return one.text[start:end] or one.text
 
 
 def _terms(text: str) -> tuple[str, ...]:

@@ -289,7 +289,7 @@ def test_a_noun_that_the_passage_says_nothing_like_lowers_certainty_and_nothing_
         ("Ada approved the claim.", LIKELY, ON),  # a name is for the guard of names
         ("The dentist approved the claim.", replace(LIKELY, scores={"supportive": 0.9}), ON),
         ("The dentist approved the claim.", replace(LIKELY, verdict="editing_required"), ON),
-        ("The dentist approved the claim.", LIKELY, replace(ON, nouns=False)),
+        ("The dentist approved the claim.", LIKELY, replace(ON, roles=False)),
     ],
 )
 def test_no_other_ruling_is_doubted(fact, ruling, settings):
