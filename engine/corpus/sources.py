@@ -150,7 +150,7 @@ def media_type(name: str, data: bytes) -> str:
 
 
 Keep = Callable[[Document, bytes], None]
-"""What to do with a document and the bytes of the file that it was read from."""
+"""Takes a document and the bytes of the file that it was read from."""
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}

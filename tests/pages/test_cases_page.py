@@ -70,8 +70,12 @@ def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
     line = table[table["question"] == "What of the bridge?"].iloc[0]
     assert (line["borne out"], line["unsupported"]) == (0.0, 100.0)
     assert table["borne out"].isna().sum() == 2
-    writers = next(t.value for t in app.dataframe if "sentences" in t.value)
-    assert list(writers["written by"]) == ["someone"] and list(writers["sentences"]) == [2]
+    board = next(t.value for t in app.dataframe if "facts supported" in t.value)
+    assert list(board["writer"]) == ["someone"] and [round(share) for share in board["facts supported"]] == [33]
+    group = next(control for control in app.segmented_control if control.label == "Group by")
+    group.set_value("method").run()
+    board = next(t.value for t in app.dataframe if "facts supported" in t.value)
+    assert list(board["method"]) == ["vanilla"] and list(board["does not stand"]) == [0]
 
 
 def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
