@@ -11,6 +11,7 @@ from engine.analyses.facts import record_of
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, review_of
 from engine.methods.are.export import proposed
+from engine.report.variants import conditions
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_case_verdict import checked
@@ -217,6 +218,21 @@ def test_a_link_names_both_sides_also_where_cases_share_a_question():
     app = app.run()
     assert not app.exception
     assert {box.label: box.value for box in app.selectbox} == {"Left": "two", "Right": refined.id, "Right answer": "C2"}
+
+
+def test_compare_opens_a_refined_case_next_to_its_own_last_condition():
+    components.cache.workbench.clear()
+    refined = full_record()
+    store().save(refined)
+    store().save(full_case("unrelated", question="What melts ice?"))
+    app = AppTest.from_file("../../pages/review/compare.py", default_timeout=60)
+    app.query_params["case"] = refined.id
+    app = app.run()
+    assert not app.exception
+    sides = {box.label: box.value for box in app.selectbox}
+    last = conditions(refined)[-1]
+    assert sides == {"Left": refined.id, "Left answer": "the case's answer", "Right": refined.id, "Right answer": last}
+    assert app.query_params["right"] == f"{refined.id}:{last}"
 
 
 def test_compare_opens_on_another_case_of_the_same_question():
