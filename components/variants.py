@@ -16,7 +16,7 @@ from engine.methods.refinement.values import Refinement, Variant
 
 OUTCOMES = {
     "answered": "revised",
-    "not triggered": "not triggered: A as it is",
+    "not triggered": "not triggered: equals A",
     "refused": "refused",
     "cut": "cut at the limit",
     "empty": "empty",

@@ -36,6 +36,7 @@ from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
+from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
 from engine.methods.regeneration import Answering
 from engine.methods.support import SentenceSupport, answer_support
 from engine.models.defaults import AUTO, READER, resolve_writer
@@ -188,6 +189,14 @@ class Workbench:
             grow.broken(error.partial)
             raise
         return grow.answer(written)
+
+    def ask_task(self, task: AmlTask, watch: Watch | None = None) -> Case:
+        """Answer a task's question from as many passages as its table supposes; save it under the task's name."""
+        settings = self.settings.with_values({"retrieval.k": max(10, task.k), "retrieval.keep": task.k})
+        case = self.using(settings).ask(task.question, TASK_CORPUS, method="vanilla", watch=watch)
+        named = replace(case, title=task.name, tags=(*case.tags, "aml"))
+        self.cases.save(named)
+        return named
 
     def _refusing(self, write: Write, model: str) -> Write:
         """`write`, with the question whether the passages answer asked first where the settings want it."""

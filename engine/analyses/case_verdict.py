@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from msgspec.structs import replace
@@ -347,6 +348,7 @@ def own_stand(value: str) -> Stand:
     return known or OWN_VERDICTS.get(word.replace(" ", "_"), "unsure")
 
 
+@lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
 def _quote(fact: str, one: Evidence) -> QuotedEvidence:
     """The sentence of the evidence that holds most of the fact's words."""
     best = anchors(fact, [one])[0]

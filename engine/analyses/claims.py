@@ -129,7 +129,7 @@ def _take_apart(case: Case, options: ByDecomposer, context: RunContext) -> Itera
 def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[Analysis]:
     """Each method in turn; raise `InputError` where none is named, and what `run_baseline` raises."""
     if not options.methods:
-        raise InputError("No method is named. Choose at least one.")
+        raise InputError("No method was chosen. Choose at least one.")
     settings, runs = context.settings, list[Baseline]()
     tools = load_tools(options.verifier, judge=options.judge, demonstrations=settings.prompting.demonstrations)
     sources = Sources(context.tools.embedder(DEFAULT), case.passages, context.tools.collection_of(case))
@@ -159,7 +159,7 @@ def _ruled(case: Case, found: ClaimRuling, review: Review) -> list[Block]:
 
 def _edited(case: Case, found: ClaimEdit, review: Review) -> list[Block]:
     if found.edit is None:
-        return [plain("No edit was found.")]
+        return [plain("No edits found.")]
     return [plain(found.edit.after, "answer"), plain(f"{found.edit.why}; by {found.edit.made_by}.", "note")]
 
 

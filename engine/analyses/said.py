@@ -47,7 +47,7 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
 
 
 def _written(case: Case, options: JudgeOptions) -> tuple[str, str]:
-    """What the two conditions wrote; raise `CaseError` where one of them wrote nothing."""
+    """The answers of the two conditions; raise `CaseError` if one of them has none."""
     value = next((report.refinement for report in reversed(REFINED.of(case))), None)
     answers = [variant.answer if value and (variant := value.variants.get(n)) else None for n in (options.x, options.y)]
     x, y = (answer.text if answer else "" for answer in answers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ SUFFIX = ".gguf"
 _VERSIONS = (2, 3)
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_DIMENSIONS = 8  # of a tensor; ggml has 4
+# Fields that size what is built before the weights are read: a file cannot claim more than its tensors hold.
+_SIZES = ("block_count", "embedding_length", "feed_forward_length", "vocab_size", "attention.head_count")
 _SMALL = 64 << 20  # bytes for config, tokenizer and the file system's own use
 
 
@@ -87,9 +90,11 @@ class _Reader:
         known = dict(self.field() for _ in self.counted(fields, 13))
         found = [self.tensor() for _ in self.counted(tensors, 24)]
         self.check_size(found, known.get("general.alignment", 32))
+        architecture = str(known.get("general.architecture", ""))
+        self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, [t for t, _ in found])
         return Header(
             version=version,
-            architecture=str(known.get("general.architecture", "")),
+            architecture=architecture,
             tensors=tuple(tensor for tensor, _ in found),
             chat_template=str(known.get("tokenizer.chat_template", "")),
         )
@@ -145,6 +150,8 @@ class _Reader:
 
         name = self.text()
         (dimensions,) = self.take("I")
+        if dimensions > _DIMENSIONS:
+            raise self.damaged(f"a tensor claims {dimensions:,} dimensions")
         values = 1
         for size in self.take("Q" * len(self.counted(dimensions, 8))):
             values *= size
@@ -163,6 +170,15 @@ class _Reader:
         needed = max((start + offset + tensor.size for tensor, offset in found), default=0)
         if needed > len(self.data):
             raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
+
+    def check_claims(self, sizes: Mapping[str, Any], tensors: Sequence[Tensor]) -> None:
+        """Raise `ModelError` where a size is no positive number, or more than the tensors have layers or values."""
+        most = sum(tensor.values for tensor in tensors)
+        for name, size in sizes.items():
+            if size is None:
+                continue
+            if not isinstance(size, int) or not 0 < size <= (len(tensors) if name == "block_count" else most):
+                raise self.damaged(f"its {name} is {size}, which its {len(tensors):,} tensors cannot hold")
 
     def damaged(self, why: str) -> ModelError:
         return ModelError(f"{self.path} is incomplete or damaged: {why}. Download it again.")
@@ -254,7 +270,9 @@ def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
             tokenizer = _tokenizer(path)
             watch.step("dequantizing the weights", 1, 3)
             return tokenizer, _module(path)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, struct.error) as error:
+    except (
+        *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, struct.error),
+    ) as error:
         raise ModelError(
             f"{path} cannot be converted ({first_line(error)[:200]}). Choose another file of this model."
         ) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 
 from engine.core.errors import ModelError, ModelNotFound, first_line
 from engine.core.hosts import is_offline
@@ -19,6 +20,10 @@ from engine.models.memory import BYTES, LOADING, MemoryEstimate, free_memory, is
 
 QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
+# What transformers raises over files that are missing, damaged or lie.
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, StrictDataclassError),
+)
 INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}  # differ between equal models
 
 
@@ -49,7 +54,7 @@ def load_parts(
             module = _load_module(source, dtype, device, safetensors_only, offline)
             if adapter is not None:
                 module = merge_adapter(module, adapter)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise _explain(source, error, offline) from error
     return module, tokenizer
 
@@ -96,7 +101,7 @@ def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096
 
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline, **options)
         return memory_estimate(config, dtype, prompt_tokens, batch)
-    except (OSError, ValueError, KeyError) as error:
+    except UNREADABLE as error:
         raise _explain(str(name), error, offline) from error
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from engine.core.errors import PromptTooLong
 from engine.models.protocols import TokenPrompt
 
+_LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "8bit": 1.0, "4bit": 0.5}
 
 
@@ -55,6 +56,9 @@ def count_parameters(config: Any) -> int:
     import torch
     from transformers import AutoModelForCausalLM
 
+    layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
+    if not isinstance(layers, int) or not 0 <= layers <= _LAYERS:
+        raise ValueError(f"its config claims {layers} layers")
     with torch.device("meta"):
         module = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     return sum(parameter.numel() for parameter in module.parameters())

@@ -354,7 +354,7 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 def _short_name(source: str) -> str:
-    """What a model is called if its user names none.
+    """The name of a model without its address or folder.
 
     >>> _short_name("openai:tiny@http://a.example/v1"), _short_name("/models/a.Q4.gguf"), _short_name("owner/name")
     ('tiny', 'a.Q4', 'name')

@@ -1,6 +1,6 @@
 """Refinement: does a second pass help this answer, what started it, and what did it cost."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -18,6 +18,7 @@ from components.refinement_controls import begin, controls, options_for, watch_r
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
+from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
@@ -58,7 +59,7 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}({value.threshold.n} cases so "
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)} ({value.threshold.n} cases so "
             f"far). S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
@@ -167,34 +168,46 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     found = result_of("tasks")
     advices = found if isinstance(found, tuple) else (None,) * len(TASKS)
     task_table(list(zip(TASKS, advices, strict=True)))
+    task = st.selectbox("Task", TASKS, format_func=lambda task: task.name, key="aml_task", width=420)
+    if st.button("Answer this task's question as a case") and task is not None:
+        bench = chosen_workbench()
+        state.keep_run("task case", start(workers(), lambda run: bench.ask_task(task, run.watch)))
+        st.rerun()
+    wait_for("task case", "Answering the question")
+    made = result_of("task case")
+    if isinstance(made, Case):
+        state.open_case(made.id)
+        state.forget_run("task case")
+        st.rerun()
     for caveat in CAVEATS:
         st.caption(caveat)
 
 
+@st.fragment
 def tabs(
     case: Case, review: Review, report: RefinementReport | None, names: tuple[str, ...], gate: Gate, settings: Settings
 ) -> None:
-    """All that there is to look at."""
-    titles = ["Side by side", "Signals and triggers", "Scores", "Passages", "Judge", "Gain by S3", "Advisor"]
-    drawn = st.tabs(titles)
-    views = (
-        (drawn[0], lambda r: side_by_side(r, names)),
-        (drawn[1], lambda r: signals_and_triggers(case, r, gate, settings)),
-        (drawn[2], lambda r: scores_tab(case, r)),
-        (drawn[4], lambda r: judge_tab(case, r)),
-    )
-    for tab, draw in views:
-        with tab:
-            if report is None:
-                st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
-            else:
-                draw(report)
-    with drawn[3]:
-        passages_tab(case, review)
-    with drawn[5]:
-        quartiles_tab()
-    with drawn[6]:
-        advisor_tab(case, report)
+    """The open one of the tabs; a click in it draws nothing else anew."""
+
+    def of_a_run(draw: Callable[[RefinementReport], None]) -> None:
+        if report is None:
+            st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
+        else:
+            draw(report)
+
+    views: dict[str, Callable[[], None]] = {
+        "Side by side": lambda: of_a_run(lambda r: side_by_side(r, names)),
+        "Signals and triggers": lambda: of_a_run(lambda r: signals_and_triggers(case, r, gate, settings)),
+        "Scores": lambda: of_a_run(lambda r: scores_tab(case, r)),
+        "Passages": lambda: passages_tab(case, review),
+        "Judge": lambda: of_a_run(lambda r: judge_tab(case, r)),
+        "Gain by S3": quartiles_tab,
+        "Advisor": lambda: advisor_tab(case, report),
+    }
+    for tab, draw in zip(st.tabs(list(views), key="refine_tab", on_change="rerun"), views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 heading(

@@ -55,7 +55,7 @@ def test_a_model_is_added_tested_and_taken_as_default(app, page, place, look, re
     expect(page.get_by_role("combobox", name="Written by")).to_have_value("Field notes")
     page.get_by_role("link", name="Settings", exact=True).click()
     main.get_by_role("button", name="Remove from list").click()
-    expect(main.get_by_text("is not available any more")).to_be_visible()
+    expect(main.get_by_text("is no longer available")).to_be_visible()
 
 
 @pytest.mark.parametrize("page", LOOKS, indirect=True)

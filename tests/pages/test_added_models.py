@@ -50,7 +50,7 @@ def test_a_folder_is_added_tested_taken_as_default_and_removed(settings, tmp_pat
     assert default_for("scores").model == str(folder)
     settings.button(key="drop Field notes").click().run()
     assert added_models()[0] == () and not settings.exception
-    assert "is not available any more" in settings.warning[0].value
+    assert "is no longer available" in settings.warning[0].value
 
 
 def test_what_cannot_be_added_says_what_can(settings):

@@ -171,7 +171,7 @@ def test_an_added_model_is_listed_by_its_name_and_run_by_its_source(tmp_path):
     choose_default("scores", "Field notes")
     assert default_for("scores").model == str(folder) and str(folder) in candidates("writes")
     assert drop_added("Field notes") and not drop_added("Field notes")
-    assert default_for("scores").model == EMBEDDED and "is not available any more" in default_notes()[0]
+    assert default_for("scores").model == EMBEDDED and "is no longer available" in default_notes()[0]
     assert (folder / "config.json").is_file()
 
 

@@ -76,7 +76,7 @@ def test_thirty_are_read_and_a_bound_is_said():
     assert parse(reply)[1] == ()
     found, notes = parse(reply, most=4)
     assert [s.query for s in found] == ["part 1", "part 2", "part 3", "part 4"]
-    assert notes == ("The reply has 30 sub-questions; the first 4 are worked on.",)
+    assert notes == ("The reply has 30 sub-questions; only the first 4 are used.",)
 
 
 def test_a_loop_of_one_line_is_one_sub_question():

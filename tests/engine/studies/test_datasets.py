@@ -221,7 +221,7 @@ def test_beir_leaves_out_what_is_not_judged(tmp_path):
     (example,) = load(tmp_path, corpus="metals")
     assert (example.id, example.gold, example.corpus) == ("q1", ("d1",), "metals")
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\tyes\n")
-    with pytest.raises(RecordError, match=r"test\.tsv, row 1: a judgement has"):
+    with pytest.raises(RecordError, match=r"test\.tsv, row 1: a judgement needs"):
         list(load(tmp_path, corpus="metals"))
 
 
@@ -275,7 +275,7 @@ def test_own_lines_say_what_is_wrong_and_where(tmp_path):
     for bad, said in (
         ({"question": "What?", "pasages": []}, "pasages"),
         ({"question": "  "}, "question"),
-        ({"question": "What?", "options": ["a", "b"], "correct": "C"}, "none of the 2 options"),
+        ({"question": "What?", "options": ["a", "b"], "correct": "C"}, "not one of the 2 options"),
         ({"question": "What?", "answer": "x", "spans": [{"start": 0, "end": 9}]}, "0 to 9"),
         ({"question": "What?", "answer": "a a", "errors": [{"wrong": "a", "right": "b"}]}, "exactly once"),
     ):
@@ -283,7 +283,7 @@ def test_own_lines_say_what_is_wrong_and_where(tmp_path):
             list(load(written(tmp_path, [fine, bad]), layout="own"))
     path = tmp_path / "broken.jsonl"
     path.write_text('{"question": "What?"}\n\n{"question": \n')
-    with pytest.raises(RecordError, match=r"broken\.jsonl: Line 3 is no JSON"):
+    with pytest.raises(RecordError, match=r"broken\.jsonl: Line 3 is not JSON"):
         list(load(path))
 
 
