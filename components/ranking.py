@@ -29,7 +29,7 @@ def ranking(case: Case, *, key: str, moving: bool = False) -> None:
 
 
 def ranking_rows(case: Case) -> list[dict[str, Any]]:
-    """The rows, in the order of the search. `after` is None before re-ranking, `given` where it was not given."""
+    """The rows in the order of the search; `after` is None before re-ranking, `given` for a passage left out."""
     scales = score_scales(case)
     order = [passage.id for chunk_set in case.chunk_sets for passage in chunk_set.passages]
     after = {name: place for place, name in enumerate(order, start=1)}

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from components.evidence import answer_pieces
-from components.html import visible
+from components.html import text_after, text_before, visible
 from components.style import stylesheet
 from engine.analyses.case_verdict import (
     COPIED,
@@ -195,9 +195,9 @@ def _quote(quote: QuotedEvidence) -> dict[str, Any]:
     place = f"Source {quote.number}" if quote.number else "Corpus"
     title = "" if quote.title == f"passage {quote.number}" else f" · {quote.title}"
     return {
-        "before": visible(("… " if len(before) > AROUND else "") + before[-AROUND:].lstrip()),
+        "before": visible(text_before(before, AROUND)),
         "words": visible(quote.words),
-        "after": visible(after[:AROUND].rstrip() + (" …" if len(after) > AROUND else "")),
+        "after": visible(text_after(after, AROUND)),
         "source": visible(place + title),
         "number": quote.number,
     }

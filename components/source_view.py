@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.cache import page_picture
-from components.html import escape, note, plain, show, tag
+from components.html import escape, note, plain, show, tag, text_after, text_before
 from engine.analyses.case_verdict import CaseVerdict, source_sentence
 from engine.core.errors import FileError, GroundworkError
 from engine.core.text import Span
@@ -55,10 +55,8 @@ def in_context(passage: Passage, span: Span | None, document: Document | None = 
     start, end = span or (0, 0)
     marked = escape(passage.text[:start]) + tag("mark", escape(passage.text[start:end])) if span else ""
     inside = tag("span", marked + escape(passage.text[end:]), class_="gw-inside")
-    before = document.text[max(0, passage.start - AROUND) : passage.start] if document else ""
-    after = document.text[passage.end : passage.end + AROUND] if document else ""
-    before = f"… {before}" if len(before) == AROUND else before
-    after = f"{after} …" if len(after) == AROUND else after
+    before = text_before(document.text[: passage.start], AROUND) if document else ""
+    after = text_after(document.text[passage.end :], AROUND) if document else ""
     text = tag("span", escape(before), class_="gw-around") + inside + tag("span", escape(after), class_="gw-around")
     return tag("div", text, class_="gw-context", tabindex="0", role="region", aria_label="Text of the document")
 

@@ -188,7 +188,7 @@ export default function (component) {
     cards.append(box);
   });
   if (data.tail) answer.append(document.createTextNode(data.tail));
-  left.append(make("h3", "", "Answer"), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence."));
+  left.append(make("h3", "", "Answer"), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source."));
   right.append(make("h3", "", "Evidence by sentence"), cards);
   root.append(left, right);
   if (data.chosen) choose(data.chosen - 1, held, false);

@@ -9,7 +9,7 @@ from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, note, plain
-from components.library import bin_list, case_table, query_controls, writer_table
+from components.library import bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
 from components.reviewer import reviewer
@@ -63,7 +63,7 @@ def library() -> None:
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
         if rows and not chosen:
             note("Tick cases in the table: one to open, two to compare.")
-    writer_table(rows, quality)
+    leaderboard_table(rows, quality, key="cases_group")
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
 

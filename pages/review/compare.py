@@ -49,19 +49,23 @@ def pick() -> tuple[str, str] | None:
 
 
 def partner_of(first: str, rows: Sequence[CaseRow]) -> str:
-    """The case to open next to `first`: the latest that asks the same, else the latest other one, else itself."""
+    """The side to open next to `first`: the latest case that asks the same, else an answer of its own refinement.
+
+    Where there is neither, the latest other case, or itself.
+    """
     question = next(row.question for row in rows if row.id == first)
     others = [row for row in rows if row.id != first]
     same = [row.id for row in others if row.question == question]
-    return next(iter([*same, *(row.id for row in others)]), first)
+    own = () if same else (f"{first}:{condition}" for condition in _written(first)[-1:])
+    return next(iter([*same, *own, *(row.id for row in others)]), first)
 
 
 def _side(name: str, names: dict[str, str], default: str) -> str:
     """A case, and of a refined one the answer of a condition; the address names what is chosen."""
     case_id, _, condition = st.query_params.get(name, default).partition(":")
-    case_id = case_id if case_id in names else default
+    case_id = case_id if case_id in names else default.partition(":")[0]
     ids, label = list(names), name.capitalize()
-    chosen = st.selectbox(label, ids, ids.index(case_id), format_func=lambda i: visible(names[i]), key=name) or default
+    chosen = st.selectbox(label, ids, ids.index(case_id), format_func=lambda i: visible(names[i]), key=name) or case_id
     options = [OWN, *_written(chosen)]
     found = chosen
     if len(options) > 1:
