@@ -3,7 +3,7 @@
 Left out one by one, n passages cost n + 1 rows. Here blocks of neighbours are left out first, and the blocks with the
 largest change are opened (AttriBoT, Liu et al., 2024: hierarchical attribution). Every reported passage was left out
 alone: its score is that of `occlusion`, and a note tells what was not looked at. Up to `EXACT` passages all of them
-are left out alone. AttriBoT's proxy model and its pruning by a gradient are not here.
+are left out alone. Left out: AttriBoT's proxy model and its pruning by a gradient.
 """
 
 from __future__ import annotations
