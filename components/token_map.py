@@ -277,7 +277,7 @@ def words_of(tokens: Sequence[str]) -> list[list[int]]:
 
 def _by_word(row: Sequence[Sequence[float]], groups: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
     return [
-        [float(f"{sum(passage[i] for i in word):.5g}") for word in words]
+        [float(f"{passage[word[0]] if len(word) == 1 else sum([passage[i] for i in word]):.5g}") for word in words]
         for passage, words in zip(row, groups, strict=True)
     ]
 

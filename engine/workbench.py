@@ -164,7 +164,13 @@ class Workbench:
         write = self.writer(model)
         reranked = method != "vanilla"
         context = find_context(
-            case.question, collection, self.reranker, self.settings.retrieval, reranked=reranked, steps=steps
+            case.question,
+            collection,
+            self.reranker,
+            self.settings.retrieval,
+            reranked=reranked,
+            steps=steps,
+            retrieved=lambda hits: grow.change(hits=hits),
         )
         grow.context(context)
         grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))

@@ -23,7 +23,7 @@ const meter = (label, from, to, value, kind) => {
   return [name, bar, make("span", "value", value)];
 };
 
-const card = (passage, open, step) => {
+const card = (passage, open, step, source) => {
   const element = make("section", "card");
   element.dataset.number = passage.number;
   const head = make("button", "head");
@@ -37,7 +37,9 @@ const card = (passage, open, step) => {
   meta.append(...meter("place", passage.place[0], passage.place[1], passage.place_text, "place"));
   const text = make("div", "text");
   for (const piece of passage.pieces) text.append(make(piece.mark ? "mark" : "span", "", piece.text));
-  element.append(head, meta, text);
+  const more = make("button", "more", "Open in its document");
+  more.onclick = () => source(passage.number);
+  element.append(head, meta, text, more);
   return element;
 };
 
@@ -90,7 +92,7 @@ export default function (component) {
     answer.append(button);
   }
   left.append(make("h3", "", data.answer_title), answer);
-  for (const passage of data.passages) list.append(card(passage, open, step));
+  for (const passage of data.passages) list.append(card(passage, open, step, (number) => root.tell("source", number)));
   right.append(make("h3", "", data.passages_title), list);
   // Before anything is written there are the passages alone.
   if (data.answer.some((piece) => piece.text || piece.number !== undefined)) root.append(left);

@@ -25,28 +25,26 @@ const passage = (seen, pick) => {
   return box;
 };
 
-const round = (done, pick) => {
+// A fold whose contents are made when it is opened first: most are never looked into.
+const fold = (title, fill, open) => {
   const box = make("details");
-  box.open = done.last;
-  box.append(make("summary", "", done.title));
+  box.append(make("summary", "", title));
+  if (open) fill(box);
+  else box.addEventListener("toggle", () => fill(box), { once: true });
+  box.open = open;
+  return box;
+};
+
+const round = (done, pick) => fold(done.title, (box) => {
   for (const line of done.searched) box.append(make("p", "note", line));
   for (const seen of done.checked) box.append(passage(seen, pick));
   if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
   if (done.edit) box.append(make("p", "", done.edit));
-  if (done.considered.length) {
-    const more = make("details");
-    more.append(make("summary", "", done.considered_title));
-    for (const seen of done.considered) more.append(passage(seen, pick));
-    box.append(more);
-  }
-  for (const said of done.said) {
-    const raw = make("details");
-    raw.append(make("summary", "", said.title));
-    raw.append(make("p", "note", said.text));
-    box.append(raw);
-  }
-  return box;
-};
+  if (done.considered.length)
+    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map((seen) => passage(seen, pick))), false));
+  for (const said of done.said)
+    box.append(fold(said.title, (raw) => raw.append(make("p", "note", said.text)), false));
+}, done.last);
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -70,6 +68,7 @@ export default function (component) {
   detail.setAttribute("role", "region");
   detail.setAttribute("aria-label", "The chosen fact");
   detail.tabIndex = 0;
+  detail.addEventListener("toggle", () => requestAnimationFrame(mark), true); // a fold was filled
   both.append(tree, detail);
   root.append(bar, both);
 

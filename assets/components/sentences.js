@@ -23,7 +23,7 @@ const factBlock = (fact, several, decide, pick) => {
     const name = make(number ? "button" : "span", "", fact.quote.source);
     if (number) {
       name.dataset.passage = number;
-      name.title = "Select this source on every page of the case";
+      name.title = "Open the sentence in its source";
       name.onclick = (event) => { event.stopPropagation(); pick(number); };
     }
     source.append(name);

@@ -64,8 +64,7 @@ def method_of(
 ) -> Analysis:
     """Any registered method over the case's passages, for those stretches of the answer (see `Spans`)."""
     prompt, answer, notes = subject(case, model, settings)
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(method, settings.gradient, count_citation_markers=counted)
+    own = registry.method(method, settings)
     asked = spans or answer_spans(answer)
     if tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
@@ -345,8 +344,7 @@ def of_the_stamp(again: WithModel, given: Callable[[Any], Value] = nothing) -> A
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """A registered method again."""
     values = less(method_of(case, analysis.kind, model, settings).result)
-    counted = settings.occlusion.count_citation_markers
-    explain = registry.method(analysis.kind, settings.gradient, count_citation_markers=counted).explain
+    explain = registry.method(analysis.kind, settings).explain
     if explain is None:
         return Outcome(values=values)
     prompt, answer, _ = subject(case, model, settings)

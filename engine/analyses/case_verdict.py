@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
 from engine.core.errors import RecordError
-from engine.core.text import counted, sentences
+from engine.core.text import Span, counted, sentences
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.backtrack import exact, revised
@@ -299,6 +300,30 @@ def fact_verdict(
     )
 
 
+def source_sentence(case: Case, number: int, sentence: int | None, verdict: CaseVerdict | None) -> Span | None:
+    """Characters of passage `number` that hold the sentence which the answer's `sentence` (from 1) rests on.
+
+    The verdict's evidence, else what was quoted, else the sentence with most of its words; without `sentence`, of the
+    first one that cites the passage. None where the passage shares no word with it.
+    """
+    answer, passage = case.answer, case.passages[number - 1]
+    if sentence is None:
+        cited = (c.start for c in answer.citations if c.number == number)
+        spans = list(answer.sentences)
+        sentence = next((n for at in cited for n, (a, b) in enumerate(spans, start=1) if a <= at < b), None)
+        if sentence is None:
+            return None
+    for fact in verdict.sentences[sentence - 1].facts if verdict else ():
+        if fact.quote and fact.quote.number == number and fact.quote.text == passage.text:
+            return fact.quote.start, fact.quote.end
+    for quoting, quoted, start, end in answer.quotes:
+        if (quoting + 1, quoted) == (sentence, number):
+            return start, end
+    words = without_markers(answer.text[slice(*answer.sentences[sentence - 1])])
+    nearest = anchors(words, [Evidence(text=passage.text, source="case", title=passage.title)])[0]
+    return (nearest.start, nearest.end) if nearest.share > 0 else None
+
+
 def word_for_word(verdict: FactVerdict, fact: FactRecord, words: str) -> FactVerdict:
     """The verdict; "borne out" where the verifier is unsure and `words` are a whole sentence of a passage it read."""
     if verdict.stand != "unsure" or verdict.mark is not None:
@@ -323,6 +348,7 @@ def own_stand(value: str) -> Stand:
     return known or OWN_VERDICTS.get(word.replace(" ", "_"), "unsure")
 
 
+@lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
 def _quote(fact: str, one: Evidence) -> QuotedEvidence:
     """The sentence of the evidence that holds most of the fact's words."""
     best = anchors(fact, [one])[0]

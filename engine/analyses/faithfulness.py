@@ -154,7 +154,7 @@ def _ranking(
 ) -> Sequence[int]:
     """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
     coded = model.encode(prompt)
-    own = registry.method(name, settings.gradient, count_citation_markers=settings.occlusion.count_citation_markers)
+    own = registry.method(name, settings)
     if own.explain is None:
         ranked = left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
         return passage_ranking(coded, ranked.scores[0], ranked.sources)

@@ -397,8 +397,7 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     if rows is None:
         return nats, {}
     settings = request.settings
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(settings.refinement.ranked_by, settings.gradient, count_citation_markers=counted)
+    own = registry.method(settings.refinement.ranked_by, settings)
     if own.explain is None:  # differences of log-probabilities
         return nats, {}
     whole, each = relevance_floors(

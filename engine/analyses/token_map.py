@@ -129,8 +129,7 @@ def token_map_of(
     """
     asked = asked or MapRows()
     prompt, answer, notes = subject(case, model, settings)
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    own = registry.method(asked.method, settings)
     if own.explain is None:
         raise CannotDo(f"{asked.method} scores whole passages, not tokens. Choose another method.")
     coded = model.encode(prompt)
@@ -348,8 +347,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     asked = MapRows(method=stored.method, sentences=sentences, tokens=stored.tokens)
     bare = replace(case, analyses=())  # rows that the case holds would be kept
     values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    own = registry.method(asked.method, settings)
     explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
     assert own.explain is not None
     spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])

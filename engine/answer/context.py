@@ -121,12 +121,18 @@ def find_context(
     *,
     reranked: bool = True,
     steps: Steps | None = None,
+    retrieved: Callable[[tuple[Hit, ...]], object] | None = None,
 ) -> Context:
-    """Retrieve, align, re-rank and keep; with `reranked=False` the top passages as retrieved (vanilla RAG)."""
+    """Retrieve, align, re-rank and keep; with `reranked=False` the top passages as retrieved (vanilla RAG).
+
+    `retrieved` is given the hits before they are re-ranked.
+    """
     steps = steps or Steps(Watch())
     hits: tuple[Hit, ...] = steps.run(
         "retrieve", lambda: tuple(search(collection, question, retrieval)), _count("passages")
     )
+    if retrieved is not None:
+        retrieved(hits)
     if not reranked:
         top = tuple(hit.passage for hit in hits[: retrieval.keep])
         return Context(hits=hits, sets=(), kept=(), passages=top, steps=steps.done)

@@ -27,7 +27,7 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.values import AuditRecord, Case, GivenPassage, Hit, Value
-from engine.methods.judge import Winner, tally
+from engine.methods.judge import PairJudgement, tally
 from engine.methods.refinement.advisor import Advice, advise as advise_case
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.values import Gate, Refinement
@@ -126,7 +126,7 @@ def judge(file: TextIO, name: str) -> None:
 
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
-    bench, winners = open_workbench(), list[Winner]()
+    bench, judged = open_workbench(), list[PairJudgement]()
     context, model = bench.context(progress()), bench.tools.writer(name).name  # a model that is none is told now
     names = JudgeOptions(judge=name, x="x", y="y")
 
@@ -134,10 +134,10 @@ def judge(file: TextIO, name: str) -> None:
         case = imported_case(AuditRecord(question=record.question, passages=record.passages, answer=record.x))
         options = replace(names, answers=(record.x, record.y))
         found = PAIR.of(bench.examine(case, PAIR.name, options, context))[-1].judgement
-        winners.append(found.winner)
+        judged.append(found)
         return [{"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model}]
 
-    run_records(file, PairRecord, work, lambda: emit({"summary": tally(winners).to_dict()}) if winners else None)
+    run_records(file, PairRecord, work, lambda: emit({"summary": tally(judged).to_dict()}) if judged else None)
 
 
 @click.command()

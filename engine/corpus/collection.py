@@ -13,11 +13,13 @@ import logging
 import re
 import shutil
 import time
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
@@ -60,6 +62,21 @@ def check_name(name: str) -> str:
             f"{name!r} cannot name a collection. Use 1 to 64 letters, digits, spaces, dots, hyphens or underscores."
         )
     return name
+
+
+def check_new_name(name: str) -> str:
+    """`name` unchanged; raise `InputError` where some systems would take it for another collection's name."""
+
+    def folded(text: str) -> str:
+        return unicodedata.normalize("NFC", text).lower()
+
+    for path in corpora_folder().glob("*"):
+        if path.name != name and folded(path.name) == folded(name):
+            raise InputError(
+                f"There is a collection {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another "
+                "name."
+            )
+    return check_name(name)
 
 
 def list_corpora() -> list[Manifest]:
@@ -245,7 +262,7 @@ class Collection:
     @classmethod
     def create(cls, name: str, embedder: Embedder | None = None, chunking: Chunking | None = None) -> Collection:
         """Open a collection, made empty if there is none of that name."""
-        folder = corpora_folder() / check_name(name)
+        folder = corpora_folder() / check_new_name(name)
         if store.read_manifest(folder) is not None:
             return cls.open(name, embedder, chunking)
         model = embedder or load_embedder(DEFAULT)
@@ -311,9 +328,13 @@ class Collection:
     def ingest(
         self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None
     ) -> IngestReport:
-        """Read files and make their documents part of the collection; see the module's docstring."""
+        """Read files and make their documents part of the collection; see the module's docstring.
+
+        The original of a PDF is stored as well (`originals.py`).
+        """
         skipped: list[tuple[str, str]] = []
-        return self.add(stream_files(paths, watch or Watch(), skipped, fields), watch, skipped)
+        keep = partial(store.store_original, self.folder)
+        return self.add(stream_files(paths, watch or Watch(), skipped, fields, keep), watch, skipped)
 
     def add(
         self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()
@@ -335,6 +356,8 @@ class Collection:
                     self._write(old, changed, watch)
             if tally["added"] or tally["replaced"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
+            if tally["replaced"]:
+                store.drop_originals(self.folder, (document for document, _, _ in self.snapshot().spans()))
         now = self.manifest
         return IngestReport(
             added=tally["added"],

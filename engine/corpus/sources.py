@@ -60,11 +60,21 @@ def load(path: str | Path, *, name: str | None = None, fields: Fields | None = N
     return list(documents_of(source, fields))
 
 
-def documents_of(source: Source, fields: Fields | None = None, watch: Watch | None = None) -> Iterable[Document]:
-    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size."""
+def documents_of(
+    source: Source, fields: Fields | None = None, watch: Watch | None = None, keep: Keep | None = None
+) -> Iterable[Document]:
+    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size.
+
+    `keep` is given each other document with the bytes of its file.
+    """
     if fields is None and source.path is not None and records.is_layout(source.path):
         return records.stream(source.path, watch)
-    return load_bytes(source.read(), source.name, fields=fields)
+    data = source.read()
+    found = load_bytes(data, source.name, fields=fields)
+    if keep is not None:
+        for document in found:
+            keep(document, data)
+    return found
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
@@ -139,6 +149,8 @@ def media_type(name: str, data: bytes) -> str:
     return expected or actual or ""
 
 
+Keep = Callable[[Document, bytes], None]
+"""Takes a document and the bytes of the file that it was read from."""
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
@@ -162,9 +174,13 @@ def read_files(
 
 
 def stream_files(
-    paths: Sequence[str | Path], watch: Watch, skipped: list[tuple[str, str]], fields: Fields | None = None
+    paths: Sequence[str | Path],
+    watch: Watch,
+    skipped: list[tuple[str, str]],
+    fields: Fields | None = None,
+    keep: Keep | None = None,
 ) -> Iterator[Document]:
-    """The same one by one; what is left out is put into `skipped` on the way.
+    """The same one by one; what is left out is put into `skipped` on the way, `keep` as in `documents_of`.
 
     A file in wiki_dpr's layout is read twice, once to see whether all of it can be taken, and never held.
     """
@@ -173,7 +189,7 @@ def stream_files(
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
         try:
-            found = documents_of(source, fields, watch)
+            found = documents_of(source, fields, watch, keep)
             own = {hash(d.id): hash(d) for d in records.without_repeats(found, source.name)}
         except InputError as error:
             skipped.append((source.name, str(error)))

@@ -60,7 +60,7 @@ class WorldQuestion(Value, frozen=True):
 
     `options` and `correct` (index of the right option) are of multiple choice only; `passages_needed` counts the
     passages of the default chunking that the gold touches (bench chemistry); `passages` are given, labelled
-    (bank investigation).
+    (bank investigation). `short_answers`: what an answer must name, each in all its spellings (bank investigation).
     """
 
     id: str
@@ -75,6 +75,7 @@ class WorldQuestion(Value, frozen=True):
     steps: tuple[WorldStep, ...] = ()
     passages: tuple[LabelledPassage, ...] = ()
     passages_needed: int | None = None
+    short_answers: tuple[tuple[str, ...], ...] = ()
 
 
 class PlantedError(Value, frozen=True):

@@ -88,7 +88,8 @@ class Tally(Value, frozen=True):
 
     `mean` is over the pairs whose orders agree, +1 for x, 0 tie, -1 for y, with its 95% bootstrap interval (None
     under ten pairs); `p` is two-sided binomial over wins and losses. `disagreed` and `unparsed` are not counted in
-    either, and are always shown.
+    either, and are always shown. `first_share` is the position bias: of the single votes for an answer, the share for
+    the one that was shown first (0.5: none), None without any.
     """
 
     wins: int
@@ -101,6 +102,7 @@ class Tally(Value, frozen=True):
     low: float | None
     high: float | None
     p: float
+    first_share: float | None = None
 
 
 # Asking
@@ -239,8 +241,16 @@ def decide(first: Vote | None, second: Vote | None) -> Winner:
 
 
 def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
-    """Count judgements of x against y."""
-    winners = [j if isinstance(j, str) else j.winner for j in judgements]
+    """Count judgements of x against y; winners alone have no position bias."""
+    judged = list(judgements)
+    winners = [j if isinstance(j, str) else j.winner for j in judged]
+    votes = [
+        vote == first
+        for j in judged
+        if not isinstance(j, str)
+        for vote, first in zip(j.orders, ("x", "y"), strict=True)
+        if vote in ("x", "y")
+    ]
     counts = {name: winners.count(name) for name in get_args(Winner)}
     values = [{"x": 1.0, "tie": 0.0, "y": -1.0}[w] for w in winners if w in ("x", "y", "tie")]
     decided = counts["x"] + counts["y"]
@@ -256,6 +266,7 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         p=binomial_test(counts["x"], decided),
+        first_share=sum(votes) / len(votes) if votes else None,
     )
 
 

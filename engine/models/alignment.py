@@ -61,7 +61,7 @@ def clean(text: str) -> str:
 
 def stem(word: str) -> str:
     """A crude stem: one ending off where four letters or more remain ("directed", "director" -> "direct")."""
-    word = unligated(word)
+    word = word if word.isascii() else unligated(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and len(word) > 4:
             return word[: -len(ending)]

@@ -15,8 +15,10 @@ from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button
 from components.provenance import provenance
+from components.ranking import ranking
 from components.runs import Run, start
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
+from components.source_view import open_source
 from components.steps import draw_steps
 from engine.answer.in_documents import doubted
 from engine.core.values import Case
@@ -58,8 +60,8 @@ def watch_run() -> None:
     cancel_button(run, key="cancel_ask")
     if run.text:
         show(tag("div", with_pills(run.text), class_="gw-answer"))
-    if run.case is not None and run.case.passages:
-        evidence(run.case, key=f"running_{run.case.id}", lengths={})
+    if run.case is not None and run.case.hits:
+        ranking(run.case, key=f"ranking_{run.case.id}", moving=True)
 
 
 def finish(run: Run[Case]) -> None:
@@ -79,9 +81,11 @@ def finish(run: Run[Case]) -> None:
 def given_passages(case: Case) -> None:
     """The answer and the passages that the writer was given; a click on one draws nothing else anew."""
     selected = state.selected_passage(len(case.passages))
-    chosen = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
-    if chosen is not None:
-        state.select(passage=chosen)
+    asked = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
+    if "passage" in asked:
+        state.select(passage=asked["passage"])
+    if "source" in asked:
+        open_source(case, asked["source"])
 
 
 def ask_form(case: Case | None) -> None:
@@ -144,11 +148,11 @@ elif case is not None:
         st.warning(doubt)
         not_in_documents(case, doubt)
     draw_steps((), case.steps)
-    given = st.container()
-    if verdict is not None:
-        checked, given = st.tabs(["Sentences and evidence", "Passages given to the writer"])
-        with checked:
-            checked_answer(case, verdict)
-    with given:
-        given_passages(case)
+    views = {} if verdict is None else {"Sentences and evidence": lambda: checked_answer(case, verdict)}
+    views["Passages given to the writer"] = lambda: given_passages(case)
+    if case.hits:
+        views["Ranking"] = lambda: ranking(case, key=f"ranked_{case.id}")
+    for tab, draw in zip(st.tabs(list(views)), views.values(), strict=True):
+        with tab:
+            draw()
     provenance(case)

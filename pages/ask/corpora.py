@@ -21,6 +21,7 @@ from engine.core.settings import Settings, all_settings
 from engine.core.text import counted
 from engine.corpus.collection import Collection, IngestReport, list_corpora, remove, unreadable_corpora
 from engine.corpus.sources import MEDIA_TYPES
+from engine.corpus.store import originals_size
 from engine.models.embedder import DEFAULT, full_name, load_embedder
 from engine.workbench import Workbench
 
@@ -219,6 +220,8 @@ def look_into(name: str) -> None:
             selection_mode="single-row",
             column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
         )
+        if size := originals_size(Collection.open(name).folder):
+            st.caption(f"The PDF files are stored as well ({size / 2**20:,.1f} MB), so that their pages can be shown.")
         cut_again(name)
         if st.button("Remove this corpus"):
             confirm_removal(name)

@@ -1,6 +1,6 @@
 """Refinement: does a second pass help this answer, what started it, and what did it cost."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -183,30 +183,31 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
         st.caption(caveat)
 
 
+@st.fragment
 def tabs(
     case: Case, review: Review, report: RefinementReport | None, names: tuple[str, ...], gate: Gate, settings: Settings
 ) -> None:
-    """All that there is to look at."""
-    titles = ["Side by side", "Signals and triggers", "Scores", "Passages", "Judge", "Gain by S3", "Advisor"]
-    drawn = st.tabs(titles)
-    views = (
-        (drawn[0], lambda r: side_by_side(r, names)),
-        (drawn[1], lambda r: signals_and_triggers(case, r, gate, settings)),
-        (drawn[2], lambda r: scores_tab(case, r)),
-        (drawn[4], lambda r: judge_tab(case, r)),
-    )
-    for tab, draw in views:
-        with tab:
-            if report is None:
-                st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
-            else:
-                draw(report)
-    with drawn[3]:
-        passages_tab(case, review)
-    with drawn[5]:
-        quartiles_tab()
-    with drawn[6]:
-        advisor_tab(case, report)
+    """The open one of the tabs; a click in it draws nothing else anew."""
+
+    def of_a_run(draw: Callable[[RefinementReport], None]) -> None:
+        if report is None:
+            st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
+        else:
+            draw(report)
+
+    views: dict[str, Callable[[], None]] = {
+        "Side by side": lambda: of_a_run(lambda r: side_by_side(r, names)),
+        "Signals and triggers": lambda: of_a_run(lambda r: signals_and_triggers(case, r, gate, settings)),
+        "Scores": lambda: of_a_run(lambda r: scores_tab(case, r)),
+        "Passages": lambda: passages_tab(case, review),
+        "Judge": lambda: of_a_run(lambda r: judge_tab(case, r)),
+        "Gain by S3": quartiles_tab,
+        "Advisor": lambda: advisor_tab(case, report),
+    }
+    for tab, draw in zip(st.tabs(list(views), key="refine_tab", on_change="rerun"), views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 heading(

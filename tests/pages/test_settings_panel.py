@@ -20,7 +20,9 @@ def panel() -> None:
 
 @pytest.fixture
 def app() -> AppTest:
-    return AppTest.from_function(panel, default_timeout=60).run()
+    app = AppTest.from_function(panel, default_timeout=60)
+    app.session_state["panel_retrieval_reasoning_refinement_selection"] = True  # unfolded
+    return app.run()
 
 
 def settings_of(app: AppTest) -> dict:
@@ -86,3 +88,13 @@ def test_the_paper_and_the_defaults_are_one_click_each(app):
 
 def test_values_are_said_in_words():
     assert [said(v) for v in (0.05, 60_000, (), False)] == ["0.05", "60000", "", "off"]
+
+
+def test_a_folded_panel_draws_no_field_and_keeps_what_was_chosen(app):
+    app.number_input(key="set_retrieval.k").set_value(7).run()
+    app.session_state["panel_retrieval_reasoning_refinement_selection"] = False
+    app.run()
+    assert not [*app.number_input, *app.text_input, *app.selectbox, *app.toggle]
+    assert settings_of(app)["retrieval"]["k"] == 7
+    app.session_state["panel_retrieval_reasoning_refinement_selection"] = True
+    assert app.run().number_input(key="set_retrieval.k").value == 7

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.files import VERSION
+from tests.trust.container import instructions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,11 +75,7 @@ def test_version_and_changelog_agree():
 
 # The container file, by the rules of hadolint that apply to what it does.
 
-INSTRUCTIONS = [
-    tuple(line.split(maxsplit=1))
-    for line in (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    if line.strip() and not line.startswith("#")
-]
+INSTRUCTIONS = instructions((ROOT / "Containerfile").read_text(encoding="utf-8"))
 
 
 def of(name: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import logging
 import lzma
 import re
 import struct
@@ -28,12 +29,7 @@ from engine.core.values import DocumentSection
 if TYPE_CHECKING:
     from docx.table import Table
     from docx.text.paragraph import Paragraph
-import logging
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from pypdf import PdfReader
-
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -67,10 +63,10 @@ def decode(data: bytes, name: str) -> str:
     Raises `FileError` for bytes that are no text. Line breaks become \\n, so that offsets are the same for
     a file saved on any system.
     """
-    text = _by_mark(data)
-    if text is None:
-        text = _utf8(data)
-    if text is None:
+    marked = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "")
+    try:
+        text = data.decode(marked, errors="replace") if marked else data.decode("utf-8")
+    except UnicodeDecodeError:
         text = _guessed(data, name)
     if _CONTROL.search(text[:_SAMPLE]) and _share_of_control(text[:_SAMPLE]) > 0.02:
         raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
@@ -82,22 +78,6 @@ def require_text(text: str, name: str) -> str:
     if not text.strip():
         raise FileError(f"{name} has no text. Leave it out, or check that it was saved completely.")
     return text
-
-
-def _by_mark(data: bytes) -> str | None:
-    """Text by byte-order mark; None without one or where it does not fit."""
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    return None
-
-
-def _utf8(data: bytes) -> str | None:
-    """Text as UTF-8, or None."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _guessed(data: bytes, name: str) -> str:

@@ -249,7 +249,7 @@ MOST = 0.75  # share of a name's words from which the name is held
 
 
 def pinned(fact: str, change: Replacement, sentence: str) -> bool:
-    """Is the new text the only one of its kind in its part of the sentence, near a number or name of the fact.
+    """Whether the new text is the only one of its kind in its part of the sentence, near a number or name of the fact.
 
     A name needs a number beside it, a number another number or a name.
 

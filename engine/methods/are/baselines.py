@@ -10,31 +10,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from engine.core.errors import CannotDo, InputError
-from engine.core.metrics import (
-    ENTAILED,
-    attribution_precision_unpaired,
-    attribution_recall,
-    harmonic_mean,
-    preservation,
-)
+from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Verification
 from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import Sources, find_evidence
-from engine.methods.are.examples import with_examples
-from engine.methods.are.report import entailment_matrix
-from engine.methods.are.values import Decomposition, Evidence, Exchange, Measures
+from engine.methods.are.report import entailment_matrix, measured
+from engine.methods.are.values import Evidence, Exchange, Measures
 from engine.methods.are.verdict import ask_verdict
 from engine.models.protocols import Entailment, Writer
 from engine.models.replies import lines
-from engine.prompts import ask
+from engine.prompts import ask, with_examples
 
 NAMES = ("drqa", "rarr", "ccver", "efec-style")
 ASKS_NOTHING = ("drqa",)
@@ -65,26 +59,24 @@ class Baseline(Value, frozen=True):
     exchanges: tuple[Exchange, ...] = ()
 
 
+@dataclass
 class _Run:
-    """The inputs of every baseline."""
+    """The inputs of every baseline, and what it notes on the way."""
 
-    def __init__(
-        self,
-        question: str,
-        answer: str,
-        sources: Sources,
-        verifier: Entailment,
-        settings: Verification,
-        writer: Writer | None,
-        watch: Watch,
-        demonstrations: int,
-    ) -> None:
-        self.question, self.answer, self.verifier, self.writer = question, answer, verifier, writer
-        self.sources, self.settings, self.watch = sources.chosen(settings), settings, watch
-        self.demonstrations = demonstrations
-        self.found: Decomposition = decompose(answer)
-        self.notes: list[str] = []
-        self.exchanges: list[Exchange] = []
+    question: str
+    answer: str
+    sources: Sources
+    verifier: Entailment
+    settings: Verification
+    writer: Writer | None
+    watch: Watch
+    demonstrations: int
+    notes: list[str] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sources = self.sources.chosen(self.settings)
+        self.found = decompose(self.answer)
 
     def best(self, queries: Sequence[str]) -> list[Evidence | None]:
         """The evidence most similar to each query."""
@@ -241,16 +233,7 @@ def _joined(found: Sequence[Evidence | None], clauses: Sequence[int], number: in
 
 
 def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -> Measures:
-    kept = preservation(run.answer, revised_answer)
-    return Measures(
-        attr_r=recall,
-        attr_p=precision,
-        pres=kept,
-        f1_rp=harmonic_mean(recall, kept),
-        f1_pp=harmonic_mean(precision, kept),
-        by=run.verifier.name,
-        clauses=len(run.found.clauses),
-    )
+    return measured(recall, precision, run.answer, revised_answer, run.verifier.name, len(run.found.clauses))
 
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {

@@ -16,14 +16,13 @@ from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
-from engine.methods.are.examples import with_examples
 from engine.methods.are.pronouns import Known, resolve
 from engine.methods.are.splitter import split_with_pieces
 from engine.methods.are.tagging import Tagged, finite, tokens
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.models.protocols import Writer
 from engine.models.replies import lines
-from engine.prompts import ask
+from engine.prompts import ask, with_examples
 
 # Clauses by rules: sentences, cut again where a second clause has its own subject and verb.
 

@@ -15,14 +15,13 @@ from engine.core.settings import Decoding
 from engine.core.text import sentences
 from engine.core.values import Prompt
 from engine.methods.are.differences import Replacement, apply, replacements
-from engine.methods.are.examples import with_examples
 from engine.methods.are.gaps import missing
 from engine.methods.are.quantities import holds, quantities, rival
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Change, Edit, Ruling
 from engine.models.protocols import Entailment, Judged, Writer
 from engine.models.replies import lines
-from engine.prompts import ask
+from engine.prompts import ask, with_examples
 
 FOCUS = 60  # words of evidence that an edit may draw on
 CLOSE = 30  # words of evidence that it is checked against, whole sentences

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
-from engine.methods.are.examples import with_examples
 from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import Choice, can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
 from engine.models.verdicts import UNSURE, verdict_note
-from engine.prompts import ask, fill
+from engine.prompts import ask, fill, with_examples
 
 WORDS: dict[str, VerdictClass] = {"agrees": "supportive", "disagrees": "editing_required", "irrelevant": "irrelevant"}
 _SAID = re.compile(r"\b(agrees|disagrees|irrelevant)\b", re.IGNORECASE)

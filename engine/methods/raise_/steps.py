@@ -11,14 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from engine.answer.prompt import passage_segments
-from engine.core.values import Passage, Prompt, Segment, decoded
+from engine.core.values import Passage, Prompt, Segment
 from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
 from engine.models.replies import content
-from engine.prompts import ask, fill, system
+from engine.prompts import ask, fill, system, with_examples
 
 _MARKS = re.compile(r"\*\*|__|`|^#+\s*")
 _LIST_MARK = re.compile(r"^(?:\(?\d{1,3}[.):]|\(?[a-z][.)]|\(?[ivx]{1,4}[.)]|[-–•+*])\s+")
@@ -38,33 +36,6 @@ _MOST_LINES = 1000  # of a reply that are read
 _NUMBER_HEADS = {"#", "no", "no.", "number", "step"}
 
 
-# Few-shot examples of Least-to-Most's decomposition and of Step-Back's principle, two each; the text is ours.
-#
-# The papers of both methods show some; RAISE's own prompts for them (figures 9 and 12) show none.
-
-EXAMPLES = Path(__file__).with_name("demonstrations.json")
-
-
-@cache
-def examples() -> dict[str, list[tuple[dict[str, str], str]]]:
-    """By template: what fills its holes, and the reply."""
-    return decoded(EXAMPLES.read_bytes(), dict[str, list[tuple[dict[str, str], str]]])
-
-
-def with_examples(name: str, shots: int, **values: str) -> Prompt:
-    """The template filled, with the first `shots` examples as turns between its system message and what is asked."""
-    asked = ask(name, **values).segments
-    turns = [
-        segment
-        for filled, reply in examples()[name][:shots]
-        for segment in (
-            Segment(kind="demonstration", text=ask(name, **filled).segments[-1].text),
-            Segment(kind="demonstration", role="assistant", text=reply),
-        )
-    ]
-    return Prompt(segments=(*asked[:-1], *turns, asked[-1]))
-
-
 @dataclass
 class _Draft:
     """A sub-question while its lines are read; `number` is the one that the reply gave it."""
@@ -76,7 +47,7 @@ class _Draft:
 
 def decompose_prompt(problem: Problem, shots: int = 0) -> Prompt:
     """p_1 of Algorithm 1: the problem with its options, after so many examples; all methods ask the same."""
-    return with_examples("sub_questions", shots, problem=problem.text)
+    return with_examples("sub_questions", ask("sub_questions", problem=problem.text), shots)
 
 
 def parse(reply: str, most: int = 30) -> tuple[tuple[SubQuestion, ...], tuple[str, ...]]:
@@ -196,7 +167,7 @@ def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
 
 def principle_prompt(sub: SubQuestion, shots: int = 0) -> Prompt:
     """Ask for the principles of the sub-question alone, after so many examples."""
-    return with_examples("principle", shots, question=sub.question)
+    return with_examples("principle", ask("principle", question=sub.question), shots)
 
 
 # CoT (Wei et al. 2022; RAISE, figure 8), CoT+RAG and RAISE-Direct share one wording: they differ in passages only.

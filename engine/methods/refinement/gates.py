@@ -154,9 +154,9 @@ def gradient_rows(
     `InputError` for a method that is not registered, `CannotDo`, `PromptTooLong`, `AttributionError` for an answer
     without content tokens.
     """
-    how, counted = settings.gradient, settings.occlusion.count_citation_markers
-    first = first_content_tokens(answer, how.first_tokens, count_citation_markers=counted)
-    own = registry.method(settings.refinement.ranked_by, how, count_citation_markers=counted)
+    counted = settings.occlusion.count_citation_markers
+    first = first_content_tokens(answer, settings.gradient.first_tokens, count_citation_markers=counted)
+    own = registry.method(settings.refinement.ranked_by, settings)
     found = registry.with_token_rows(own, model, prompt, answer, first, watch)
     coded = model.encode(prompt)
     spans = [coded.passage_span(source[0]) for source in found.sources]

@@ -165,6 +165,7 @@ def _question(world: World, question: WorldQuestion) -> Example:
         source=world.name,
         passages=passages,
         references=(question.answer,),
+        short_answers=question.short_answers,
         options=question.options,
         correct=question.correct,
         gold=relevant_ids(passages),

@@ -10,7 +10,7 @@ import torch
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, InputError
-from engine.core.settings import Gradient
+from engine.core.settings import Settings
 from engine.core.values import Attribution
 from engine.methods.aggregate import places
 from engine.methods.attention import value_weighted_attention
@@ -66,7 +66,7 @@ def whole_attention(module, row):
     return total
 
 
-@pytest.mark.parametrize("method", built_in(Gradient()), ids=lambda m: m.name)
+@pytest.mark.parametrize("method", built_in(Settings()), ids=lambda m: m.name)
 def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
     answer = tiny_answer(model)

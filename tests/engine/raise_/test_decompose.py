@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.methods.raise_.steps import decompose_prompt, examples, parse, principle_prompt
+from engine.methods.raise_.steps import decompose_prompt, parse, principle_prompt
 from engine.methods.raise_.values import Problem, SubQuestion, parse_choice, stated_answer
+from engine.prompts import examples
 
 TWO = [("What is momentum?", "conservation of momentum"), ("How far does it slide?", "friction stopping distance")]
 FIRST = "What is momentum? | conservation of momentum"
@@ -162,8 +163,8 @@ def test_examples_stand_as_turns_between_the_instruction_and_the_problem():
 
 
 def test_every_example_of_a_decomposition_is_in_the_form_that_is_asked_for():
-    for _, reply in examples()["sub_questions"]:
-        found, notes = parse(reply)
+    for example in examples()["sub_questions"]:
+        found, notes = parse(example.reply)
         assert len(found) >= 2 and not notes
         assert all(sub.query != sub.question for sub in found)
 

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from engine.core.errors import FileError, RecordError
+from engine.core.metrics import contains_answer
 from engine.corpus.worlds import load_world, overlaps
 from engine.studies.datasets import LAYOUTS, WORLDS, detect, load
 from engine.studies.datasets.files import stratum
@@ -314,6 +315,16 @@ def test_the_worlds_bring_what_their_studies_need():
     drafts = list(load("bank-investigation-drafts"))
     assert len(drafts) == 74 and all(lacks(d, NEEDS) for d in drafts)
     assert all(d.answer.count(e.wrong) == 1 for d in drafts for e in d.errors)
+
+
+def test_short_answers_of_the_bank_questions_are_found_in_the_reference_and_in_no_other():
+    bank = [example for example in load("bank-investigation") if example.short_answers]
+    assert len(bank) == 18
+    for example in bank:
+        (reference,) = example.references
+        for spellings in example.short_answers:
+            assert contains_answer(reference, spellings)
+        assert not contains_answer("The papers do not say who it was or when it happened.", example.short_answers[0])
 
 
 def test_gold_spans_of_a_world_quote_its_documents():

@@ -1,16 +1,16 @@
-"""`python -m tests.trust.clicks`: how much work of the browser's main thread a click on a page is, in a real Chromium.
+"""How much work of the browser's main thread a click is: python -m bench.clicks [--prepared DIR] [--write].
 
-The worked example is open. On every page and tab each control that only changes the view is clicked once: tabs,
-folds, segmented controls, radio buttons, switches, sentences of an answer. Counted from the click until the page is
-drawn again, in CPU time of the main thread (Chromium's metric TaskDuration in thread ticks), so that other work on the
-machine does not count. One JSON line gives the clicks, the median and the slowest with its control for each page, in
-milliseconds.
+The worked example is open in a real Chromium. On every page and tab each control that only changes the view is clicked
+once: tabs, folds, segmented controls, radio buttons, switches, sentences, facts and passages. A click is measured until
+the page is drawn again, in CPU time of the main thread (Chromium's TaskDuration in thread ticks), so other work on the
+machine hardly counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import sys
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.results import conditions, write_section
 from engine.cases.bundled import EXAMPLE, take_in
 from engine.cases.store import CaseStore
 from tests.trust.prepared import prepared_folder
@@ -52,6 +53,11 @@ CONTROLS = {  # what only changes the view
     "fact": ".gw button.fact",
     "passage": ".gw :is(button.head, button.cite)",
 }
+STARTS_WORK = ("Without passages",)  # tabs whose controls do more than change the view
+ABOUT = (
+    "CPU time of Chromium's main thread from a click until the page is drawn again, with the worked example open. Tabs,"
+    " folds, segmented controls, radio buttons, switches, sentences, facts and passages, at most three of each per tab."
+)
 EACH = 3  # controls of a kind that are clicked on a tab, at most
 DRAWN = """() => {
   const title = document.querySelector('[data-testid=stMain] h1');
@@ -96,6 +102,8 @@ def clicks(page: Any, client: Any) -> Iterator[tuple[str, float]]:
             took = clicked(page, client, tabs.nth(index)) if index else None
             if took is not None:
                 yield tab, took
+        if tab.removeprefix("tab ") in STARTS_WORK:
+            continue
         for kind, selector in CONTROLS.items():
             controls = page.locator(MAIN + selector)
             places = [i for i in range(controls.count()) if controls.nth(i).is_visible()][:EACH]
@@ -152,15 +160,33 @@ def summary(each: list[tuple[str, float]]) -> dict[str, Any]:
     return {"median": round(statistics.median(ms for _, ms in each)), "slowest": round(most), "control": control}
 
 
+def section(found: dict[str, Any], busy: float) -> str:
+    """The section of bench/RESULTS.md: one row per page."""
+    rows = [
+        f"| {name} | {one['elements']:,} | {one['clicks']} | {one.get('median', '')} | {one.get('slowest', '')} "
+        f"| {one.get('control', '')} |"
+        for name, one in found.items()
+    ]
+    told = f"{conditions()} The machine was shared: load average {busy:.0f}."
+    head = "| page | elements | clicks | median, ms | slowest, ms | slowest control |"
+    return "\n".join(
+        ["## Main-thread work per click", "", ABOUT, "", told, "", head, "|---|---|---|---|---|---|", *rows]
+    )
+
+
 def main() -> None:
     """Print the figures as one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prepared", type=Path, help="a data folder with the sample corpora (default: made)")
     parser.add_argument("--pages", nargs="*", default=list(PAGES), choices=list(PAGES))
     parser.add_argument("--each", action="store_true", help="every click to standard error")
+    parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     asked = parser.parse_args()
     with prepared_folder(asked.prepared) as prepared:
-        print(json.dumps(measured(prepared, asked.pages, asked.each)))
+        found = measured(prepared, asked.pages, asked.each)
+    print(json.dumps(found))
+    if asked.write:
+        write_section("clicks", section(found, os.getloadavg()[0]))
 
 
 if __name__ == "__main__":
