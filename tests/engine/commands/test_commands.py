@@ -100,7 +100,7 @@ def test_unrelated_passages_come_from_the_other_records(tiny):
     assert any("uses 2 unrelated passages" in note for note in found[1]["notes"])
     alone = lines(run(*asked, stdin=json.dumps(records[0])))
     assert alone[0]["placebo_floor"] is None
-    assert any("stands on 0 unrelated passages" in note for note in alone[1]["notes"])
+    assert any("uses 0 unrelated passages" in note for note in alone[1]["notes"])
 
 
 def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
