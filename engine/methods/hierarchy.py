@@ -1,9 +1,10 @@
-"""Leave-one-out for many passages, down a hierarchy from blocks of passages to single ones.
+"""Leave-one-out for many passages: down from documents to passages, or from a small model's choice to the large one.
 
-Left out one by one, n passages cost n + 1 rows. Here blocks of neighbours are left out first, and the blocks with the
-largest change are opened (AttriBoT, Liu et al., 2024: hierarchical attribution). Every reported passage was left out
-alone: its score is that of `occlusion`, and a note tells what was not looked at. Up to `EXACT` passages all of them
-are left out alone. Left out: AttriBoT's proxy model and its pruning by a gradient.
+Left out one by one, n passages cost n + 1 rows. Here either blocks of passages are left out first and the blocks with
+the largest change are opened, or a small model (`proxy`) leaves out every passage and the large one checks those that
+changed it most (AttriBoT, Liu et al., 2024: hierarchical attribution and proxy modelling). Whatever is reported was
+left out alone under the large model: its score is that of `occlusion`; what was not looked at is told. Up to `EXACT`
+passages all of them are. Left out: AttriBoT's pruning by a gradient, and its proxy's own scores as the result.
 """
 
 from __future__ import annotations
@@ -15,18 +16,28 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods.occlusion import Rows, ask, attribution_of, occlusion
 from engine.methods.spans import Span, answer_spans, passage_numbers, passage_positions
+from engine.methods.subject import answer_for
 from engine.models.hooks import count_forwards
-from engine.models.protocols import LanguageModel, TokenPrompt, require
+from engine.models.protocols import LanguageModel, require
 
 METHOD = "hierarchical leave-one-out"
 EXACT = Occlusion().max_sources
-SHARE = 0.2  # of the rows of exact leave-one-out, unless the blocks and one of them take more
+SHARE = 0.2  # of the rows of exact leave-one-out
 Numbers = tuple[int, ...]
+
+
+def rows_ahead(passages: int, share: float = SHARE) -> int:
+    """Rows that the large model scores for so many passages in blocks of equal size: known before it runs."""
+    if passages <= EXACT:
+        return passages + 1
+    size = _block_size(passages)
+    return max(int(share * (passages + 1)), 1 + math.ceil(passages / size) + size)
 
 
 def hierarchical(
@@ -35,10 +46,16 @@ def hierarchical(
     answer: Answer,
     *,
     spans: Sequence[Span] | None = None,
+    documents: Sequence[Sequence[int]] | None = None,
+    proxy: LanguageModel | None = None,
+    share: float = SHARE,
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Attribution:
-    """Exact drops of the passages that matter most, in at most `SHARE` of the rows or one block; see `occlusion`."""
+    """Exact drops of the passages that matter most; `documents` are the blocks (default: neighbours in the prompt).
+
+    Raises what `occlusion` raises, and `AttributionError` where a passage stands in no document or in two.
+    """
     require(model, "score")
     settings = Occlusion(count_citation_markers=count_citation_markers)
     coded = model.encode(prompt)
@@ -48,42 +65,67 @@ def hierarchical(
         return replace(found, method=METHOD)
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else answer_spans(answer)
-    size = math.isqrt(len(numbers) - 1) + 1  # at which all blocks and the passages of one take fewest rows
-    blocks = [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
-    left = max(int(SHARE * (len(numbers) + 1)), 2) - 1 - len(blocks)
+    left = max(int(share * (len(numbers) + 1)), 2) - 1
     with count_forwards(model) as count:
         full = model.score([coded], [token.id for token in answer.tokens], watch)
-        opened = set(_opened(blocks, _drops(model, coded, answer, blocks, full, settings, watch), left))
-        kept = [n for n in numbers if n in opened]
+        if proxy is None:
+            blocks = _blocks(numbers, documents)
+            drops = _drops(model, prompt, answer, blocks, full, settings, watch)
+            kept = tuple(_opened(blocks, drops, left - len(blocks)))
+            how = f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
+        else:
+            own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
+            drops = _drops(proxy, prompt, own, [(n,) for n in numbers], None, settings, watch)
+            kept = tuple(numbers[j] for j in np.argsort(-drops, kind="stable")[:left])
+            how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
+        kept = tuple(n for n in numbers if n in set(kept))
         groups = [(n,) for n in kept]
         removed = [passage_positions(coded, group) for group in groups]
         asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=count_citation_markers)
         without = model.score([asked.without(j) for j in range(len(groups))], asked.ids, watch)
     none = np.zeros((0, len(asked.ids)))
-    said = (
-        f"{len(kept)} of {len(numbers)} passages were left out one by one: those of the blocks that changed the answer"
-        f" most, out of {len(blocks)}. The others are not scored."
-    )
+    said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others are not scored."
     result = attribution_of(model.name, METHOD, asked, Rows(full[0], without, none, none, notes=(said,)), (None, None))
     return replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
 def _drops(
     model: LanguageModel,
-    coded: TokenPrompt,
+    prompt: Prompt,
     answer: Answer,
     blocks: Sequence[Numbers],
-    full: np.ndarray,
+    full: np.ndarray | None,
     settings: Occlusion,
     watch: Watch | None,
 ) -> np.ndarray:
     """The whole answer's drop in nats without each block; -inf where the model gave no finite probability."""
+    coded = model.encode(prompt)
     removed = [passage_positions(coded, block) for block in blocks]
     whole = [(0, len(answer.text))]
     asked = ask(coded, answer, blocks, removed, whole, count_citation_markers=settings.count_citation_markers)
-    without = model.score([asked.without(j) for j in range(len(blocks))], asked.ids, watch)
+    rows = [asked.without(j) for j in range(len(blocks))]
+    scored = model.score([coded, *rows] if full is None else rows, asked.ids, watch)
+    full, without = (scored[:1], scored[1:]) if full is None else (full, scored)
     drops: np.ndarray = (full - without) @ asked.masks[0].astype(np.float64)
     return np.where(np.isfinite(drops), drops, -np.inf)
+
+
+def _block_size(passages: int) -> int:
+    """The size at which all blocks and one block's passages take fewest rows."""
+    return math.isqrt(passages - 1) + 1
+
+
+def _blocks(numbers: Sequence[int], documents: Sequence[Sequence[int]] | None) -> list[Numbers]:
+    """The documents' passages, or neighbours in blocks of about the square root of their number."""
+    if documents is None:
+        size = _block_size(len(numbers))
+        return [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
+    blocks = [tuple(block) for block in documents if block]
+    if sorted(n for block in blocks for n in block) != sorted(numbers):
+        raise AttributionError(
+            "The documents do not partition the prompt's passages. List each passage in exactly one document."
+        )
+    return blocks
 
 
 def _opened(blocks: Sequence[Numbers], drops: np.ndarray, left: int) -> Iterator[int]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -30,7 +30,8 @@ from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Rel
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import Span, anchor
-from engine.models.protocols import LanguageModel
+from engine.models.protocols import LanguageModel, require
+from engine.models.registry import load_writer
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
 GROUP = "groundwork.attribution"
@@ -63,6 +64,15 @@ def _of_passages(score: Callable[..., Attribution]) -> Attribute:
     return attribute
 
 
+def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
+    """Leave-one-out down a hierarchy, by the proxy of the settings where they name one."""
+    proxy, counted = load_writer(settings.proxy) if settings.proxy else None, settings.count_citation_markers
+    if proxy is not None:
+        require(proxy, "score")
+    assert proxy is None or isinstance(proxy, LanguageModel)
+    return hierarchy.hierarchical(*given, proxy=proxy, count_citation_markers=counted, **more)
+
+
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
     """A method over tokens as one over passages: sums over each passage's tokens."""
 
@@ -84,7 +94,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
         integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
     )
     left_out = partial(occlusion, floors=False, settings=Occlusion(count_citation_markers=counted))
-    down = partial(hierarchy.hierarchical, count_citation_markers=counted)
+    down = partial(_hierarchical, settings.occlusion)
     return (
         Method(
             "occlusion",

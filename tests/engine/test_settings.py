@@ -128,6 +128,7 @@ ATTRIBUTION = {
     "gradient.target": "log_probability",
     "gradient.integrated_steps": 3,
 }
+PROXY = "occlusion.proxy"
 PLACEBOS = {"occlusion.placebos": 2}
 FAITHFULNESS = {"faithfulness.steps": 2, "faithfulness.rankings": 2, "faithfulness.seed": 3}
 REFINEMENT = {
@@ -175,7 +176,7 @@ def test_the_walk_misses_no_setting() -> None:
         ALONE,
         STEPS,
     )
-    walked = {path for walk in (*walks, ALONE, STEPS, FACTS, PARTS) for path in walk} | {"retrieval.reranker"}
+    walked = {path for walk in (*walks, ALONE, STEPS, FACTS, PARTS) for path in walk} | {"retrieval.reranker", PROXY}
     assert walked == {setting.path for setting in all_settings()}
     for walk in (*walks, ALONE, STEPS, FACTS, PARTS):
         assert all(value != Settings().value(path) for path, value in walk.items())
@@ -217,6 +218,9 @@ def test_attributions_and_curves_read_theirs(
     methods = ("--method", "occlusion,input-x-gradient,integrated-gradients")
     run("attribute", "-", *methods, "--model", folders[0], settings=ATTRIBUTION, stdin=json.dumps(RECORD))
     assert_read(read, ATTRIBUTION)
+    small = {PROXY: folders[0]}
+    run("attribute", "-", "--method", "hierarchy", "--model", folders[0], settings=small, stdin=json.dumps(RECORD))
+    assert_read(read, small)
     run("faithfulness", "-", "--model", folders[0], settings=FAITHFULNESS, stdin=json.dumps(RECORD))
     assert_read(read, FAITHFULNESS)
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.core.errors import AttributionError
+from engine.core.settings import Occlusion
 from engine.core.values import Prompt, Segment
 from engine.methods import hierarchy
-from engine.methods.hierarchy import hierarchical
+from engine.methods.hierarchy import hierarchical, rows_ahead
 from engine.methods.occlusion import occlusion
 from engine.methods.registry import method
+from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, reads
 from tests.tiny import tiny_answer, tiny_model, tiny_prompt
+
+ALL = Occlusion(max_sources=10_000)
 
 
 def prompt_of(count: int) -> Prompt:
@@ -40,9 +45,32 @@ def test_by_hand_the_block_that_matters_is_opened_and_its_passages_are_exact():
     found = hierarchical(model, prompt_of(100), tiny_answer(model))
     assert found.sources == tuple((n,) for n in range(31, 41))
     assert found.scores[0] == pytest.approx([0] * 6 + [0.5 * 10] + [0] * 3)
-    assert found.forwards == 1 + 10 + 10
+    assert found.forwards == rows_ahead(100) == 1 + 10 + 10
     assert found.method == hierarchy.METHOD
     assert "10 of 100 passages" in found.notes[0]
+
+
+def test_named_documents_are_the_blocks():
+    model = ScriptedScorer(reads({5}, gain=0.5))
+    documents = [[5, 70], [n for n in range(1, 62) if n != 5], list(range(62, 70))]
+    found = hierarchical(model, prompt_of(70), tiny_answer(model), documents=documents)
+    assert set(found.sources) >= {(5,), (70,)} and top(found) == (5,)
+    for wrong in ([[1, 2]], [*documents, [5]], [[*range(1, 72)]]):
+        with pytest.raises(AttributionError, match="in exactly one document"):
+            hierarchical(model, prompt_of(70), tiny_answer(model), documents=wrong)
+
+
+def test_a_small_model_names_what_the_large_one_measures():
+    small = ScriptedScorer(reads({3, 80, 99}, gain=0.2))
+    large = ScriptedScorer(reads({80}, gain=0.5))
+    answer = tiny_answer(large)
+    with count_forwards(large) as counted:
+        found = hierarchical(large, prompt_of(100), answer, proxy=small)
+    assert {(3,), (80,), (99,)} <= set(found.sources) and top(found) == (80,)
+    assert found.forwards == counted.rows == 20 == int(0.2 * 101)
+    exact = occlusion(large, prompt_of(100), answer, floors=False, settings=ALL)
+    at = [exact.sources.index(source) for source in found.sources]
+    assert found.scores[0] == pytest.approx([exact.scores[0][j] for j in at])
 
 
 def test_what_is_scored_has_the_score_of_exact_leave_one_out(monkeypatch):
@@ -63,7 +91,7 @@ def test_few_passages_are_all_left_out():
     exact = occlusion(model, tiny_prompt(4), answer, floors=False)
     found = hierarchical(model, tiny_prompt(4), answer)
     assert (found.sources, found.scores) == (exact.sources, exact.scores)
-    assert found.forwards == 5
+    assert rows_ahead(4) == 5
 
 
 @pytest.mark.parametrize("count", [120, 250])
@@ -73,8 +101,9 @@ def test_the_top_passage_is_that_of_exact_leave_one_out_for_a_fifth_of_the_rows(
         effects = drawn(rng, count)
         model = adding(effects)
         found = hierarchical(model, prompt_of(count), tiny_answer(model))
-        assert found.forwards <= 0.2 * (count + 1)
+        assert found.forwards <= max(rows_ahead(count), int(0.2 * (count + 1)))
         right += top(found) == (int(np.argmax(effects)) + 1,)
+    assert rows_ahead(count) <= 0.2 * (count + 1)
     assert right >= 38
 
 
