@@ -54,6 +54,7 @@ bench-steps:
 	$(BIN)/python -m bench.steps --write
 bench-library:
 	$(BIN)/python -m bench.library --write
+	$(BIN)/python -m bench.clicks --write
 # The long suites and the load want a machine to themselves: LONG=--long
 bench-trust:
 	$(BIN)/python -m bench.trust --write $(LONG)

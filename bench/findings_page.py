@@ -164,7 +164,7 @@ def about(run: Evaluation, names: str) -> str:
     folders = ", ".join(f"`{name}`" for name in names.split("+"))
     return (
         f"*{folders}: {as_text(config.model)} on {as_text(data)}{judge}; {questions} questions, {len(run.rows)} rows, "
-        f"{failed} failed, {sum(row.unparsed for row in run.rows)} replies that could not be read.*"
+        f"{failed} failed, {sum(row.unparsed for row in run.rows)} unreadable replies.*"
     )
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from engine.core.text import sentences
 from engine.corpus.worlds import load_world
-from engine.methods.are.clauses import blanked
-from engine.methods.are.decompose import decompose, plain
+from engine.methods.are.decompose import blanked, decompose, plain
 
 Row = dict[str, Any]
 

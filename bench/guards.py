@@ -1,9 +1,9 @@
 """What each guard beside the verifier is worth: python -m bench.guards --data DIR [--write].
 
 Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence a claim, under its
-page's title, and sentences of the bank investigation's drafts against the passages they cite. The verdicts are the
-embedded verifier's, once; then `guarded` with all guards, with each switched off in turn, and with none. Drawn with a
-fixed seed.
+page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); sentences of
+the bank investigation's drafts against the passages they cite. The verdicts are the embedded verifier's, once; then
+`guarded` and `doubted` with all guards, with each switched off in turn, and with none. Drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from bench.results import conditions, write_section
 from bench.verifier import drafts
 from engine.core.settings import Verification
 from engine.methods.are.anchor import anchors
-from engine.methods.are.guards import guarded
+from engine.methods.are.guards import doubted, guarded
 from engine.methods.are.values import Evidence
 from engine.methods.are.verdict import judge
 from engine.models.alignment import clean
-from engine.models.protocols import Entailment
+from engine.models.embedder import load_embedder
+from engine.models.protocols import Embedder, Entailment
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import load_entailment
 from training.verifier_calibration import class_f1, macro_f1
@@ -39,12 +40,16 @@ SWITCHES = {
     "without names and numbers": replace(ON, names_and_numbers=False),
     "without order of events": replace(ON, event_order=False),
     "without anchored": replace(ON, anchored=False),
-    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False),
+    "without roles": replace(ON, roles=False),
+    "no guard": replace(ON, names_and_numbers=False, event_order=False, anchored=False, roles=False),
 }
 
 
-def measured(pairs: Sequence[Labelled], verifier: Entailment) -> list[Row]:
-    """Macro-F1, F1 of each class and the share of verdicts turned, a row a switch."""
+def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder) -> list[Row]:
+    """Macro-F1, F1 of each class, the share of verdicts turned, and of supportive verdicts the share right.
+
+    One row per switch; the supportive ones apart by whether they are unsure, with their counts.
+    """
     rulings = judge([(claim, evidence.text) for claim, evidence, _ in pairs], verifier)
     labels = np.array([label for _, _, label in pairs])
     rows = []
@@ -53,10 +58,18 @@ def measured(pairs: Sequence[Labelled], verifier: Entailment) -> list[Row]:
             guarded(ruling, claim, evidence.text, anchors(claim, [evidence])[0], settings)
             for ruling, (claim, evidence, _) in zip(rulings, pairs, strict=True)
         ]
+        kept = doubted(kept, [(claim, evidence) for claim, evidence, _ in pairs], embedder, settings)
         called = np.array([CLASSES.index(ruling.verdict) for ruling in kept])  # type: ignore[arg-type]
         turned = sum(a.verdict != b.verdict for a, b in zip(kept, rulings, strict=True))
         row: Row = {"guards": name, "macro_f1": round(macro_f1(labels, called), 3)}
         row |= {"f1": [round(score, 3) for score in class_f1(labels, called)], "turned": round(turned / len(pairs), 3)}
+        for name, unsure in (("sure", False), ("unsure", True)):
+            right = [
+                label == CLASSES.index("supportive")
+                for ruling, label in zip(kept, labels, strict=True)
+                if ruling.verdict == "supportive" and ruling.unsure == unsure
+            ]
+            row[name] = [int(sum(right)), len(right)]
         rows.append(row)
     return rows
 
@@ -73,18 +86,30 @@ def vitaminc(path: Path, count: int) -> list[Labelled]:
     ]
 
 
+def plain_pairs(path: Path, count: int) -> list[Labelled]:
+    """`count` pairs of claim, evidence and label, drawn; empty where the file is absent."""
+    if not path.exists():
+        return []
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    chosen = random.Random(1337).sample(rows, min(count, len(rows)))
+    return [(clean(r["claim"]), _evidence(clean(r["evidence"])), CLASSES.index(r["label"])) for r in chosen]
+
+
 def _evidence(text: str, title: str = "") -> Evidence:
     return Evidence(text=text, title=title, source="case")
 
 
 def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
     """The rows of each set, as Markdown."""
-    lines = ["| set | pairs | guards | macro-F1 | F1 supportive / editing / irrelevant | verdicts turned |"]
-    lines.append("|---|---|---|---|---|---|")
+    heads = ("set", "pairs", "guards", "macro-F1", "F1 supportive / editing / irrelevant", "verdicts turned")
+    heads = (*heads, "supportive and sure: right", "supportive, unsure: right")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, (count, rows) in found.items():
         for row in rows:
-            scores = " / ".join(str(score) for score in row["f1"])
-            lines.append(f"| {name} | {count} | {row['guards']} | {row['macro_f1']} | {scores} | {row['turned']} |")
+            scores = " / ".join("-" if np.isnan(score) else str(score) for score in row["f1"])
+            right = " | ".join(f"{good} of {called}" for good, called in (row["sure"], row["unsure"]))
+            head = f"| {name} | {count} | {row['guards']} | {row['macro_f1']} | {scores} | {row['turned']} |"
+            lines.append(f"{head} {right} |")
     return lines
 
 
@@ -97,15 +122,17 @@ def main() -> None:
     asked = parser.parse_args()
     sets = {
         "VitaminC dev": vitaminc(asked.data / "vitaminc" / "dev.jsonl", asked.pairs),
+        "COVID-Fact": plain_pairs(asked.data / "covidfact" / "verify.jsonl", asked.pairs),
+        "HealthVer": plain_pairs(asked.data / "healthver" / "verify.jsonl", asked.pairs),
         "bank investigation, drafts": [(claim, _evidence(text), label) for claim, text, label in drafts()],
     }
-    verifier = load_entailment()
+    verifier, embedder = load_entailment(), load_embedder()
     found = {}
     for name, pairs in sets.items():
         if not pairs:
             print(f"{name}: absent, skipped")
             continue
-        found[name] = (len(pairs), measured(pairs, verifier))
+        found[name] = (len(pairs), measured(pairs, verifier, embedder))
         print(json.dumps({name: found[name]}), flush=True)
     if asked.write:
         write_section("guards", "\n".join([f"## Guards beside the verifier\n\n{conditions()}\n", *table(found)]))

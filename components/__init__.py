@@ -1,1 +1,1 @@
-"""What the pages are drawn with: a component draws one engine value and computes nothing."""
+"""The building blocks of the pages: a component draws one engine value and computes nothing."""

@@ -10,7 +10,7 @@ from engine.methods.refinement.advisor import TITLES, Advice, AmlTask, Proxy, Qu
 
 
 def advice_view(advice: Advice) -> None:
-    """Draw the branch first, then what it stands on."""
+    """Draw the branch first, then its reasons."""
     show(
         tag(
             "p", tag("b", escape(advice.title)) + "<br>" + escape(f"{advice.why} {advice.evidence}"), class_="gw-banner"
@@ -18,8 +18,8 @@ def advice_view(advice: Advice) -> None:
     )
     for also in advice.also:
         note(also)
-    said = f"Difficulty {_level(advice)}: the plain mean of the parts below, 0 clean to 1 noisy. Not calibrated."
-    show(table(("Sign", "What it is here", "Part"), map(_proxy, advice.proxies), said, words=("What it is here",)))
+    said = f"Difficulty {_level(advice)}: the mean of the parts below, from 0 (clean) to 1 (noisy). Not calibrated."
+    show(table(("Sign", "Value here", "Part"), map(_proxy, advice.proxies), said, words=("Value here",)))
 
 
 def _level(advice: Advice) -> str:
@@ -38,14 +38,14 @@ def _proxy(proxy: Proxy) -> str:
 
 def task_table(rows: Sequence[tuple[AmlTask, Advice | None]]) -> None:
     """The table of tasks: what the paper recommends, and what the advisor says of the sample's own passages."""
-    heads = ("Task", "Retrieval it supposes", "The paper's strategy", "Example", "The advisor on its passages")
+    heads = ("Task", "Assumed retrieval", "The paper's strategy", "Example", "The advisor on its passages")
     show(table(heads, (_task(*row) for row in rows), words=heads))
 
 
 def _task(task: AmlTask, advice: Advice | None) -> str:
-    said = "not worked through yet"
+    said = "not run yet"
     if advice is not None:
-        agrees = "the same" if advice.branch == task.branch else "another: its retrieval is not as the table supposes"
+        agrees = "the same" if advice.branch == task.branch else "different: the table assumes other retrieval"
         said = f"{TITLES[advice.branch]}; difficulty {_level(advice)} ({agrees})"
     cells = (task.shape, task.strategy, f"{task.question} (k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{task.k})", said)
     row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
@@ -53,12 +53,12 @@ def _task(task: AmlTask, advice: Advice | None) -> str:
 
 
 def judgement_view(found: PairJudgement, first: str, second: str) -> None:
-    """What a judge said, in both orders; a disagreement is not a vote."""
+    """A judge's votes in both orders; a disagreement is not a vote."""
     names = {"x": f"{first} is better grounded", "y": f"{second} is better grounded", "tie": "a tie"}
     verdict = {
         **names,
-        "disagreed": "no result: the two orders disagree, so the place decided",
-        "unparsed": "no result: a reply could not be read",
+        "disagreed": "no result: the two orders disagree, so position decided",
+        "unparsed": "no result: a reply was unreadable",
     }[found.winner]
     show(tag("p", tag("b", escape(verdict)) + escape(f", by {found.judge}."), class_="gw-banner"))
     shown = (f"{first} shown first", f"{second} shown first")

@@ -15,16 +15,16 @@ from engine.core.values import Attribution, Case, Details
 from engine.methods.faithfulness import Pair, agreement, ranked_by
 
 READING = (
-    "ρ is Spearman's rank correlation of the passages, in [-1, 1] (by the sum of |relevance| where a method has a value"
-    " per token, else by the score); signs is the share of passages that both"
-    " score on the same side of zero; first says whether both put the same passage first. Few passages make ρ coarse."
+    "ρ: Spearman's rank correlation of the passages, in [-1, 1]. Methods with a value per token rank by the sum of "
+    "|relevance|, the others by score. Signs: share of passages on the same side of zero. First: whether both rank "
+    "the same passage first. With few passages ρ is coarse."
 )
 
 
 def agreement_view(methods: Mapping[str, Attribution], case: Case, *, key: str) -> None:
     """The pairs as a matrix for the whole answer or one sentence; every method with the passage it puts first."""
     if len(methods) < 2:
-        st.caption("Run at least two methods with this scorer to see how far they agree.")
+        st.caption("Run at least two methods with this scorer to compare them.")
         return
     spans = next(iter(methods.values())).spans
     shared = [i for i, span in enumerate(spans) if all(span in m.spans for m in methods.values())]
@@ -72,6 +72,6 @@ def _first(found: Attribution) -> str:
 def _cell(pair: Pair) -> str:
     rho = "ρ not defined" if pair.rho is None else f"ρ {pair.rho:+z.2f}"
     signs = "signs not defined" if pair.signs is None else f"signs {pair.signs:.0%}"
-    said = f"{signs}<br>{'same first' if pair.same_top else 'another first'}"
+    said = f"{signs}<br>{'same first' if pair.same_top else 'different first'}"
     title = f"{pair.first} and {pair.second}, {counted(pair.sources, 'passage')}"
     return tag("td", tag("b", rho) + "<br>" + said, style=f"background:{diverging(pair.rho or 0.0)}", title=title)

@@ -22,10 +22,11 @@ def ask_for(
     case: Case,
     kind: str,
     label: str,
-    model: str,
+    model: str = "",
     more: str = "",
     *,
     options: Value | None = None,
+    settings: Settings | None = None,
     key: str = "",
     about: str = "",
     done: bool = False,
@@ -33,19 +34,20 @@ def ask_for(
     """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel.
 
     `about` says what it does; where it is `done`, all folds to a line. `key` tells apart several buttons for one kind.
+    `settings` are the session's where none are given.
     """
     name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
     run = state.run_of(name)
     if run is not None and not run.ended:
         _watch(name, key)
         return
-    cost = workbench().using(chosen_settings()).cost(case, kind, options) + more
+    cost = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more
     if about:
         st.caption(plain(about))
     left, right = st.columns([1, 7 if done else 3], vertical_alignment="center")
     look = {"label": "Run again", "type": "tertiary", "help": label} if done else {"label": label, "type": "primary"}
     if left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch"):
-        begin(case, kind, options, name, label)
+        begin(case, kind, options, name, label, settings)
         st.rerun()
     right.caption(plain(cost))
     if run is not None:
@@ -73,7 +75,7 @@ def _watch(name: str, key: str = "") -> None:
     left, right = st.columns([1, 3], vertical_alignment="center")
     with left:
         cancel_button(run, key=f"cancel_{name}_{key}")
-    right.caption("What is finished by then is kept and shown.")
+    right.caption("Finished results are kept and shown.")
 
 
 def as_reported(case: Case, analysis: Analysis) -> None:
@@ -111,5 +113,5 @@ def seconds_said(case: Case, model: str, passes: float) -> str:
         stored = analysis.stored()
         done = stored.get("forwards", 0) + 2 * stored.get("backwards", 0)
         if analysis.stamp.model == model and done and stored.get("seconds"):
-            return f"; about {passes * stored['seconds'] / done:.0f} s, going by the last run"
+            return f"; about {passes * stored['seconds'] / done:.0f} s, based on the last run"
     return ""

@@ -20,7 +20,7 @@ def answer_markup(answer: Answer) -> str:
 
 
 def cited_text(answer: Answer, start: int, end: int) -> str:
-    """Characters [start, end) of the answer; a marker as it stands in the text is the title of its number."""
+    """Characters [start, end) of the answer; the original marker is the title of its number."""
     parts, position = [], start
     inside = (c for c in answer.citations if start <= c.start and c.end <= end)
     for citation in sorted(inside, key=lambda c: c.start):

@@ -32,22 +32,19 @@ def attr_rag_view(found: AttrRag) -> None:
     st.caption(
         f"Kept {kept} of {counted(sets, 'chunk set')} (at most {found.selection.limit});"
         f" {counted(len(found.filled), 'passage')} filled gaps."
-        " α = 1 - similarity of the answer without the set to the answer with all sets: high means that the answer"
-        " changed. The six metrics are correlated: three that agree are not three witnesses."
-        " In bold: the metric took the set."
+        " α = 1 - similarity of the answers with and without the set; high: the answer changed. The six metrics are "
+        "correlated: three in agreement are not three witnesses. Bold: the metric chose the set."
     )
     show(_table(found))
     if found.drops is not None:
         banners(found.drops.notes)
-        st.caption(
-            plain(f"Drop: how much less likely the answer from all sets is without one. {floors_line(found.drops)}.")
-        )
+        st.caption(plain(f"Drop: how much less likely the answer becomes without one set. {floors_line(found.drops)}."))
     for line in found.notes:
         note(line)
     if found.selection.reasons:
         st.subheader("Why each set was kept or dropped")
         show(why_table(found))
-        st.caption("The paper's rule alone: no floor, no cap, and its wording of the expansion read literally.")
+        st.caption("The paper's rule alone: no floor, no cap, and the expansion read literally.")
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
     whole, rest = (
@@ -61,7 +58,7 @@ def attr_rag_view(found: AttrRag) -> None:
         word_diff(words_of(before, after), left=whole, right=rest)
     if found.filled:
         _filled(found)
-    with st.expander("What was written without one set"):
+    with st.expander("Answers written without one set"):
         _without_one(found, whole)
 
 

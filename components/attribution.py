@@ -1,5 +1,5 @@
-"""Occlusion as a table: a row a stretch of the answer, a column a source, a colour for sign and size, a number in
-every cell, and the two floors applied."""
+"""Occlusion as a table: one row per span of the answer, one column per source, colour for sign and size, and both
+floors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.core.text import ANY_CITATION
 from engine.core.values import Attribution, Case
 
 LONGEST = 90  # characters of a span's words in the first column
-UNDER_NUMERICAL = "under the numerical floor: not told apart from rounding"
-UNDER_PLACEBO = "no larger than an unrelated passage"
+UNDER_NUMERICAL = "below the numerical floor: may be rounding"
+UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
 def attribution_table(attribution: Attribution, case: Case) -> None:

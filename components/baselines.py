@@ -1,4 +1,4 @@
-"""ARE beside the methods that it is compared with, and the entropy of what each of them searches with."""
+"""ARE compared with other methods, and the entropy of each method's queries."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ LABELS = {"drqa": "DRQA", "rarr": "RARR", "ccver": "CCVER", "efec-style": "EFEC-
 
 
 def baselines_table(found: Sequence[Baseline], record: AreRecord | None) -> None:
-    """A row a method with its measures after editing; beside them those with evidence brought together by clause."""
+    """One row per method with its measures after editing, and those with evidence joined by clause."""
     heads = ["Method", *(name for name, _, _ in MEASURES), "Attr_r, by clause", "Attr_p, by clause"]
     rows = [_row("ARE", record.report.after, record.report.after)] if record and record.report else []
     rows += [_row(LABELS[one.name], one.measures, one.aggregated) for one in found]
     by = found[0].measures.by if found else ""
-    show(table(heads, rows, f"Entailment by {by}. Baselines count each evidence; ARE's belongs to clauses."))
+    show(
+        table(
+            heads, rows, f"Entailment by {by}. Baselines count each piece of evidence; ARE assigns evidence to clauses."
+        )
+    )
 
 
 def _row(name: str, measures: Measures, aggregated: Measures | None) -> str:
@@ -43,8 +47,8 @@ def baseline_text(one: Baseline, answer: str) -> None:
 
 
 def entropy_table(found: Mapping[str, Entropy]) -> None:
-    """Facts beside sub-questions: the paper's sum, and the surprisal a text and a token in nats."""
-    heads = ("Texts", "n", "Tokens", "Entropy", "Surprisal a text, nats", "Surprisal a token, nats")
+    """Facts and sub-questions: the paper's sum, and the surprisal per text and per token in nats."""
+    heads = ("Texts", "n", "Tokens", "Entropy", "Surprisal per text, nats", "Surprisal per token, nats")
     rows = [
         tag(
             "tr",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -11,6 +12,7 @@ import streamlit as st
 from components.runs import Run, start
 from engine.core.errors import GroundworkError
 from engine.corpus.collection import Collection
+from engine.corpus.page_picture import PagePicture, draw_page
 from engine.studies.evaluate import Evaluation, opened
 from engine.studies.library import folder_of
 from engine.workbench import Workbench
@@ -38,7 +40,7 @@ class Evaluators:
 
 @st.cache_resource(show_spinner=False)
 def evaluators() -> Evaluators:
-    """One a process: an evaluation of hours goes on when the session that began it is gone."""
+    """One per process: a long evaluation continues after the session that started it ends."""
     return Evaluators()
 
 
@@ -56,7 +58,7 @@ def preparation() -> Run[None]:
 
 @st.cache_resource(show_spinner=False)
 def further_preparation() -> Run[None]:
-    """What may happen while the user reads: the embedder loaded, the other sample corpora ingested."""
+    """Background work while the user reads: load the embedder, ingest the other sample corpora."""
 
     def work(run: Run[None]) -> None:
         workbench().prepare_rest(run.watch)
@@ -65,6 +67,12 @@ def further_preparation() -> Run[None]:
         gc.freeze()
 
     return start(workers(), work)
+
+
+@st.cache_data(show_spinner=False, max_entries=24)
+def page_picture(file: str, page: int, words: str) -> PagePicture:
+    """A page of a stored PDF with the words marked; the file's name is the hash of its text. Raises `FileError`."""
+    return draw_page(Path(file), page, words)
 
 
 def document_lengths(corpus: str | None) -> dict[str, int]:

@@ -43,7 +43,7 @@ def verdict_line(verdict: CaseVerdict | None, review: Review, case: Case) -> str
     parts = "".join(
         tag("i", "", class_=f"gw-{KINDS[stand]}", style=f"flex-grow:{count}") for stand, count in counts.items()
     )
-    stopped = "" if verdict.finished else " The check was stopped before its end."
+    stopped = "" if verdict.finished else " The check was stopped early."
     words = tag("b", escape(verdict.headline + stopped))
     bar = tag("span", parts, class_="gw-verdicts", aria_hidden="true") if parts else ""
     return tag("div", bar + words + chips(_chips(verdict, review)), class_="gw-stand")
@@ -53,7 +53,7 @@ def _unchecked(case: Case) -> str:
     if case.answer.refused:
         return "The writer says that the passages do not answer the question."
     if not case.answer.text.strip():
-        return "There is no answer to check."
+        return "The case has no answer to check."
     return "Not checked yet."
 
 

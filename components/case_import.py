@@ -51,20 +51,22 @@ def _paste() -> list[str]:
         question = st.text_input("Question", key="paste_question", placeholder="What was asked")
         left, right = st.columns(2)
         passages = left.text_area(
-            "Sources, with a line of --- between two",
+            "Sources, separated by lines of ---",
             key="paste_passages",
             height=210,
-            placeholder="The texts that the answer should rest on",
+            placeholder="Texts that should support the answer",
         )
         answer = right.text_area(
             "Answer",
             key="paste_answer",
             height=210,
-            placeholder="The answer to check. Citations as [1] or [cite_1] are read, and optional.",
+            placeholder="The answer to check. Citations such as [1] or [cite_1] are optional.",
         )
         corpora = [corpus.name for corpus in list_corpora()]
         middle, last, button = st.columns([3, 3, 2], vertical_alignment="bottom")
-        corpus = middle.selectbox("Corpus", corpora, index=None, key="paste_corpus", placeholder="none: sources alone")
+        corpus = middle.selectbox(
+            "Corpus", corpora, index=None, key="paste_corpus", placeholder="none: pasted sources only"
+        )
         model = last.text_input("Written by", key="paste_model", placeholder="optional")
         if not button.form_submit_button("Audit", type="primary", width="stretch"):
             return []
@@ -73,7 +75,7 @@ def _paste() -> list[str]:
         return []
     texts = [part.strip() for part in f"\n{passages}\n".split(DIVIDER) if part.strip()]
     if not texts and corpus is None:
-        st.error("There is nothing to check against. Paste the sources, or choose a corpus.")
+        st.error("The sources are empty. Paste the sources, or choose a corpus.")
         return []
     try:
         case = workbench().audit(AuditRecord(question=question, passages=tuple(texts), answer=answer, model=model))
@@ -90,7 +92,7 @@ def _upload() -> list[str]:
         upload = st.file_uploader("File (.json or .jsonl)", key="import_file")
         with st.expander("Layout, and RAGTruth's second file"):
             layout = st.selectbox(
-                "Layout", LAYOUTS, index=None, placeholder="by its field names", format_func=LAYOUT_NAMES.get
+                "Layout", LAYOUTS, index=None, placeholder="detect from its fields", format_func=LAYOUT_NAMES.get
             )
             sources = st.file_uploader("RAGTruth's source_info.jsonl, for its response.jsonl", key="import_sources")
         if not st.form_submit_button("Audit the file", type="primary"):

@@ -11,6 +11,7 @@ from components.cache import workbench
 from components.html import note, plain
 from components.reviewer import known_reviewer
 from components.sentences import sentences_view
+from components.source_view import open_source
 from engine.analyses.case_verdict import CaseVerdict
 from engine.analyses.facts import record_of
 from engine.cases.places import numbered, rewrite, verdict_of
@@ -20,7 +21,7 @@ from engine.core.values import Case
 from engine.methods.are.export import proposed
 
 ABSENT = "not in these documents"
-READ = "read beside the source"
+READ = "compared with the source"
 
 
 @st.fragment
@@ -28,7 +29,9 @@ def checked_answer(case: Case, verdict: CaseVerdict) -> None:
     """Draw it; a click on a sentence draws nothing else anew."""
     frozen = review_of(workbench().cases.history(case.id)).status == "signed off"
     asked = sentences_view(case, verdict, frozen=frozen, key=f"sentences_{case.id}")
-    if asked and (author := known_reviewer()):
+    if asked and "opened" in asked:
+        open_source(case, int(asked["opened"]["passage"]), int(asked["opened"]["sentence"]), verdict)
+    elif asked and (author := known_reviewer()):
         write(case, asked, author)
     elif asked:
         _who_decides(case, asked)
@@ -94,4 +97,4 @@ def _who_decides(case: Case, asked: dict[str, Any]) -> None:
         state.set_value("reviewer", name.strip())
         write(case, asked, name.strip())
     elif given:
-        st.error("Give your name: the decision goes into the history of the case.")
+        st.error("Enter your name. The case's history records it.")

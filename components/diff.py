@@ -68,9 +68,9 @@ def aligned_passages(comparison: Comparison) -> None:
         return
     st.dataframe(pd.DataFrame(rows), hide_index=True)
     if comparison.methods:
-        note("Attribution: the whole answer's score of a passage as a share of the largest in its case, -1 to 1.")
+        note("Attribution: score for the whole answer as a share of the case's largest score, -1 to 1.")
     else:
-        note("The two cases share no attribution method, so no attribution is compared.")
+        note("The two cases have no attribution method in common, so attribution is not compared.")
 
 
 def _row(passage: Aligned, methods: Sequence[str]) -> dict[str, object]:

@@ -14,7 +14,7 @@ LIMIT = 60_000  # characters drawn at once; a browser slows down well before a m
 
 
 def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
-    """Draw the text; each passage stands behind a bar with its number, page and length; overlap is said."""
+    """Draw the text; each passage has a bar with its number, page and length; overlap is stated."""
     st.subheader(plain(document.title or document.id))
     words = [len(passage.text.split()) for passage in passages]
     overlapping = sum(a.end > b.start for a, b in itertools.pairwise(passages))
@@ -34,7 +34,7 @@ def document_view(document: Document, passages: tuple[Passage, ...]) -> None:
     rest = document.text[position:LIMIT] if position < LIMIT else ""
     show(tag("div", "".join(pieces) + escape(rest), class_="gw-doc", tabindex="0", role="region", aria_label="Text"))
     if len(document.text) > LIMIT:
-        st.caption(f"The first {LIMIT:,} of {len(document.text):,} characters are drawn.")
+        st.caption(f"The first {LIMIT:,} of {len(document.text):,} characters are shown.")
 
 
 def _chunk(passage: Passage, start: int) -> str:

@@ -1,4 +1,4 @@
-"""What an evaluation shows: sortable tables with downloads, figures, its examples, and another run beside it."""
+"""Results of an evaluation: sortable tables with downloads, figures, examples, and a comparison with another run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table_view(table: StudyTable, *, key: str) -> None:
 
 
 def frame(table: StudyTable) -> pd.DataFrame:
-    """The table for the screen: a measure as a number that sorts, its interval in a column beside it."""
+    """The table for the screen: each measure as a sortable number, with its interval in the next column."""
     data: dict[str, list[object]] = {}
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
@@ -79,7 +79,7 @@ def results_view(listed: Listed) -> None:
     found = evaluation(listed.name, state_of(folder))
     _about(found)
     if not found.rows:
-        st.info("No unit has ended yet.")
+        st.info("No finished units yet.")
         return
     tables = found.results.tables
     for table in tables[:1]:  # the one that ranks the methods
@@ -95,14 +95,14 @@ def results_view(listed: Listed) -> None:
 
 
 def _about(found: Evaluation) -> None:
-    """What the run is of, and what must be known to read it."""
+    """The run's config and the notes needed to read its results."""
     config, manifest = found.config, found.manifest
     unread = sum(row.unparsed for row in found.rows)
     st.caption(
         plain(
             f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; seeds"
             f" {', '.join(map(str, config.seeds))}. {len(found.rows):,} of {counted(len(manifest.units), 'unit')},"
-            f" {len(found.failures):,} failed, {counted(unread, 'reply', 'replies')} could not be read."
+            f" {len(found.failures):,} failed, {counted(unread, 'reply', 'replies')} were unreadable."
         )
     )
     for line in (*manifest.off, *found.results.notes):
@@ -119,7 +119,7 @@ def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
         value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=visible) or named[0]
         open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
     if any(row.case for row in found.rows):
-        st.caption("Choose a line to open its case.")
+        st.caption("Select a row to open its case.")
     picked = st.dataframe(
         units(found.rows), hide_index=True, key=f"units_{listed.name}", on_select="rerun", selection_mode="single-row"
     )
@@ -148,7 +148,7 @@ def questions(rows: Sequence[Row], value: str) -> Figure:
 
 
 def units(rows: Sequence[Row]) -> pd.DataFrame:
-    """A line a unit: what it was, its values, and why it failed."""
+    """One row per unit: its values, or why it failed."""
     names = numbers(rows)
     return pd.DataFrame(
         [

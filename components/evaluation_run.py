@@ -1,4 +1,4 @@
-"""An evaluation as it runs: begun in a thread of its own, watched by any session, paused, cancelled, gone on with."""
+"""A running evaluation in its own thread: any session can watch, pause, cancel and resume it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def see_runs() -> None:
 
 
 def begin(name: str, text: str, resume: bool = False) -> None:
-    """Start a run in the background, or go on with it."""
+    """Start a run in the background, or resume it."""
     own = Live()
 
     def tell(progress: Progress) -> None:
@@ -70,15 +70,15 @@ def watch_evaluation(name: str, until_written: bool = False) -> None:
         st.progress(progress.done / max(1, progress.total), text=plain(said(progress)))
     left, right, _ = st.columns([2, 2, 6])
     if own.pause.is_set():
-        left.button("Go on", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
+        left.button("Resume", key=f"go_on_{name}", on_click=own.pause.clear, width="stretch")
     else:
         left.button("Pause", key=f"pause_{name}", on_click=own.pause.set, width="stretch")
     cancelling = own.run.cancelling
     right.button("Cancel", key=f"stop_{name}", on_click=own.run.stop, disabled=cancelling, width="stretch")
     if own.pause.is_set():
-        st.caption("Paused: what has begun is finished, nothing else is begun.")
+        st.caption("Paused. Started units finish; new ones wait.")
     elif cancelling:
-        st.caption("Stopping. What has a row is kept, and the run can be gone on with.")
+        st.caption("Stopping. Completed units are saved; you can resume later.")
 
 
 def written(name: str) -> bool:
@@ -127,27 +127,29 @@ def roughly(seconds: float) -> str:
 
 
 def standing(listed: Listed) -> str:
-    """Whether a run is running, ended, or waits to be gone on with."""
+    """Whether a run is running, ended, or waiting to be resumed."""
     own = live(listed.name)
     if own is not None and not own.run.ended:
         return "paused" if own.pause.is_set() else "running"
     if listed.shipped:
-        return "comes with the workbench"
+        return "included with Groundwork"
     return "finished" if listed.finished else "stopped"
 
 
 def run_controls(listed: Listed) -> None:
-    """What can be done with a run as it stands, and what went wrong with it."""
+    """The actions available for a run, and its problem if it has one."""
     own = live(listed.name)
     if own is not None and not own.run.ended:
         watch_evaluation(listed.name)
         return
     if own is not None and own.run.was_cancelled:
-        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done; they are kept.")
+        st.info(f"Stopped with {listed.done:,} of {counted(listed.total, 'unit')} done and saved.")
     elif own is not None and own.run.problem:
         st.error(plain(own.run.problem))
     if not listed.finished and not listed.shipped:
         text = (folder_of(listed.name) / "config.toml").read_text(encoding="utf-8")
-        if st.button(f"Go on with the {counted(listed.total - listed.done, 'unit')} left", key=f"resume_{listed.name}"):
+        if st.button(
+            f"Resume the remaining {counted(listed.total - listed.done, 'unit')}", key=f"resume_{listed.name}"
+        ):
             begin(listed.name, text, resume=True)
             st.rerun()

@@ -27,7 +27,7 @@ from engine.studies.run import Control
 from engine.studies.values import Estimate
 
 COST = "evaluation_cost"
-OTHER = "a file or folder of your own"
+OTHER = "your own file or folder"
 FIRST = "seconds"  # the preset that needs no language model
 
 
@@ -35,7 +35,7 @@ def setup() -> str | None:
     """The form; the name of a run that was just begun."""
     preset = _preset()
     config = _fields(preset)
-    with st.expander("The config, as it is kept with the results"):
+    with st.expander("The config, as saved with the results"):
         text = st.text_area("TOML", as_toml(config), height=260, key=f"toml_{hash(as_toml(config))}")
     try:
         config = parse_config(text)
@@ -51,12 +51,12 @@ def _preset() -> Config:
     known = {name: read_config(CONFIGS / f"{name}.toml") for name in presets()}
     ordered = sorted(known, key=lambda name: (name != FIRST, *_level(name)))
     chosen = st.selectbox(
-        "Begin with the preset",
+        "Start from the preset",
         ordered,
         key="evaluation_preset",
         format_func=lambda name: known[name].title or name.replace("_", " "),
-        help="The small ones run on the sample worlds with the embedded model, the capable ones with an installed one."
-        " Those of the papers name the models and sizes that the papers used; you supply their data sets.",
+        help="Small presets run on the sample corpora with the embedded model; capable presets use an installed "
+        "model. Paper presets use the papers' models and sizes; you supply the data sets.",
     )
     return known[chosen or ordered[0]]
 
@@ -110,12 +110,14 @@ def _file(preset: Config, key: str) -> tuple[str, dict[str, Any]]:
     left, middle, right = st.columns([4, 2, 2])
     path = left.text_input("File or folder", "" if preset.data in WORLDS else preset.data, key=f"path_{key}")
     layouts = ["by its fields", *LAYOUTS]
-    layout = middle.selectbox("Layout", layouts, key=f"layout_{key}", help="docs/evaluate.md shows our own JSONL.")
-    corpus = right.text_input("Corpus that is searched", str(preset.load.get("corpus", "")), key=f"corpus_{key}")
+    layout = middle.selectbox(
+        "Layout", layouts, key=f"layout_{key}", help="docs/evaluate.md describes the JSONL format."
+    )
+    corpus = right.text_input("Corpus to search", str(preset.load.get("corpus", "")), key=f"corpus_{key}")
     load = {name: value for name, value in preset.load.items() if name not in ("layout", "corpus")}
     if layout != layouts[0]:
         load["layout"] = layout
-    return path.strip() or "no file named yet", load | ({"corpus": corpus.strip()} if corpus.strip() else {})
+    return path.strip() or "no file chosen yet", load | ({"corpus": corpus.strip()} if corpus.strip() else {})
 
 
 def _seeds(text: str, default: tuple[int, ...]) -> tuple[int, ...]:
@@ -142,12 +144,12 @@ def _cost_and_start(config: Config, text: str) -> str | None:
         begin(run, text)
         return run
     if found is None:
-        st.caption("The cost is worked out before anything is run.")
+        st.caption("Groundwork estimates the cost before it runs anything.")
     return None
 
 
 def _say_cost(planned: Plan, cost: Estimate) -> None:
-    """What would be run and the most that it takes; what is left out and switched off."""
+    """The planned run and its largest cost; parts left out and switched off."""
     shown = {
         "units": len(planned.units),
         "examples": len(planned.examples),
@@ -160,8 +162,8 @@ def _say_cost(planned: Plan, cost: Estimate) -> None:
     parts = {label: value for label, value in shown.items() if value}
     for column, (label, value) in zip(st.columns(len(parts)), parts.items(), strict=True):
         column.metric(label, f"{value:,}", border=True)
-    st.caption("At most, worked out from a few examples of each method.")
+    st.caption("Upper bounds, estimated from a few examples per method.")
     for what, count in planned.left_out.items():
-        st.warning(plain(f"{counted(count, 'example')} left out for want of {what}."))
+        st.warning(plain(f"{counted(count, 'example')} left out: no {what}."))
     for line in planned.off:
         st.info(plain(line))

@@ -1,4 +1,4 @@
-"""An answer beside the passages that it was given: score bars, place in the document, citations that open them."""
+"""An answer next to its passages: score bars, position in the document, citations that open them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.html import visible
 from components.style import stylesheet
+from engine.analyses.case_verdict import source_sentence
 from engine.answer.quoting_reader import whole_id
 from engine.core.values import Answer, Case, Passage
 
@@ -26,19 +27,27 @@ def _component() -> Any:
     )
 
 
-def evidence(case: Case, *, key: str, lengths: Mapping[str, int]) -> None:
-    """Draw the answer of a case and its passages.
+def evidence(case: Case, *, key: str, lengths: Mapping[str, int], opened: int | None = None) -> dict[str, int]:
+    """Draw the answer of a case and its passages, passage `opened` unfolded.
+
+    Returns what just happened: {"passage": n} for one that was opened (0: closed), {"source": n} for one that is to be
+    shown in its document.
 
     `lengths` are the document lengths in characters, for each passage's place; where one is missing, the place is
     measured against the furthest passage of the document in this case.
     """
-    _component()(data=evidence_data(case, lengths), key=key)
+    data = {**evidence_data(case, lengths), "opened": opened}
+    drawn = _component()(data=data, key=key, on_passage_change=_listen, on_source_change=_listen)
+    return {name: int(number) for name in ("passage", "source") if (number := drawn.get(name)) is not None}
+
+
+def _listen() -> None:
+    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
-    """What is drawn, as plain values: all text cut by offsets here, none of it markup."""
-    ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
-    scales = {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
+    """The data to draw, as plain values: all text is cut by offsets here, and none of it is markup."""
+    scales = score_scales(case)
     return {
         "answer": answer_pieces(case.answer, case.passages),
         "answer_title": "Answer" if case.answer.finished else "Answer, so far",
@@ -46,6 +55,12 @@ def evidence_data(case: Case, lengths: Mapping[str, int]) -> dict[str, Any]:
         "passages": [_passage(case, number, scales, lengths) for number in cited_first(case)],
         "passages_title": f"Passages given to the writer ({len(case.passages)})",
     }
+
+
+def score_scales(case: Case) -> dict[str, dict[str, float]]:
+    """The scores of the search and of the re-ranking, by passage id."""
+    ranked = {passage.id: chunk_set.score for chunk_set in case.chunk_sets for passage in chunk_set.passages}
+    return {"retrieved": {hit.passage.id: hit.score for hit in case.hits}, "re-ranked": ranked}
 
 
 def cited_first(case: Case) -> list[int]:
@@ -61,7 +76,7 @@ def answer_pieces(answer: Answer, passages: tuple[Passage, ...]) -> list[dict[st
     for citation in answer.citations:
         if citation.start > position:
             pieces.append({"text": visible(answer.text[position : citation.start])})
-        title = f"No passage {citation.number} was given"
+        title = f"Passage {citation.number} does not exist"
         if citation.valid:
             passage = passages[citation.number - 1]
             title = f"Open passage {citation.number}: {passage.label}"
@@ -78,19 +93,27 @@ def _passage(
     length = max(lengths.get(passage.document, 0), *(p.end for p in case.passages if p.document == passage.document))
     whole = whole_id(passage)
     cited = sum(citation.number == number for citation in case.answer.citations)
-    quoted = sorted((start, end) for _, quote, start, end in case.answer.quotes if quote == number)
+    quoted = {(start, end) for _, quote, start, end in case.answer.quotes if quote == number}
+    if cited and not quoted:
+        quoted = {span for n in _citing(case.answer, number) if (span := source_sentence(case, number, n, None))}
     return {
         "number": number,
         "title": visible(passage.label),
         "cited": f"cited {cited}x" if cited else "",
-        "scores": [_score(name, scale, whole) for name, scale in scales.items() if whole in scale],
+        "scores": [score_bar(name, scale, whole) for name, scale in scales.items() if whole in scale],
         "place": [passage.start / length, passage.end / length],
         "place_text": f"page {passage.page}" if passage.page is not None else f"{100 * passage.start // length}%",
-        "pieces": _marked(passage.text, quoted),
+        "pieces": _marked(passage.text, sorted(quoted)),
     }
 
 
-def _score(name: str, scale: Mapping[str, float], passage: str) -> dict[str, Any]:
+def _citing(answer: Answer, number: int) -> list[int]:
+    """The sentences, from 1, that cite a passage."""
+    places = [citation.start for citation in answer.citations if citation.number == number]
+    return [n for n, (a, b) in enumerate(answer.sentences, start=1) if any(a <= place < b for place in places)]
+
+
+def score_bar(name: str, scale: Mapping[str, float], passage: str) -> dict[str, Any]:
     """A bar as long as the score, 1 being whole; scores of no fixed scale go from the lowest (2%) to the highest."""
     low, high, score = min(scale.values()), max(scale.values()), scale[passage]
     if low >= -1 and high <= LIKENESS:

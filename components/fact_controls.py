@@ -1,4 +1,4 @@
-"""What a check of an answer is asked with: evidence, verifier, and in a folded panel everything else."""
+"""The controls of a check: evidence, verifier, and everything else in a folded panel."""
 
 from __future__ import annotations
 
@@ -44,14 +44,11 @@ def fact_controls() -> Asked:
             default_for("judges").model,
             key="facts_judge",
             placeholder="none",
-            help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts are shown"
-            " next to the verifier's, which still decides. By likelihood if the model scores; not calibrated.",
+            help="embedded, a Hugging Face id or folder, a .gguf file, or openai:MODEL@BASE_URL. Its verdicts appear "
+            "next to the verifier's, which still decides. A model that scores decides by likelihood; not calibrated.",
         )
         decomposer = st.text_input(
-            "Decomposed by",
-            RULES,
-            key="facts_decomposer",
-            help="rules, or the name of a language model that is asked to split.",
+            "Decomposed by", RULES, key="facts_decomposer", help="rules, or a language model's name."
         )
     settings = settings_panel("verification", "prompting", paper="are", elsewhere=("verification.evidence_from",))
     off = [("left out", step.label) for step in _SWITCHES if not settings.value(step.path)]

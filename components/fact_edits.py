@@ -48,8 +48,8 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
         for edit in record.edits:
             edit_card(case, record, edit, decided.get(edit.id), author)
     else:
-        st.caption("No edit was found.")
-    st.caption("What you accept is put in, everything else is not: the downloads hold what is accepted.")
+        st.caption("No edits found.")
+    st.caption("The accepted text and the downloads contain only the edits you accept.")
     with st.container(horizontal=True):
         st.download_button(
             "Accepted text", revised(record.checked, edits, accepted_ids(all_decided)), "answer.txt", "text/plain"
@@ -72,16 +72,16 @@ def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | 
         if edit.ruling is not None:
             st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
         if edit.status == "suggestion" and not exact(edit, record.checked):
-            st.caption("Its place is not certain, so it is not put in: change the answer by hand if you agree.")
+            st.caption("Its position is uncertain, so it is not applied. If you agree, change the answer by hand.")
             return
-        reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="why, if you want to say it")
+        reason = st.text_input("Note", key=f"reason_{case.id}_{edit.id}", placeholder="reason (optional)")
         with st.container(horizontal=True):
             for value, label in (("accepted", "Accept"), ("rejected", "Reject")):
                 pressed = st.button(
                     f"{label} {edit.id}",
                     key=f"{value}_{case.id}_{edit.id}",
                     disabled=not author or decision == value,
-                    help=None if author else "Give your name first: the decision goes into the case's history.",
+                    help=None if author else "Enter your name first. The case's history records it.",
                 )
                 if pressed:
                     decide(case, edit, "accepted" if value == "accepted" else "rejected", author, reason)

@@ -35,7 +35,7 @@ def override_form(case: Case, record: AreRecord, review: Review, author: str, se
         asked = st.form_submit_button(
             "Save the verdict",
             disabled=not author,
-            help=None if author else "Give your name first: the verdict goes into the history of the case.",
+            help=None if author else "Enter your name first. The case's history records it.",
         )
     if not asked or name is None:
         return

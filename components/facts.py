@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from components import state
 from components.answer import with_pills
 from components.html import escape, show, table, tag, visible
 from components.sentences import KINDS
@@ -43,13 +45,20 @@ def _component() -> Any:
 
 
 def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> str:
-    """Draw clauses and facts beside the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
+    """Draw clauses and facts next to the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
 
-    Returns the number of the fact that was just chosen, "" where none was.
+    A passage of the case that is clicked is selected. Returns the number of the fact that was just chosen, "" where
+    none was.
     """
-    data = {**tree_data(record, marks), "key": key, "chosen": chosen}
-    drawn = _component()(data=data, key=key, on_fact_change=lambda: None)
+    data = {**tree_data(record, marks), "key": key, "chosen": chosen, "passage": state.selected_passage(sys.maxsize)}
+    drawn = _component()(data=data, key=key, on_fact_change=_listen, on_passage_change=_listen)
+    if drawn.passage is not None:
+        state.select(passage=int(drawn.passage))
     return drawn.fact or ""
+
+
+def _listen() -> None:
+    """Streamlit hands out a trigger's value only where something listens."""
 
 
 def own_marks(record: AreRecord, review: Review) -> dict[str, Mark]:
@@ -70,7 +79,7 @@ def clause_pieces(text: str) -> list[dict[str, Any]]:
 
 
 def tree_data(record: AreRecord, marks: Mapping[str, Mark] | None = None) -> dict[str, Any]:
-    """What is drawn, as plain values; no text is markup."""
+    """The data to draw, as plain values; no text is markup."""
     names = list(numbered(record))
     waiting = sum(fact.needs_attention for fact in record.facts)
     return {
@@ -117,12 +126,12 @@ def _said(mark: Mark | None) -> list[str]:
 
 
 def _lines(record: FactRecord) -> list[str]:
-    """What stands under a fact: what came of it, who says so, both columns of support, who split it."""
+    """The details of a fact: its outcome, who decided, both columns of support, who split it."""
     said = [f"{MEANING[record.outcome].capitalize()}."]
-    columns = {"passages it was given": record.supported_by_case, "the corpus": record.supported_by_corpus}
+    columns = {"the case's passages": record.supported_by_case, "the corpus": record.supported_by_corpus}
     told = {True: "supported", False: "not supported"}
     said += [f"By {name}: {told[value]}." for name, value in columns.items() if value is not None]
-    fallback = ", because a reply could not be parsed" if record.fact.fallback else ""
+    fallback = ", because a reply was unparsable" if record.fact.fallback else ""
     return [*said, f"Split by {record.fact.made_by}{fallback}."]
 
 
@@ -183,6 +192,7 @@ def _seen(
 ) -> dict[str, Any]:
     place = f"passage {one.number}" if one.number else "corpus"
     return {
+        "number": one.number,
         "head": visible(f"{place} · {one.title or one.document} · similarity {one.score:.2f}"),
         "pieces": _pieces(one.text, shared_words(fact, one.text), window or (0, 0)),
         "notes": list(notes),

@@ -1,4 +1,4 @@
-"""Faithfulness: MoRF and LeRF curves, ABPC beside random rankings, diagnostics."""
+"""Faithfulness: MoRF and LeRF curves, ABPC compared with random rankings, diagnostics."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
         "ABPC, random", f"{report.random.mean:+z.3f}", spread, delta_color="off", delta_arrow="off", border=True
     )
     st.caption(
-        "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. A ranking that finds what matters makes the answer"
-        " unlikely early when the most relevant tokens go first. One case: a point, no interval."
+        "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. A good ranking makes the answer unlikely early, "
+        "when its most relevant tokens go first. One case gives a point, not an interval."
     )
     left, right = st.columns(2)
     for column, curve in zip((left, right), (*report.curves[:1], report.passages), strict=True):

@@ -20,7 +20,7 @@ SCALE = [[0.0, "rgba(23, 138, 128, 0.06)"], [1.0, "rgba(23, 138, 128, 0.6)"]]
 def figure_view(figure: Figure, *, key: str) -> str:
     """Draw a figure with what it shows and its notes; return the case of the point that was clicked, if any."""
     if not any(series.x for series in figure.series):
-        st.caption(plain(f"{figure.title}: nothing to draw, no example of this run has the values."))
+        st.caption(plain(f"{figure.title}: nothing to draw. No example of this run has the values."))
         return ""
     has_cases = any(any(series.cases) for series in figure.series)
     chart = drawn(figure)
@@ -76,7 +76,7 @@ def _named(axis: Axis) -> str:
 
 
 def _common(series: Series, **more: object) -> dict[str, object]:
-    """What every trace has: name, data, the cases behind its points, and its value axis."""
+    """The common parts of a trace: name, data, the cases behind its points, and its value axis."""
     return {
         "name": chart_text(series.name),
         "x": _places(series),
@@ -144,7 +144,7 @@ def _histogram(chart: go.Figure, series: Series, number: int) -> None:
 
 
 def _contour(chart: go.Figure, series: Series, number: int) -> None:
-    """Level curves where there is a grid; a line of two points dashed; a point with its name beside it."""
+    """Level curves if there is a grid; a dashed line for two points; a point with its name."""
     if series.z:
         chart.add_contour(
             x=list(series.x),

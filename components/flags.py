@@ -16,7 +16,7 @@ from engine.methods.flags import Concentration
 
 
 def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> None:
-    """Flags where passages are labelled, and the label-free trigger beside them; both read the map's token rows."""
+    """Flags if passages are labelled, and the label-free trigger; both read the map's token rows."""
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
     flags, trigger = flags_of(found, labels, settings), concentration_of(found, settings)
     if flags is None or trigger is None:
@@ -25,7 +25,7 @@ def flags_view(found: TokenMap, case: Case, settings: Gradient, model: str) -> N
         ask_for(case, TOKEN_MAP, "Compute the flags", model, more, options=wanted, key="flags")
         return
     if all(relevant is None for relevant in labels.values()):
-        st.caption("No passage is marked relevant or not, so nothing is flagged. Passages are marked under Refinement.")
+        st.caption("No passages are marked yet, so nothing is flagged. Mark passages on the Refinement page.")
     flag_table(flags, case)
     st.subheader("Concentration trigger, without labels")
     _trigger(trigger, found, settings)

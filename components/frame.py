@@ -21,11 +21,11 @@ from engine.corpus.samples import FIRST_CASE
 EXAMPLES = {
     AUDITED: (
         "Open the audited example",
-        "An answer with planted errors: checked, edited and signed off. It goes into your library as a case.",
+        "An answer with planted errors: checked, edited and signed off. Adds the case to your library.",
     ),
     EXAMPLE: (
         "Open the worked example",
-        "One question with every analysis already run, to look around in. It goes into your library as a case.",
+        "One question with every analysis already run, to look around in. Adds the case to your library.",
     ),
 }
 RECENT = 30  # cases offered by the picker; the Cases page has them all

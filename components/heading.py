@@ -10,6 +10,8 @@ import streamlit as st
 from components.html import escape, show, tag
 
 METHODS = Path(__file__).resolve().parent.parent / "docs" / "methods"
+TRUST = "../trust"  # how far verdicts can be trusted: read by everyone, so it is in the folder above the methods
+_VERDICTS = {"verifier", "support", "facts", "citation-metrics"}
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]+\)")
 
 
@@ -30,12 +32,14 @@ def heading(title: str, lead: str, *methods: str) -> None:
 
 @st.dialog("How it is computed", width="large")
 def _explain(methods: tuple[str, ...]) -> None:
+    if _VERDICTS & set(methods):
+        methods = (*methods, TRUST)
     chosen = st.selectbox("Method", methods, format_func=method_title) if len(methods) > 1 else methods[0]
     st.markdown(method_text(chosen or methods[0]))
 
 
 def method_text(name: str) -> str:
-    """The method's page, as it stands in docs/methods; links to other pages of the docs lead nowhere here."""
+    """The method's page from docs/methods, without links to other pages of the docs."""
     return _LINK.sub(r"\1", (METHODS / f"{name}.md").read_text(encoding="utf-8"))
 
 

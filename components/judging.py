@@ -8,10 +8,10 @@ from components.advice import judgement_view
 from components.analysis_run import begin
 from components.html import banner, visible
 from components.polling import wait_for
-from engine.analyses.refinement import RefinementReport
 from engine.analyses.said import JUDGEMENT, PAIR, JudgeOptions
 from engine.core.values import Case
 from engine.methods.judge import judge_warning
+from engine.methods.refinement.assess import RefinementReport
 from engine.models.closed import listed
 from engine.models.defaults import default_for
 
@@ -19,9 +19,9 @@ from engine.models.defaults import default_for
 def judge_tab(case: Case, report: RefinementReport) -> None:
     """Two conditions before a judge that the user names, in both orders."""
     st.caption(
-        "The judge is not told which condition wrote which answer, is told to judge grounding and not length, and reads"
-        " the pair in both orders; it counts only where they agree. A judge that scores decides by likelihood, and its"
-        " shares are not calibrated; another one's reply is read."
+        "The judge does not know which condition wrote which answer. It judges grounding, not length, in both "
+        "orders; a result counts only if they agree. A model that scores decides by likelihood (not calibrated); "
+        "otherwise its reply is parsed."
     )
     written = [n for n, v in report.refinement.variants.items() if v.answer is not None]
     one, two, three = st.columns([1, 1, 2])
@@ -45,6 +45,6 @@ def judge_tab(case: Case, report: RefinementReport) -> None:
     for judged in reversed(PAIR.of(case)):
         found = judged.judgement
         judgement_view(found, judged.x, judged.y)
-        with st.expander("Replies, or the probability of each vote"):
+        with st.expander("Replies, or vote probabilities"):
             for raw, shares in zip(found.raw, found.probabilities, strict=True):
                 st.code(visible(raw) or listed(shares) or "(empty)", language=None, wrap_lines=True)

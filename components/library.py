@@ -9,9 +9,9 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from components.html import cell, visible
-from engine.analyses.quality import Quality, by_writer
+from engine.analyses.quality import Group, Quality, Standing, leaderboard
 from engine.cases.query import SORTS, CaseRow, Query
-from engine.cases.review import STATUSES
+from engine.cases.review import CONCLUSIONS, STATUSES
 
 MOST_ROWS = 11  # more are scrolled
 SORT_NAMES = {"updated": "last change", "created": "first saved"}
@@ -58,9 +58,9 @@ WIDTHS = {
     "changed": 80,
 }
 SHARES = {
-    "borne out": "Share of the sentences with a claim that the sources bear out, by the last check",
+    "borne out": "Share of sentences with claims that the sources bear out, by the last check",
     "unsupported": "Share of these sentences that are contradicted or not found",
-    "citations": "Share of the citations whose passage bears out a fact of the sentence",
+    "citations": "Share of citations whose passage bears out a fact in the sentence",
 }
 
 
@@ -104,24 +104,37 @@ def _column(name: str, width: int) -> ColumnConfig:
     return st.column_config.TextColumn(width=width)
 
 
-def writer_table(rows: Sequence[CaseRow], found: Mapping[str, Quality]) -> None:
-    """The listed cases by who wrote them: a line per writer of a checked case."""
-    writers = by_writer(rows, found)
-    if not writers:
+GROUPS: tuple[Group, ...] = ("writer", "method")
+LEADERBOARD = {
+    "facts supported": "Mean over the cases of the share of facts that the sources support",
+    "unsettled": "Mean over the cases of the share of facts that are not found, unsure or not checked",
+    "citations": "Mean over the cases of the share of citations whose passage bears out a fact in the sentence",
+}
+
+
+def leaderboard_table(rows: Sequence[CaseRow], found: Mapping[str, Quality], *, key: str) -> None:
+    """The checked cases among `rows`, one line per writer or per method."""
+    if not any(found[row.id].checked for row in rows):
         return
-    with st.expander("By writer"):
-        lines = [
-            {"written by": cell(name), "cases": total.checked, "sentences": total.sentences, **_shares(total)}
-            | {"edits accepted": total.edits}
-            for name, total in writers.items()
-        ]
-        shares = {name: _column(name, 110) for name in SHARES}
-        st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", column_config=shares)
-        st.caption("Over the checked cases listed above. Shares are over all their sentences and citations together.")
+    with st.expander("Leaderboard"):
+        group = st.segmented_control("Group by", GROUPS, default="writer", key=key) or "writer"
+        lines = [{group: cell(name), **_standing(s)} for name, s in leaderboard(rows, found, group).items()]
+        config = {
+            name: st.column_config.NumberColumn(format="%.0f%%", help=about) for name, about in LEADERBOARD.items()
+        } | {"edits": st.column_config.NumberColumn(format="%.1f", help="Mean accepted edits per case")}
+        st.dataframe(pd.DataFrame(lines), hide_index=True, placeholder="", column_config=config)
+        st.caption("Checked cases listed above. Every case counts alike. Click a column to sort by it.")
+
+
+def _standing(standing: Standing) -> dict[str, object]:
+    means = (standing.facts_supported, standing.facts_unsettled, standing.citation_precision)
+    shares = {n: None if m is None else 100 * m for n, m in zip(LEADERBOARD, means, strict=True)}
+    counts = {name: standing.conclusions.get(name, 0) for name in CONCLUSIONS}
+    return {"cases": standing.cases, **shares, "edits": standing.edits, **counts}
 
 
 def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Callable[[], None], *, key: str) -> None:
-    """What was deleted, each with its way back."""
+    """Deleted cases, each with a button to restore it."""
     if not rows:
         return
     with st.expander(f"Bin ({len(rows)})"):
@@ -129,4 +142,4 @@ def bin_list(rows: Sequence[CaseRow], restore: Callable[[str], None], empty: Cal
             left, right = st.columns([6, 1], vertical_alignment="center")
             left.text(visible(row.question))
             right.button("Restore", key=f"{key}_{row.id}", on_click=restore, args=(row.id,))
-        st.button("Empty the bin for good", key=f"{key}_empty", type="tertiary", on_click=empty)
+        st.button("Empty the bin permanently", key=f"{key}_empty", type="tertiary", on_click=empty)

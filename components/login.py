@@ -36,8 +36,8 @@ def require_login() -> None:
         return
     apply_style()
     st.html(KEEP, unsafe_allow_javascript=True)
-    st.title("Cases and documents need a login", anchor=False)
-    st.write("You come back to this page after it.")
+    st.title("Log in to see cases and documents", anchor=False)
+    st.write("You return to this page after logging in.")
     st.button("Log in", type="primary", on_click=_log_in)
     st.stop()
 

@@ -11,14 +11,14 @@ from components.html import plain, visible
 from engine.core.errors import FileError, GroundworkError
 from engine.core.files import EMBEDDED
 from engine.models.catalogue import catalogue
-from engine.models.defaults import NONE, READER, Role, candidates, choose_default, default_for, default_notes
-from engine.models.registry import TITLE, has_embedded, writers
+from engine.models.defaults import READER, Role, candidates, choose_default, default_for, default_notes
+from engine.models.registry import TITLE, has_embedded, title_of, writers
 
 LABELS: dict[Role, str] = {"writes": "Writes answers", "scores": "Scores", "judges": "Judges"}
 HELP: dict[Role, str] = {
-    "writes": "Answers on Ask and wherever the model is auto. Or a served model: openai:MODEL@BASE_URL.",
-    "scores": "Gives the probabilities and gradients of Attribution. The model has to run here.",
-    "judges": "Compares answers and rates passages. Or a served model: openai:MODEL@BASE_URL.",
+    "writes": "Used on Ask and wherever the model is auto. Add other models below.",
+    "scores": "Gives probabilities and gradients for Attribution. The model must run on this machine.",
+    "judges": "Compares answers and rates passages. Add other models below.",
 }
 _REMEMBERED: dict[Role, tuple[str, ...]] = {  # fields that keep their value from page to page
     "writes": ("ask_model", "steps_model"),
@@ -29,14 +29,16 @@ _PROBLEM = "default_model_problem"
 
 
 def model_title(name: str) -> str:
-    """A model's name as pages offer it: the embedded model with the name that it is published under.
+    """A model's name as pages offer it: the embedded model with its published name, others by the user's name for them.
 
     Not for stored results: an older one may be by another model that went by the name `embedded`.
 
     >>> model_title("embedded"), model_title("")
     ('embedded (SmolLM2 135M)', 'none')
     """
-    return {EMBEDDED: f"{EMBEDDED} ({TITLE})", NONE: "none"}.get(name, visible(name))
+    if name == EMBEDDED:
+        return f"{EMBEDDED} ({TITLE})"
+    return visible(title_of(name) or name) if name else "none"
 
 
 def models_line(scorer: str = "") -> str:
@@ -102,11 +104,11 @@ def _missing(name: str) -> str:
 
 
 def _offer() -> str:
-    """What a better writer of the catalogue would bring; empty where it is installed."""
+    """A better writer of the catalogue and its speed; empty if it is installed."""
     try:
         better = next((entry for entry in catalogue() if entry.answer_seconds and not entry.installed), None)
     except FileError:
         return ""  # shown in Settings
     if better is None:
         return ""
-    return f"{better.name} writes better answers, about {better.answer_seconds} s each; install it in Settings."
+    return f"{better.name} writes better answers in about {better.answer_seconds} s each; install it in Settings."

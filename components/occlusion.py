@@ -19,9 +19,9 @@ from engine.report.drawings import drawn_occlusion
 LEVELS = {"Passages": OCCLUSION, "Chunk sets": SETS, "Sentences": SENTENCES}
 LABELS = {OCCLUSION: "Leave each passage out", SETS: "Leave each chunk set out", SENTENCES: "Leave each sentence out"}
 WHAT = {
-    OCCLUSION: "Each passage is left out in turn: how much less likely is this answer without it?",
-    SETS: "Neighbouring passages of a document form a set and are left out together.",
-    SENTENCES: f"Single sentences of the {TOP_PASSAGES} passages that mattered most are left out in turn.",
+    OCCLUSION: "How much less likely is this answer without each passage?",
+    SETS: "Leave out neighbouring passages of a document together.",
+    SENTENCES: f"Leave out each sentence of the {TOP_PASSAGES} most important passages.",
 }
 
 
@@ -48,10 +48,10 @@ def _tables(attribution: Attribution, case: Case, kind: str) -> None:
     """Every number at once; for passages and sets also what each does as the only one."""
     if kind == SENTENCES:
         return
-    with st.expander("Every number: a row a sentence of the answer, a column a source"):
+    with st.expander("All scores: one row per answer sentence, one column per source"):
         attribution_table(attribution, case)
     alone = attribution.details.alone
     if alone:
-        with st.expander("Each source alone: two copies of one fact hide each other when only one is left out"):
+        with st.expander("Each source alone: reveals copies of one fact, which hide each other when one is left out"):
             data = {**attribution.to_dict(), "scores": alone, "notes": [], "details": {}}
             attribution_table(Attribution.from_dict(data), case)

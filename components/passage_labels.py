@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from components import state
 from components.html import note, plain, visible
 from engine.cases.review import Review
 from engine.core.values import Case
@@ -19,7 +20,8 @@ Mark = Callable[[int, str], None]
 
 
 def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled: bool = False) -> None:
-    """A row a passage; `case` carries the labels that stand, `review` says whose they are."""
+    """One row per passage; `case` has the current labels, `review` their authors."""
+    selected = state.selected_passage(len(case.passages))
     for number, passage in enumerate(case.passages, start=1):
         row = st.container(horizontal=True, gap="large")
         with row.container(width=CHOICE):
@@ -30,8 +32,7 @@ def passage_labels(case: Case, review: Review, mark: Mark, *, key: str, disabled
             elif passage.relevant is not None:
                 st.caption("labelled in the data")
         with row.container():
-            title = passage.label
-            st.text(visible(f"{number} · {title}"))
+            st.text(visible(f"{number} · {passage.label}{' · selected' if number == selected else ''}"))
             cut = passage.text if len(passage.text) <= LONGEST else passage.text[:LONGEST] + "…"
             note(cut)
 

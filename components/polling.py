@@ -42,6 +42,6 @@ def cancel_button(run: Run[Any], *, key: str) -> None:
 
 
 def result_of(name: str) -> object:
-    """What a finished piece of work came to, None where there is nothing."""
+    """The result of finished work, or None."""
     run = state.run_of(name)
     return run.future.result() if run is not None and run.ended and run.problem is None else None

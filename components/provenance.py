@@ -17,12 +17,12 @@ def provenance(case: Case) -> None:
     reading = next(iter(READING.of(case)), None)
     if case.prompt is not None:
         with st.expander("The exact prompt"):
-            st.caption("Each segment is tokenised on its own, so that removing a passage removes exactly its tokens.")
+            st.caption("Each segment is tokenised separately, so removing a passage removes exactly its tokens.")
             for segment in case.prompt.segments:
                 st.text(f"{segment.kind}{f' {segment.number}' if segment.number else ''} ({segment.role})")
                 st.code(visible(segment.text).strip("\n"), language=None, wrap_lines=True)
     if reading is not None:
-        with st.expander("The selection rule and every sentence that was considered"):
+        with st.expander("The selection rule and all candidate sentences"):
             _reading(reading, case)
     with st.expander("Stamp: model, settings, versions"):
         st.json(case.stamp.to_dict(), expanded=2)
@@ -30,8 +30,8 @@ def provenance(case: Case) -> None:
 
 def _reading(reading: Reading, case: Case) -> None:
     st.write(
-        "The quoting reader writes no word of its own. It scores every sentence of the passages against the"
-        " question, takes the best ones word for word, and says so when none is close enough."
+        "The quoting reader only quotes. It scores every passage sentence against the question and quotes the best "
+        "ones verbatim. It says so when none is close enough."
     )
     note(reading.rule)
     if not reading.candidates:
@@ -39,11 +39,11 @@ def _reading(reading: Reading, case: Case) -> None:
         return
     ranked = sorted(reading.candidates, key=lambda c: (not c.chosen, -c.score))
     st.dataframe(pd.DataFrame([_row(candidate, case) for candidate in ranked]), hide_index=True, height=320)
-    st.caption("Quoted sentences first, then by score, which is the sum of the columns behind it.")
+    st.caption("Quoted sentences first, then by score: the sum of the columns to its right.")
 
 
 def _row(found: Candidate, case: Case) -> dict[str, object]:
-    """A sentence with the parts of its score; a number that names no passage has no text."""
+    """A sentence with the parts of its score; a number without a passage has no text."""
     text = "".join(p.text[found.start : found.end] for p in case.passages[found.number - 1 : found.number])
     parts = {name: round(part, 3) + 0.0 for name, part in found.parts.items()}
     return {

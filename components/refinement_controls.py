@@ -1,4 +1,4 @@
-"""What to run on a case, by whom, and when the second pass starts; the cost before, the progress during."""
+"""Choose conditions, models and triggers for a case; show the cost before a run and the progress during it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def begin(case: Case, names: tuple[str, ...], gate: Gate, chosen: Chosen) -> Non
 
 
 def options_for(names: tuple[str, ...], gate: Gate, chosen: Chosen) -> RefinementOptions:
-    """What was chosen, as the analysis takes it."""
+    """The choices as options of the analysis."""
     return RefinementOptions(
         model=chosen.model, variants=names, gate=gate, scorer=chosen.scorer, use_answer=chosen.use_answer
     )
@@ -75,7 +75,7 @@ def watch_run(name: str, report_id: str, names: tuple[str, ...]) -> None:
 
 
 def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
-    """What to run, by whom, and when the second pass starts."""
+    """Choose conditions, models and triggers."""
     left, middle, right = st.columns([2, 2, 3])
     help_text = (
         f"Available: {', '.join(writers()) or 'none'}. Also a Hugging Face id or folder, a .gguf file, "
@@ -87,10 +87,10 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         _first_scorer(case),
         key=f"refine_scorer_{case.id}",
         placeholder="the writer",
-        help="A local model for S2 and the gradient triggers, if the writer gives no probabilities.",
+        help="Local model for S2 and the gradient triggers, if the writer cannot score.",
     )
     gate = right.segmented_control(
-        "Second pass starts by", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
+        "Second pass trigger", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
     )
     names = st.pills(
         "Conditions",
@@ -107,7 +107,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         format_func=BASELINES.get,
         default=_has_run_on_the_answer(case, model.strip()),
         key=f"refine_baseline_{case.id}",
-        help="A is what the other conditions are held against.",
+        help="The other conditions are compared with A.",
     )
     settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
     chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), settings)
@@ -116,7 +116,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
 
 
 def _first_writer(case: Case) -> str:
-    """The case's own writer; where that is no model, the default one, unless only others have run on the case."""
+    """The case's writer; if that is not a model, the default writer, unless only others have run on the case."""
     if case.stamp.model not in ("reader", "imported", "auto"):
         return case.stamp.model
     default, ran = default_generator(), [report.refinement.stamp.model for report in reports_of(case).values()]

@@ -1,4 +1,4 @@
-"""Scores and cost of the conditions as one table, each beside A's."""
+"""Scores and cost of the conditions in one table, compared with A's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAME = 0.005  # a difference that two decimals do not show
 
 
 def score_table(scores: Mapping[str, Scores], value: Refinement) -> None:
-    """A row a score, a column a condition; a mark and the difference where it is not A's."""
+    """One row per score, one column per condition; a mark and the difference if it differs from A's."""
     names = [name for name in VARIANTS if name in scores]
     rows = [_score_row(field, title, better, scores, names) for field, title, better in MEASURES]
     rows += [_cost_row(title, [of(deployed_cost(value, n)) for n in names]) for title, of in _COSTS]
@@ -58,7 +58,7 @@ def _cost_row(title: str, cells: Sequence[str]) -> str:
 
 
 def fact_table(facts: Mapping[str, Sequence[FactKept]]) -> None:
-    """A row a fact of A with its verdict, a column a condition: does the answer still say it."""
+    """One row per fact of A with its verdict, one column per condition: does the answer still state it?"""
     names = [name for name in VARIANTS if facts.get(name)]
     if not names:
         return

@@ -1,4 +1,4 @@
-"""Four-level relevance of the retrieved passages: a reviewer's own and a model's, beside each other."""
+"""Relevance of the retrieved passages on four levels: the reviewer's next to the model's."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from engine.models.defaults import default_for
 NOT_RATED = "not rated"
 
 Mark = Callable[[Rating], None]
-"""What to do with a level that a reviewer chose, or took back."""
+"""The callback for a level that a reviewer chose or withdrew."""
 
 
 def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     """Levels of one step at a time, shares of each rater over the whole run, and the model's button."""
     searched = [step for step in solution.steps if step.search and step.search.hits]
     if not searched:
-        st.caption("This run searched nothing, so there are no passages to rate.")
+        st.caption("This run did not search, so there are no passages to rate.")
         return
     raters = ratings_of(case, solution)
     history = workbench().cases.history(case.id)
@@ -50,7 +50,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
     chosen = st.selectbox("Step", numbers, format_func=lambda n: f"Step {n}", key=f"{key}_step") or numbers[0]
     author = reviewer()
     if not author:
-        st.caption("Give your name to rate passages: the case's history keeps who rated what.")
+        st.caption("Enter your name to rate passages. The case's history records it.")
 
     def mark(rated: Rating) -> None:
         """Write a level, or take back what stands where there is none, and draw the page anew."""
@@ -69,7 +69,7 @@ def relevance_view(case: Case, solution: Solution, *, key: str) -> None:
 def _rate_step(
     step: ReasonStep, raters: Sequence[Ratings], own: Ratings, mark: Mark, *, key: str, disabled: bool
 ) -> None:
-    """A row a passage: what the models say, and a choice for the reviewer."""
+    """One row per passage: the models' ratings, and a choice for the reviewer."""
     options = (NOT_RATED, *LEVELS)
     for hit in (*step.kept, *step.dropped):
         said = [f"{r.by}: {r.level(step.number, hit.passage.id) or 'no level'}" for r in raters]

@@ -21,7 +21,7 @@ LONGEST = 110  # characters of a passage beside its box
 
 
 def removal_view(case: Case, model: str) -> None:
-    """The passages to untick beside what becomes of the answer without those that are not ticked."""
+    """The passages to untick, next to the answer without the unticked ones."""
     left, right = st.columns([2, 3], gap="large")
     with left:
         note("Untick the passages to leave out.")
@@ -76,11 +76,11 @@ def draw_removal(case: Case, found: Removal) -> None:
         show(answer_markup(found.answer))
     else:
         word_diff(words_of(case.answer.text, found.answer.text), left="the answer", right=f"the answer without {named}")
-    st.caption(plain(f"{_likely(found.drop) if found.drop else found.why} Written by {found.writer}; kept in no case."))
+    st.caption(plain(f"{_likely(found.drop) if found.drop else found.why} Written by {found.writer}; not saved."))
 
 
 def _likely(drop: Attribution) -> str:
     """The drop of the whole answer in words."""
     nats, tokens = drop.scores[0][0], drop.details.content_tokens[0]
     each = nats / tokens if tokens else 0.0
-    return f"The old answer has {-nats:+z,.1f} nats without them ({-each:+z.2f} per token), scored by {drop.model}."
+    return f"Without them the original answer changes by {-nats:+z,.1f} nats ({-each:+z.2f} per token; {drop.model})."

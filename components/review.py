@@ -40,14 +40,15 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Cal
                 sign() if status == "signed off" else add(MarkDraft(kind="status", author=author, value=status))
 
 
+@st.fragment
 def add_mark(case: Case, author: str, add: Add, *, key: str) -> None:
-    """A form for one mark; an override is drawn beside what the machine says at the same place."""
+    """A form for one mark; an override is shown next to the machine's verdict."""
     kind = st.segmented_control("Add", list(KINDS), format_func=KINDS.get, default="note", key=f"{key}_kind")
     if kind is None:
         return
     found = [p for p in places(case) if _fits(kind, p)]
     if not found:
-        note("There is no passage to label.")
+        note("There are no passages to label.")
         return
     with st.form(f"{key}_form", clear_on_submit=True, border=False):
         place = st.selectbox("About", found, format_func=_named, key=f"{key}_{kind}_place")
@@ -76,9 +77,9 @@ def _named(place: MarkTarget) -> str:
 
 
 def standing_marks(review: Review) -> None:
-    """Overrides beside the machine's verdicts, labels, notes."""
+    """Overrides next to the machine's verdicts, labels, notes."""
     if not (review.overrides or review.labels or review.notes):
-        note("No note, label or verdict stands yet.")
+        note("No notes, labels or verdicts yet.")
     _table(
         "Overrides, next to the verdict of the machine",
         [
@@ -95,7 +96,7 @@ def standing_marks(review: Review) -> None:
         ],
     )
     _table(
-        "Sentences that a reviewer wrote anew",
+        "Sentences rewritten by a reviewer",
         [
             {"sentence": m.target, "as it was": m.machine, "as written": m.value or "taken out", "reason": m.reason}
             | _who(m)
@@ -119,7 +120,7 @@ def history_table(history: Sequence[Mark]) -> None:
         return
     with st.expander(f"The whole history ({counted(len(history), 'entry', 'entries')})"):
         _table(
-            "Nothing is ever taken out; a withdrawal is an entry of its own.",
+            "Entries are never removed; a withdrawal is a new entry.",
             [
                 {"no.": str(m.number), "kind": m.kind, "place": m.target, "value": m.value, "reason": m.reason}
                 | _who(m)

@@ -66,15 +66,15 @@ class Run(Generic[T]):
 
     @property
     def problem(self) -> str | None:
-        """What to tell the user of a run that ended without a result."""
+        """The message for a run that ended without a result."""
         error = None if self.running or self.future is None else self.future.exception()
         if error is None:
             return None
         if isinstance(error, GroundworkError):
             return str(error)
         return (
-            f"This stopped on an error that Groundwork did not expect ({type(error).__name__}). What was finished"
-            " is kept. The details are in the terminal that the app runs in."
+            f"An unexpected error stopped this run ({type(error).__name__}). Finished parts are kept. See the app's "
+            f"terminal for details."
         )
 
     @property

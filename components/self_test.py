@@ -1,4 +1,4 @@
-"""What a model's self-test found: a row a check, its detail in full."""
+"""The result of a model's self-test: one row per check, with its full detail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer with each sentence in the tint of its verdict, and the best evidence quoted beside it."""
+"""The answer with each sentence tinted by its verdict, next to its best evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from components.evidence import answer_pieces
-from components.html import visible
+from components.html import text_after, text_before, visible
 from components.style import stylesheet
 from engine.analyses.case_verdict import (
     COPIED,
@@ -51,18 +51,19 @@ def _component() -> Any:
 
 
 def sentences_view(case: Case, verdict: CaseVerdict, *, frozen: bool, key: str) -> dict[str, Any] | None:
-    """Draw the tinted answer beside its evidence; the selected sentence is kept in the link.
+    """Draw the tinted answer next to its evidence; the link keeps the selected sentence and passage.
 
     Returns the decision that was just made, if any: on an edit ({"edit": "1", "value": "accepted"}), on a sentence
     ({"sentence": 3, "fact": "2.1", "verdict": "borne out", "reason": "...", "text": None or its new words}), or to undo
-    ({"undo": 3}). A `frozen` case takes none.
+    ({"undo": 3}). A `frozen` case takes none. Else the source that was just clicked, if any
+    ({"opened": {"sentence": 3, "passage": 1}}).
     """
     data = {**sentences_data(case, verdict), "frozen": frozen, "verdicts": list(OWN_VERDICTS.values())}
-    drawn = _component()(data=data, key=key, on_sentence_change=_listen, on_decision_change=_listen)
-    if drawn.sentence:
-        state.select(sentence=int(drawn.sentence))
+    drawn = _component()(data=data, key=key, on_selected_change=_listen, on_decision_change=_listen)
+    if drawn.selected:
+        state.select(**{name: int(number) for name, number in drawn.selected.items()})
     asked: dict[str, Any] | None = drawn.decision
-    return asked
+    return asked or ({"opened": drawn.selected} if "passage" in (drawn.selected or {}) else None)
 
 
 def _listen() -> None:
@@ -70,7 +71,7 @@ def _listen() -> None:
 
 
 def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
-    """What is drawn, as plain values; no text is markup."""
+    """The data to draw, as plain values; no text is markup."""
     drawn, position = [], 0
     mattered = strongest(case)
     for number, sentence in enumerate(verdict.sentences, start=1):
@@ -81,6 +82,7 @@ def sentences_data(case: Case, verdict: CaseVerdict) -> dict[str, Any]:
         "sentences": drawn,
         "tail": visible(case.answer.text[position:]),
         "chosen": state.selected_sentence(len(drawn)) or first_in_doubt(verdict),
+        "passage": state.selected_passage(len(case.passages)),
     }
 
 
@@ -107,7 +109,7 @@ def _sentence(case: Case, number: int, sentence: SentenceVerdict, position: int)
 
 
 def _used(number: int, nats: float, model: str) -> str:
-    """What occlusion says of a sentence."""
+    """Occlusion's result for a sentence."""
     return visible(f"Source {number} mattered most: {nats:+.2f} nats per token by {model} (occlusion)")
 
 
@@ -139,9 +141,7 @@ def _pieces(case: Case, sentence: SentenceVerdict) -> list[dict[str, Any]]:
 
 def _anew(mark: Mark) -> str:
     """Who wrote a sentence anew, and why."""
-    return (
-        f"{mark.author} {'wrote this sentence anew' if mark.value.strip() else 'took this sentence out'}: {mark.reason}"
-    )
+    return f"{mark.author} {'rewrote this sentence' if mark.value.strip() else 'deleted this sentence'}: {mark.reason}"
 
 
 def _cited(case: Case, start: int, end: int) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def _fact(fact: FactVerdict) -> dict[str, Any]:
         "name": fact.number,
         "text": visible(fact.text),
         "word": fact.stand,
-        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source was found.",
+        "lead": LEADS.get(fact.stand, "") if fact.quote else "No source found.",
         "quote": _quote(fact.quote) if fact.quote else None,
         "notes": [visible(note) for note in notes],
         "edits": [{"id": edit.id, "say": visible(_change(edit))} for edit in fact.edits if edit.open],
@@ -189,14 +189,15 @@ def _change(edit: FactEdit) -> str:
     return f"{old} → {new}" if new else f"take out “{old}”"
 
 
-def _quote(quote: QuotedEvidence) -> dict[str, str]:
+def _quote(quote: QuotedEvidence) -> dict[str, Any]:
     """The quoted sentence with some of what is around it, and where it is from."""
     before, after = quote.text[: quote.start], quote.text[quote.end :]
     place = f"Source {quote.number}" if quote.number else "Corpus"
     title = "" if quote.title == f"passage {quote.number}" else f" · {quote.title}"
     return {
-        "before": visible(("… " if len(before) > AROUND else "") + before[-AROUND:].lstrip()),
+        "before": visible(text_before(before, AROUND)),
         "words": visible(quote.words),
-        "after": visible(after[:AROUND].rstrip() + (" …" if len(after) > AROUND else "")),
+        "after": visible(text_after(after, AROUND)),
         "source": visible(place + title),
+        "number": quote.number,
     }

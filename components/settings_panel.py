@@ -49,28 +49,37 @@ def chosen_workbench() -> Workbench:
 
 
 def settings_panel(*stages: str, paper: str = "", elsewhere: Sequence[str] = ()) -> Settings:
-    """Draw the settings of those stages, folded; return the session's settings. `paper` names one of `PAPERS`.
+    """Draw the settings of those stages, folded, a tab per stage; return the session's settings.
 
-    `elsewhere` are those that the page draws by `one_setting`.
+    `paper` names one of `PAPERS`; `elsewhere` are those that the page draws by `one_setting`.
     """
     shown = [s for s in all_settings() if s.stage in stages and s.path not in OF_A_CORPUS]
-    with st.expander("Settings"):
-        _buttons(shown, paper)
-        own, drawn = chosen_settings(), dict[str, Any]()
-        for stage in stages:
-            st.markdown(f"**{TITLES[stage]}**")
-            fields = [setting for setting in shown if setting.stage == stage and setting.path not in elsewhere]
-            for first in range(0, len(fields), COLUMNS):
-                row = fields[first : first + COLUMNS]
-                for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
-                    with column:
-                        drawn[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
-        _keep(drawn)
+    key = f"panel_{'_'.join(stages)}"
+    panel = st.expander("Settings", key=key, on_change="rerun")
+    if panel.open:  # dozens of fields that nobody sees would be drawn again at every click on the page
+        with panel:
+            _buttons(shown, paper)
+            titles = [TITLES[stage] for stage in stages]
+            for stage, tab in zip(stages, st.tabs(titles, key=f"{key}_stage", on_change="rerun"), strict=True):
+                if tab.open:
+                    with tab:
+                        _fields([s for s in shown if s.stage == stage and s.path not in elsewhere], paper)
     own = chosen_settings()
     changed = [f"{s.label.lower()} {said(own.value(s.path))}" for s in shown if own.value(s.path) != s.default]
     if changed:
         st.caption(plain(f"Changed settings: {'; '.join(changed)}."))
     return own
+
+
+def _fields(drawn: Sequence[Setting], paper: str) -> None:
+    """A field for each setting; keep what they contain."""
+    own, values = chosen_settings(), dict[str, Any]()
+    for first in range(0, len(drawn), COLUMNS):
+        row = drawn[first : first + COLUMNS]
+        for column, setting in zip(st.columns(COLUMNS, vertical_alignment="bottom"), row, strict=False):
+            with column:
+                values[setting.path] = draw_setting(setting, own.value(setting.path), paper=paper)
+    _keep(values)
 
 
 def one_setting(path: str, *, paper: str = "") -> None:
@@ -80,7 +89,7 @@ def one_setting(path: str, *, paper: str = "") -> None:
 
 
 def draw_setting(setting: Setting, value: Any, *, paper: str = "", key: str = "") -> Any:
-    """One field, beginning with `value`; returns what stands in it (text for a list or an optional number)."""
+    """One field, beginning with `value`; returns its content (text for a list or an optional number)."""
     key = key or _key(setting.path)
     current = state.begin_with(key, said(value) if _is_typed(setting) and not _options(setting) else value)
     named = not setting.unit or setting.unit in setting.label.lower()
@@ -148,7 +157,7 @@ def _is_typed(setting: Setting) -> bool:
 
 
 def _options(setting: Setting) -> tuple[str, ...]:
-    """What a select box offers; empty for another field."""
+    """The choices of a select box; empty for other fields."""
     papers = tuple(given.value for given in setting.papers.values())
     if setting.path == "retrieval.reranker":
         return (BEST_SENTENCE, *papers)
@@ -172,7 +181,7 @@ def _titled(setting: Setting) -> Callable[[str], str]:
     return lambda option: visible("best-sentence similarity" if option == BEST_SENTENCE else option)
 
 
-def _buttons(shown: list[Setting], paper: str) -> None:
+def _buttons(shown: Sequence[Setting], paper: str) -> None:
     """The switch to the paper's values, and back to the defaults."""
     left, right, _ = st.columns([2, 2, 3])
     if paper:
@@ -184,7 +193,7 @@ def _buttons(shown: list[Setting], paper: str) -> None:
     right.button("Reset to the defaults", on_click=_use, args=(defaults,), key=f"defaults_{'_'.join(_stages(shown))}")
 
 
-def _stages(shown: list[Setting]) -> list[str]:
+def _stages(shown: Sequence[Setting]) -> list[str]:
     return list(dict.fromkeys(setting.stage for setting in shown))
 
 
@@ -196,7 +205,7 @@ def _use(values: Mapping[str, Any]) -> None:
 
 
 def _keep(drawn: Mapping[str, Any]) -> None:
-    """Keep what stands in the fields; a value of the wrong kind is told and not kept."""
+    """Save the fields; report a value of the wrong type instead of saving it."""
     kept = {path: value for path, value in drawn.items() if not isinstance(value, str)}
     for path, text in drawn.items():
         if not isinstance(text, str):
@@ -204,7 +213,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
         try:
             kept[path] = Settings().apply([f"{path}={text.strip() or _empty(path)}"]).value(path)
         except InputError:
-            st.error(plain(f"{path} cannot be {text!r}. The earlier value is used."))
+            st.error(plain(f"{path} cannot be {text!r}. The previous value is used."))
     try:
         Settings().with_values(kept)
     except InputError as error:
@@ -214,7 +223,7 @@ def _keep(drawn: Mapping[str, Any]) -> None:
 
 
 def _empty(path: str) -> str:
-    """What an empty field stands for."""
+    """The value that an empty field means."""
     setting = next(s for s in all_settings() if s.path == path)
     return "null" if setting.optional else said(setting.default)
 

@@ -19,9 +19,9 @@ from engine.core.text import counted
 from engine.core.values import Case
 
 MEANING: dict[Conclusion, str] = {
-    "stands": "The answer may be relied on as it is.",
-    "stands as edited": "The text above may be relied on; the answer as it was given may not.",
-    "does not stand": "The answer must not be relied on.",
+    "stands": "The answer is reliable as given.",
+    "stands as edited": "The text above is reliable; the original answer is not.",
+    "does not stand": "The answer is not reliable.",
 }
 
 
@@ -42,7 +42,7 @@ def sign_off_view(case: Case, review: Review, author: str, store: CaseStore) -> 
     if record is not None and (record.edits or edited):
         with st.expander("Tracked changes", expanded=edited):
             tracked_changes(record.checked, *revision(record, case.answer, review))
-            note("Struck: taken out. Underlined: put in. An edit that is not decided is not in the text above.")
+            note("Struck: taken out. Underlined: put in. The text above leaves out undecided edits.")
     for line in open_items(case, verdict, review) if verdict else ():
         st.warning(plain(line))
     with st.form("sign_off", border=False):
@@ -55,8 +55,8 @@ def sign_off_view(case: Case, review: Review, author: str, store: CaseStore) -> 
             captions=[MEANING[c] for c in options],
             key="sign_off_conclusion",
         )
-        reason = st.text_input("Reason", key="sign_off_reason", placeholder="what you read, and what decided")
-        note(f"Signed by {author}. Signing freezes the case; a later change makes a new version of it.")
+        reason = st.text_input("Reason", key="sign_off_reason", placeholder="what you read and why you decided")
+        note(f"Signed by {author}. Signing freezes the case; a later change needs a new version.")
         asked = st.form_submit_button("Sign off and freeze", type="primary")
     if not asked:
         return

@@ -20,11 +20,12 @@ from engine.core.values import Attribution, Case
 def source_map(attribution: Attribution, case: Case, *, key: str) -> None:
     """Draw it; a click on a sentence or a word of the answer recolours the sources in the browser."""
     selected = state.selected_sentence(len(attribution.spans) - 1) or 0
-    heat_map({**source_map_data(attribution, case), "chosen": selected}, key=key)
+    passage = state.selected_passage(len(case.passages))
+    heat_map({**source_map_data(attribution, case), "chosen": selected, "passage": passage}, key=key)
 
 
 def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
-    """What is drawn, as plain values: rows for the spans, then for the content tokens that have scores."""
+    """The data to draw, as plain values: rows for the spans, then for the content tokens with scores."""
     cards = _cards(attribution, case)
     content = attribution.details.content
     tokens = [t for t, counts in enumerate(content) if counts and t < len(attribution.per_token)]
@@ -42,9 +43,9 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
         ),
         "words": bool(tokens),
         "sentences": numbers,
-        "hint": "Click a sentence, or use the arrow keys. Hatched: what an unrelated passage reaches.",
+        "hint": "Click a sentence, or use the arrow keys. Hatched: the effect of an unrelated passage.",
         "counts": [*attribution.details.content_tokens, *(1 for _ in tokens)] or None,
-        "passages": [{name: card[name] for name in ("number", "title", "tokens")} for card in cards],
+        "passages": [{name: card[name] for name in ("number", "numbers", "title", "tokens")} for card in cards],
         "rows": [[[round(row[j], 5) for j in card["sources"]] for card in cards] for row in rows],
         "floors": _floors(attribution, tokens),
         "unit": attribution.unit,
@@ -52,13 +53,14 @@ def source_map_data(attribution: Attribution, case: Case) -> dict[str, Any]:
 
 
 def _cards(attribution: Attribution, case: Case) -> list[dict[str, Any]]:
-    """A card a passage or chunk set: pieces of its text and, for each, the source that it is."""
+    """One card per passage or chunk set: the pieces of its text with their sources."""
     where = attribution.details.text_spans
     if where:
         return _by_sentence(where, case)
     return [
         {
             "number": _numbered(numbers),
+            "numbers": list(numbers),
             "title": visible(_title(case, numbers)),
             "tokens": ["\n\n".join(visible(case.passages[n - 1].text) for n in numbers)],
             "sources": [j],
@@ -74,7 +76,8 @@ def _by_sentence(where: Sequence[Sequence[int]], case: Case) -> list[dict[str, A
         own = [j for j, place in enumerate(where) if place[0] == number]
         spans = [(where[j][1], where[j][2]) for j in own]
         tokens = pieces(case.passages[number - 1].text, spans)
-        cards.append({"number": number, "title": visible(_title(case, (number,))), "tokens": tokens, "sources": own})
+        title = visible(_title(case, (number,)))
+        cards.append({"number": number, "numbers": [number], "title": title, "tokens": tokens, "sources": own})
     return cards
 
 

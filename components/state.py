@@ -15,7 +15,7 @@ _SETTINGS = "groundwork_settings"
 _ROWS = "groundwork_rows"
 _SELECTED = "groundwork_selected"
 _BEGUN = "groundwork_begun_evaluation"
-SELECTABLE = ("sentence", "fact")
+SELECTABLE = ("sentence", "fact", "passage")
 
 
 def open_case_id(default: str | None = None) -> str | None:
@@ -37,7 +37,7 @@ def open_case(case_id: str) -> None:
 
 
 def _carry_selection(case_id: str) -> None:
-    """What is selected in the case: what the link names, else what was selected on another page."""
+    """The selection in the case: from the link, else from another page."""
     linked = {name: st.query_params[name] for name in SELECTABLE if name in st.query_params}
     kept = st.session_state.get(_SELECTED, {})
     if linked or kept.get("case") != case_id:
@@ -47,9 +47,17 @@ def _carry_selection(case_id: str) -> None:
 
 
 def select(**chosen: int | str) -> None:
-    """Select a sentence (by its number from 1), a fact ("2.1") of the open case or both; nothing: select none."""
-    kept = {name: str(value) for name, value in chosen.items()}
-    st.session_state[_SELECTED] = {**kept, "case": st.session_state.get(_CASE, "")}
+    """Select a sentence (by its number from 1), its fact ("2.1") or a passage (by its number) of the open case.
+
+    0 and "" select none. A sentence or a fact replaces both of the last one and leaves the passage, and the other way
+    round.
+    """
+    case_id = st.session_state.get(_CASE, "")
+    earlier = st.session_state.get(_SELECTED, {})
+    replaced = {"passage"} if set(chosen) == {"passage"} else {"sentence", "fact", *chosen}
+    kept = {name: earlier[name] for name in SELECTABLE if name in earlier and name not in replaced}
+    kept = {**(kept if earlier.get("case") == case_id else {}), **{n: str(v) for n, v in chosen.items() if v}}
+    st.session_state[_SELECTED] = {**kept, "case": case_id}
     _link(kept)
 
 
@@ -63,8 +71,17 @@ def _link(selected: Mapping[str, str]) -> None:
 
 def selected_sentence(most: int) -> int | None:
     """The selected sentence, if the answer has so many."""
-    said = st.session_state.get(_SELECTED, {}).get("sentence", "")
-    return int(said) if said.isascii() and said.isdigit() and 1 <= int(said) <= most else None
+    return _selected_number("sentence", most)
+
+
+def selected_passage(most: int) -> int | None:
+    """The selected passage, if the case has so many."""
+    return _selected_number("passage", most)
+
+
+def _selected_number(name: str, most: int) -> int | None:
+    said = st.session_state.get(_SELECTED, {}).get(name, "")
+    return int(said) if said.isascii() and said.isdigit() and 1 <= int(said[:9]) <= most else None
 
 
 def selected_fact() -> str:

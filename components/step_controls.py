@@ -33,7 +33,7 @@ def run_name(case: Case) -> str:
 
 
 def settings_for(threshold: float | None) -> Settings:
-    """The session's settings with T as it stands on the page."""
+    """The session's settings with the page's T."""
     own = chosen_settings()
     if threshold is None:
         return own
@@ -64,12 +64,12 @@ def watch_run(case: Case) -> None:
 
 
 def say_how_it_ended(case: Case) -> None:
-    """What a run that ended without a result has to say."""
+    """The message of a run that ended without a result."""
     run = state.run_of(run_name(case))
     if run is None or not run.ended or not run.problem:
         return
     if run.was_cancelled:
-        st.info("Stopped. The steps that were finished are kept below.")
+        st.info("Stopped. Finished steps are below.")
     else:
         st.error(plain(run.problem))
 

@@ -1,4 +1,4 @@
-"""A run step by step: sub-question, search query beside what was searched, what T kept and dropped, the sub-answer."""
+"""A run step by step: sub-question, search query, search text, passages kept and dropped at T, sub-answer."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def step_card(step: ReasonStep, gold: Collection[str] = (), changed: bool = Fals
 
 
 def _queries(step: ReasonStep) -> str:
-    """The model's search query, and beside it what was searched in its place."""
+    """The model's search query, and the text searched instead."""
     if step.search is None:
-        return tag("p", "This method searches nothing.", class_="gw-note")
+        return tag("p", "This method does not search.", class_="gw-note")
     guess = "gw-said gw-guess" if step.search.asked else "gw-said"
     left = tag("div", tag("h4", "Search query") + tag("p", escape(step.query), class_="gw-said"))
     searched = tag("h4", escape(SEARCHED[step.search.kind])) + tag("p", escape(step.search.text), class_=guess)
@@ -52,7 +52,7 @@ def _queries(step: ReasonStep) -> str:
 
 
 def _notes(step: ReasonStep, changed: bool) -> str:
-    stale = ("At this T the step would read other passages; its answer stands as it was written.",) if changed else ()
+    stale = ("At this T the step would read other passages; its answer is unchanged.",) if changed else ()
     return _banners((*step.notes, *stale))
 
 
@@ -61,7 +61,7 @@ def _banners(lines: Sequence[str]) -> str:
 
 
 def _passages(step: ReasonStep, gold: Collection[str]) -> str:
-    """What T kept, and what it dropped, each with its similarity."""
+    """The passages that T kept and dropped, each with its similarity."""
     if step.search is None:
         return ""
     count, limit = len(step.search.hits), step.threshold
@@ -107,7 +107,7 @@ def _asked(calls: Sequence[Call]) -> str:
 
 
 def plan_card(solution: Solution) -> None:
-    """What came of the decomposition: notes, or the raw reply that could not be read."""
+    """The result of the decomposition: notes, or the raw unreadable reply."""
     found = solution.decomposition
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""The steps of a run: what is done, with seconds and counts, and what is going on."""
+"""The steps of a run: finished ones with seconds and counts, and the current one."""
 
 from __future__ import annotations
 

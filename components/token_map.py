@@ -43,14 +43,14 @@ def _component() -> Any:
 def heat_map(data: dict[str, Any], *, key: str) -> dict[str, int] | None:
     """Draw the answer and pieces of text in the colour of their scores; see `token_map_data` for what `data` holds.
 
-    A sentence that is clicked is selected. Returns the row that was just asked for and is not there:
+    A sentence or passage that is clicked is selected. Returns the row that was just asked for and is not there:
     {"sentence": index} or {"token": index}.
     """
     colours = [NEGATIVE, POSITIVE, SEQUENTIAL]
     whole = {**data, "colours": colours, "strength": STRENGTH}
     drawn = _component()(data=whole, key=key, on_asked_change=_listen, on_selected_change=_listen)
     if drawn.selected is not None:
-        state.select(**({"sentence": int(drawn.selected)} if drawn.selected else {}))
+        state.select(**{name: int(number) for name, number in drawn.selected.items()})
     asked: dict[str, int] | None = drawn.asked
     return asked
 
@@ -75,7 +75,7 @@ def token_map(
 
 
 def occluded(found: TokenMap, beside: Attribution) -> list[list[str] | None]:
-    """For each row of the map what occlusion says of its passages; None where occlusion has no such row."""
+    """Occlusion's scores of the passages for each row of the map; None if occlusion lacks the row."""
     spans = dict(zip(beside.spans, beside.scores, strict=True))
     places = {numbers: j for j, numbers in enumerate(beside.sources)}
     rows: list[list[str] | None] = []
@@ -100,8 +100,8 @@ def map_agreement(case: Case, found: TokenMap, beside: Attribution) -> None:
         st.caption(f"Agrees with occlusion. {said}")
         return
     st.caption(
-        f"Differs from occlusion. {said} Occlusion leaves a passage out and measures; a map from one pass estimates"
-        f" what a small change of each word would do, and one passage can stand in for another. {_go_by(case, found)}"
+        f"Differs from occlusion. {said} Occlusion measures the answer without a passage. A gradient map estimates "
+        f"the effect of small changes, and one passage can replace another. {_go_by(case, found)}"
     )
 
 
@@ -115,9 +115,9 @@ def _go_by(case: Case, found: TokenMap) -> str:
     report = _report(case, found.model)
     own, other = (report.curve_of(name) if report else None for name in (found.method, "occlusion"))
     if own is None or other is None:
-        return "Check this map to see which one finds what matters here."
+        return "Check this map to see which ranking works better here."
     better = f"occlusion ({other.abpc:+z.3f})" if other.abpc > own.abpc else f"this map ({own.abpc:+z.3f})"
-    return f"On this case the words that {better} ranks first matter more when they are deleted: go by it."
+    return f"On this case, deleting the top words of {better} changes the answer more: use that ranking."
 
 
 def map_check(case: Case, found: TokenMap, model: str) -> None:
@@ -133,11 +133,16 @@ def map_check(case: Case, found: TokenMap, model: str) -> None:
     random = report.random
     spread = f"{random.low:+z.3f} to {random.high:+z.3f} in {random.n} random rankings"
     if report.is_above_random(curve):
-        st.success(f"ABPC {curve.abpc:+z.3f}, above every random ranking ({spread}). This map finds what matters here.")
+        st.success(
+            f"ABPC {curve.abpc:+z.3f}, above every random ranking ({spread}). This map finds the words that "
+            f"matter here."
+        )
         return
     better = [f"{c.ranking} ({c.abpc:+z.3f})" for c in report.curves if report.is_above_random(c)]
     offer = (
-        f"Better than random on this case: {', '.join(better)}." if better else "No other checked method is, either."
+        f"Better than random on this case: {', '.join(better)}."
+        if better
+        else "No other checked method is better than random either."
     )
     st.warning(f"ABPC {curve.abpc:+z.3f}, not above random ({spread}). Do not rely on this map for this case. {offer}")
 
@@ -149,7 +154,7 @@ def _report(case: Case, model: str) -> FaithfulnessReport | None:
 
 
 def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """What is drawn, as plain values; text is cut by offsets here.
+    """The data to draw, as plain values; text is cut by offsets here.
 
     `rows[r][p][i]` is the relevance of word i of passage p for the answer's part of row r, `sizes` the same of |R|.
     """
@@ -172,8 +177,9 @@ def token_map_data(found: TokenMap, case: Case, chosen: Mapping[str, int] | None
         "rows": [_by_word(row, groups) for row in found.rows],
         "sizes": [_by_word([[abs(v) for v in passage] for passage in row], groups) for row in found.rows],
         "unit": found.target.replace("_", "-"),
-        "hint": "Click a sentence, or use the arrow keys. A dotted one takes a forward and a backward pass.",
+        "hint": "Click a sentence, or use the arrow keys. A dotted sentence needs one forward and one backward pass.",
         "chosen": _row_of(chosen or {}, sentence_rows, own),
+        "passage": state.selected_passage(len(case.passages)),
     }
 
 
@@ -271,7 +277,7 @@ def words_of(tokens: Sequence[str]) -> list[list[int]]:
 
 def _by_word(row: Sequence[Sequence[float]], groups: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
     return [
-        [float(f"{sum(passage[i] for i in word):.5g}") for word in words]
+        [float(f"{passage[word[0]] if len(word) == 1 else sum([passage[i] for i in word]):.5g}") for word in words]
         for passage, words in zip(row, groups, strict=True)
     ]
 
@@ -285,4 +291,4 @@ def _passage(number: int, spans: tuple[tuple[int, int], ...], case: Case) -> tup
     words = [[i + inside for i in word] for word in words_of(tokens[inside:])]
     groups = [outside, *words] if outside else words
     drawn = ["".join(tokens[i] for i in word) for word in groups]
-    return {"number": number, "title": visible(passage.label), "tokens": drawn}, groups
+    return {"number": number, "numbers": [number], "title": visible(passage.label), "tokens": drawn}, groups

@@ -1,4 +1,4 @@
-"""What starts a second pass: signals on their scales, the answer's words, rules and flags with their chance rates."""
+"""The triggers of a second pass: signals on their scales, the answer's words, rules and flags with chance rates."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def signal_scales(signals: Signals, threshold: OverlapThreshold | None, history:
     cut = threshold.value if threshold else None
     low, high = min(-1.0, signals.s2 or 0.0), max(5.0, signals.s2 or 0.0)
     scales = (
-        _scale("S1", "likeness of the answers with and without passages", signals.s1, (0, 1), "grounded", "", why),
-        _scale("S2", "gain of the passages, nats a token", signals.s2, (low, high), "", "grounded", why),
-        _scale("S3", "content words found in a passage", signals.s3, (0, 1), "", "grounded", why, cut, history),
+        signal_scale(
+            "S1", "similarity of the answers with and without passages", signals.s1, (0, 1), "grounded", "", why
+        ),
+        signal_scale("S2", "gain from the passages, nats per token", signals.s2, (low, high), "", "grounded", why),
+        signal_scale("S3", "content words found in a passage", signals.s3, (0, 1), "", "grounded", why, cut, history),
     )
     show(tag("div", "".join(scales), class_="gw-scales"))
 
 
-def _scale(
+def signal_scale(
     name: str,
     about: str,
     figure: float | None,
@@ -48,6 +50,7 @@ def _scale(
     tick: float | None = None,
     dots: Sequence[float] = (),
 ) -> str:
+    """One signal on its scale as HTML: a bar from 0 to its figure, a dot per earlier figure, a tick with its label."""
     title = tag("b", escape(f"{name} {figure:.2f}" if figure is not None else name)) + f" {escape(about)}"
     if figure is None:
         return tag(
@@ -63,7 +66,10 @@ def _scale(
     )
     if tick is not None:
         labels += tag(
-            "span", escape(f"threshold {tick:.2f}"), class_="gw-under", style=f"left:{_place(tick, ends):.1f}%"
+            "span",
+            escape(f"threshold {tick:.2f}"),
+            class_="gw-under",
+            style=f"left:clamp(2.8rem,{_place(tick, ends):.1f}%,calc(100% - 2.8rem))",
         )
     label = f"{name} {figure:.2f} on a scale from {ends[0]:.3g} to {ends[1]:.3g}"
     drawn = tag("div", bar, class_="gw-bar", role="img", aria_label=label)
@@ -75,7 +81,7 @@ def _place(figure: float, ends: tuple[float, float]) -> float:
 
 
 def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
-    """What fires and on what figures: (conditions in words, rule with the labels as they are now, stored condition)."""
+    """The rules that fire, with their figures: (conditions in words, rule with current labels, stored condition)."""
     heads = ("Condition", "Rule", "Now", "Why", "Figures")
     show(table(heads, (_trigger_row(*row) for row in rows), words=heads))
 
@@ -83,7 +89,7 @@ def trigger_table(rows: Sequence[tuple[str, Trigger, Variant | None]]) -> None:
 def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
     now = "fires" if trigger.fired else "not available" if trigger.rule == "unavailable" else "does not fire"
     if stored is not None and stored.trigger is not None and stored.trigger.fired != trigger.fired:
-        now += " (changed since it was written: run what is missing)"
+        now += " (changed since it was written: run the missing conditions)"
     figures = ", ".join(f"{label} {figure:.3g}" for label, figure in trigger.figures.items())
     cells = (trigger.rule, now, trigger.sentence, figures)
     row = "".join(tag("td", escape(cell), class_="gw-text") for cell in cells)
@@ -91,10 +97,11 @@ def _trigger_row(name: str, trigger: Trigger, stored: Variant | None) -> str:
 
 
 def flag_table(flags: Flags, case: Case) -> None:
-    """A row a passage: how often it is high in the gradient ranking, its label, its flag; chance rates beside it."""
+    """One row per passage: how often it is high in the gradient ranking, its label, its flag, the chance rates."""
     chance = (
-        f"The first {flags.tokens} content tokens count. By chance a passage is high at a rate of {flags.chance:.2f};"
-        f" in 200 random rankings of this case {flags.random_rate:.0%} of the passages were high, and"
+        f"The first {flags.tokens} content tokens count. By chance a passage ranks high at a rate of "
+        f"{flags.chance:.2f};"
+        f" over 200 random rankings of this case, {flags.random_rate:.0%} of the passages were high, and"
         f" {flags.random_flag_rate:.0%} of the rankings flagged some passage. {flags.sentence}"
     )
     heads = ("Passage", "In the top three", "High in the ranking", "Marked", "Flag")

@@ -1,4 +1,4 @@
-"""Used x supports: for each sentence and passage, the score drop beside the verifier's probability."""
+"""Used x supports: for each sentence and passage, the score drop and the verifier's probability."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def used_supports_view(found: UsedSupports, case: Case) -> None:
     heads = ("Sentence", *(", ".join(map(str, numbers)) for numbers in found.sources))
     rows = (_row(found, index, case) for index in range(len(found.spans)))
     said = (
-        f"Columns are passages. Above, used: drop in nats by {found.scorer}, counted where it exceeds the"
-        f" {found.floor_kind} floor. Below, supports: probability of entailment by {found.verifier}, counted above"
-        " one half."
+        f"Columns are passages. Above: used, the drop in nats by {found.scorer}; it counts above the "
+        f"{found.floor_kind} floor. Below: supports, the probability of entailment by {found.verifier}; it counts "
+        f"above one half."
     )
     show(table(heads, rows, said))
 

@@ -1,4 +1,4 @@
-"""Refinement conditions side by side: a card a condition, with the word diff to A."""
+"""Refinement conditions side by side: one card per condition, with the word diff to A."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.methods.refinement.values import Refinement, Variant
 
 OUTCOMES = {
     "answered": "revised",
-    "not triggered": "not triggered: A as it is",
+    "not triggered": "not triggered: equals A",
     "refused": "refused",
     "cut": "cut at the limit",
     "empty": "empty",
@@ -32,7 +32,7 @@ def variant_style() -> None:
 
 
 def variant_cards(value: Refinement, names: Sequence[str], *, diff: bool) -> None:
-    """A card a condition, in running order; with `diff` the words that differ from A are marked."""
+    """One card per condition, in running order; `diff` marks the words that differ from A."""
     cards = (_card(value.variants.get(name), name, value, diff) for name in names)
     show(tag("div", "".join(cards), class_="gw-cards"))
 

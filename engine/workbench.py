@@ -17,7 +17,8 @@ from typing import Any, Self
 from msgspec.structs import replace
 
 from engine.analyses.attr_rag import attr_rag_run
-from engine.analyses.kind import Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.kind import OCCLUSION, Loaders, RunContext, analyse, examine, options_of
+from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.analyses.removal import Removal, removal
 from engine.answer.context import Context, Steps, check_question, find_context
@@ -35,6 +36,7 @@ from engine.corpus.collection import Collection, IngestReport, list_corpora
 from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
+from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
 from engine.methods.regeneration import Answering
 from engine.methods.support import SentenceSupport, answer_support
 from engine.models.defaults import AUTO, READER, resolve_writer
@@ -113,7 +115,7 @@ class Workbench:
             return
         report = self.ingest(sample.documents, sample.name, watch)
         if not report.documents:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "there are no files"
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in report.skipped) or "its files are missing"
             raise CorpusError(f"The sample corpus {sample.name} could not be read ({reasons}).")
 
     # Answers
@@ -143,7 +145,7 @@ class Workbench:
         and what the model raises; a `ServerError` leaves the text so far in the case.
         """
         if method not in METHODS:
-            raise InputError(f"There is no way of answering called {method!r}. Choose of: {', '.join(METHODS)}.")
+            raise InputError(f"There is no answering method {method!r}. Choose from: {', '.join(METHODS)}.")
         model = resolve_writer(model)
         watch = watch or Watch()
         case = Case(
@@ -162,7 +164,13 @@ class Workbench:
         write = self.writer(model)
         reranked = method != "vanilla"
         context = find_context(
-            case.question, collection, self.reranker, self.settings.retrieval, reranked=reranked, steps=steps
+            case.question,
+            collection,
+            self.reranker,
+            self.settings.retrieval,
+            reranked=reranked,
+            steps=steps,
+            retrieved=lambda hits: grow.change(hits=hits),
         )
         grow.context(context)
         grow.change(answerable=answered_probability(case.question, context.passages, self.embedder))
@@ -181,6 +189,14 @@ class Workbench:
             grow.broken(error.partial)
             raise
         return grow.answer(written)
+
+    def ask_task(self, task: AmlTask, watch: Watch | None = None) -> Case:
+        """Answer a task's question from as many passages as its table supposes; save it under the task's name."""
+        settings = self.settings.with_values({"retrieval.k": max(10, task.k), "retrieval.keep": task.k})
+        case = self.using(settings).ask(task.question, TASK_CORPUS, method="vanilla", watch=watch)
+        named = replace(case, title=task.name, tags=(*case.tags, "aml"))
+        self.cases.save(named)
+        return named
 
     def _refusing(self, write: Write, model: str) -> Write:
         """`write`, with the question whether the passages answer asked first where the settings want it."""
@@ -246,8 +262,15 @@ class Workbench:
         found = kind_named(kind)
         return examine(case, found, options or options_of(found), context or self.context())
 
+    def scored(self, case: Case, scorer: str, watch: Watch | None = None) -> Case:
+        """The case with occlusion by this model, computed where it is not there; nothing is kept."""
+        if any(analysis.id == f"{OCCLUSION}:{self.scorer(scorer).name}" for analysis in case.analyses):
+            return case
+        context = dataclasses.replace(self.context(watch), pool=())
+        return self.examine(case, OCCLUSION, OcclusionOptions(model=scorer), context)
+
     def cost(self, case: Case, kind: str, options: Value | None = None) -> str:
-        """What an analysis of the case will take, in words, before it runs."""
+        """The cost of an analysis of the case, in words, before it runs."""
         found = kind_named(kind)
         return found.cost(case, options or options_of(found), self.settings)
 
@@ -257,7 +280,7 @@ class Workbench:
         return removal(case, left_out, writer, self.scorer(scorer), self.settings, watch)
 
     def context(self, watch: Watch | None = None) -> RunContext:
-        """What a run of an analysis is given here."""
+        """The resources of an analysis on this workbench."""
         return RunContext(self.settings, self.tools, watch or Watch(), self.cases)
 
     def _own_drops(self, case: Case, watch: Watch) -> Score | None:

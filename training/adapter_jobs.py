@@ -17,7 +17,7 @@ from engine.answer.write import OPTIONS, answerable_prompt
 from engine.core.settings import Prompting
 from engine.core.text import content_words, sentences
 from engine.core.values import Passage, Prompt, Segment
-from engine.methods.are.clauses import clause_spans
+from engine.methods.are.decompose import clause_spans
 from engine.methods.are.edit import edit_prompt
 from engine.methods.are.evidence import expanded_by_rules
 from engine.methods.are.splitter import split

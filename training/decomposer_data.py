@@ -3,10 +3,11 @@
     python -m training.decomposer_data triples.jsonl --out DIR [--samples 8138] [--held-out 1000] [--seed 1337]
 
 Triples (one per line: {"subject", "relation", "object"} or a list of the three) -> filtered as in C.4 -> facts ->
-texts of molecular clauses. DIR gets train.jsonl and held_out.jsonl with {"text", "clauses": [{"text", "facts"}]}, and
-lora.json with the paper's settings of the tuning. No subject of the held-out part occurs in a training text. Where the
-paper has a language model word the facts, `PREDICATES` does, and relations that it does not list are left out;
-`--predicates FILE` adds yours. The tuning itself needs a model of your own.
+texts of molecular clauses. DIR gets train.jsonl and held_out.jsonl with {"text", "clauses": [{"text", "facts"}]}, the
+same as chat messages (train_messages.jsonl, held_out_messages.jsonl) in the words of the decomposer's own prompts, and
+lora.json with the paper's settings of the tuning, which `training.decomposer` uses. No subject of the held-out part
+occurs in a training text. Where the paper has a language model word the facts, `PREDICATES` does, and relations that it
+does not list are left out; `--predicates FILE` adds yours.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import InputError
+from engine.core.values import Prompt
+from engine.models.chat import as_messages, turns
+from engine.prompts import ask
 
 USELESS = (
     *("ID", ".svg", ".jpg", ".png", ".JPG", ".JPEG", "http://", "https://", "Category:", "Wikipedia:", "code"),
@@ -131,6 +135,18 @@ def samples(
         yield sample(subject, about[subject], rng)
 
 
+def pairs(row: Row) -> Iterator[tuple[Prompt, str]]:
+    """(prompt, wanted reply) of a text: one for its clauses, then one for the facts of each clause."""
+    yield ask("clauses", text=row["text"]), "\n".join(clause["text"] for clause in row["clauses"])
+    for clause in row["clauses"]:
+        yield ask("facts", text=row["text"], clause=clause["text"]), "\n".join(clause["facts"])
+
+
+def as_chat(prompt: Prompt, reply: str) -> Row:
+    """A pair as chat messages."""
+    return {"messages": [*as_messages(prompt, turns(prompt)), {"role": "assistant", "content": reply}]}
+
+
 def split_by_subject(
     triples: Sequence[tuple[str, str, str]], share: float, rng: random.Random
 ) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
@@ -139,6 +155,11 @@ def split_by_subject(
     rng.shuffle(subjects)
     apart = set(subjects[: max(1, round(share * len(subjects)))] if len(subjects) > 1 else [])
     return [t for t in triples if t[0] not in apart], [t for t in triples if t[0] in apart]
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """One JSON object per line."""
+    path.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -158,9 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     parts = {"train": (training, asked.samples - asked.held_out), "held_out": (apart, asked.held_out if apart else 0)}
     for name, (own, count) in parts.items():
-        lines = [json.dumps(row, ensure_ascii=False) for row in (samples(own, count, rng, wordings) if count else ())]
-        (asked.out / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        print(f"{name}: {len(lines)} texts from {len(own)} triples")
+        texts = list(samples(own, count, rng, wordings)) if count else []
+        write_rows(asked.out / f"{name}.jsonl", texts)
+        write_rows(asked.out / f"{name}_messages.jsonl", (as_chat(*pair) for row in texts for pair in pairs(row)))
+        print(f"{name}: {len(texts)} texts from {len(own)} triples")
     (asked.out / "lora.json").write_text(json.dumps(LORA, indent=1) + "\n", encoding="utf-8")
 
 

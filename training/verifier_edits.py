@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from engine.english.word_pairs import ANTONYMS, SYNONYMS
+from engine.english.words import ANTONYMS, PAIRS, table
 
+SYNONYMS = table(PAIRS["rewordings"], ";")
 MONTHS = """January February March April May June July August September October November December""".split()  # noqa: SIM905
 _AUXILIARY = re.compile(
     r"\b(is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b(?! not\b)"

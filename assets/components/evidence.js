@@ -1,4 +1,4 @@
-// An answer beside its passages: a citation opens the passage that it names. Text is only ever textContent.
+// An answer next to its passages: a citation opens the passage that it names. Text is only ever textContent.
 const make = (name, className, text) => {
   const element = document.createElement(name);
   if (className) element.className = className;
@@ -7,9 +7,9 @@ const make = (name, className, text) => {
 };
 
 const HINTS = {
-  retrieved: "The score of the search: cosine to the question, and up to 0.2 for shared words",
-  "re-ranked": "The re-ranker's score of the chunk set that holds the passage",
-  place: "Where in its document the passage begins and ends",
+  retrieved: "Search score: cosine to the question, plus up to 0.2 for shared words",
+  "re-ranked": "Re-ranker's score of the passage's chunk set",
+  place: "Position of the passage in its document",
 };
 
 const meter = (label, from, to, value, kind) => {
@@ -23,26 +23,33 @@ const meter = (label, from, to, value, kind) => {
   return [name, bar, make("span", "value", value)];
 };
 
-const card = (passage, open) => {
+const card = (passage, open, step, source) => {
   const element = make("section", "card");
   element.dataset.number = passage.number;
   const head = make("button", "head");
   head.setAttribute("aria-expanded", "false");
   head.append(make("span", "number", passage.number), make("span", "title", passage.title));
   if (passage.cited) head.append(make("span", "cited", passage.cited));
-  head.onclick = () => open(passage.number, false, true);
+  head.onclick = () => open(passage.number, { toggle: true });
+  head.onkeydown = (event) => step(event, element);
   const meta = make("div", "meta");
   for (const score of passage.scores) meta.append(...meter(score.name, 0, score.share, score.text, "score"));
   meta.append(...meter("place", passage.place[0], passage.place[1], passage.place_text, "place"));
   const text = make("div", "text");
   for (const piece of passage.pieces) text.append(make(piece.mark ? "mark" : "span", "", piece.text));
-  element.append(head, meta, text);
+  const more = make("button", "more", "Open in its document");
+  more.onclick = () => source(passage.number);
+  element.append(head, meta, text, more);
   return element;
 };
 
 export default function (component) {
-  const { data, parentElement } = component;
+  const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
+  root.tell = setTriggerValue;
+  const drawn = JSON.stringify({ ...data, opened: null });
+  if (root.drawn === drawn) return; // only the choice came back
+  root.drawn = drawn;
   root.replaceChildren();
   const left = make("div");
   const right = make("div");
@@ -50,8 +57,8 @@ export default function (component) {
   const answer = make("div", "answer" + (data.refused ? " refused" : ""));
   let current = null;
 
-  const open = (number, scroll, toggle) => {
-    current = toggle && current === number ? null : number;
+  const show = (number, scroll) => {
+    current = number || null;
     for (const item of list.children) {
       const chosen = Number(item.dataset.number) === current;
       item.classList.toggle("open", chosen);
@@ -61,6 +68,19 @@ export default function (component) {
     for (const item of answer.querySelectorAll("button.cite"))
       item.setAttribute("aria-pressed", String(Number(item.dataset.number) === current));
   };
+  const open = (number, { scroll = false, toggle = false }) => {
+    show(toggle && current === number ? null : number, scroll);
+    root.tell("passage", current || 0);
+  };
+  const step = (event, from) => {
+    const by = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const next = by > 0 ? from.nextElementSibling : from.previousElementSibling;
+    if (!next) return;
+    next.querySelector(".head").focus();
+    open(Number(next.dataset.number), { scroll: true });
+  };
 
   for (const piece of data.answer) {
     if (piece.number === undefined) { answer.append(make("span", "", piece.text)); continue; }
@@ -68,14 +88,14 @@ export default function (component) {
     button.dataset.number = piece.number;
     button.title = piece.title;
     button.setAttribute("aria-label", piece.title);
-    if (piece.valid) button.onclick = () => open(piece.number, true, false);
+    if (piece.valid) button.onclick = () => open(piece.number, { scroll: true });
     answer.append(button);
   }
   left.append(make("h3", "", data.answer_title), answer);
-  for (const passage of data.passages) list.append(card(passage, open));
+  for (const passage of data.passages) list.append(card(passage, open, step, (number) => root.tell("source", number)));
   right.append(make("h3", "", data.passages_title), list);
   // Before anything is written there are the passages alone.
   if (data.answer.some((piece) => piece.text || piece.number !== undefined)) root.append(left);
   root.append(right);
-  return () => root.replaceChildren();
+  if (data.opened) show(data.opened, true);
 }

@@ -6,9 +6,15 @@ const make = (name, className, text) => {
   return element;
 };
 
-const passage = (seen) => {
+const passage = (seen, pick) => {
   const box = make("div", "passage" + (seen.decided ? " decided" : ""));
-  box.append(make("div", "note", seen.head));
+  if (seen.number) {
+    const head = make("button", "note source", seen.head);
+    head.dataset.number = seen.number;
+    head.title = "Select this passage on every page of the case";
+    head.onclick = () => pick(seen.number);
+    box.append(head);
+  } else box.append(make("div", "note", seen.head));
   const text = make("div");
   for (const piece of seen.pieces) {
     const inner = make(piece.mark ? "mark" : "span", piece.window ? "window" : "", piece.text);
@@ -19,54 +25,65 @@ const passage = (seen) => {
   return box;
 };
 
-const round = (done) => {
+// A fold whose contents are made when it is opened first: most are never looked into.
+const fold = (title, fill, open) => {
   const box = make("details");
-  box.open = done.last;
-  box.append(make("summary", "", done.title));
-  for (const line of done.searched) box.append(make("p", "note", line));
-  for (const seen of done.checked) box.append(passage(seen));
-  if (!done.checked.length) box.append(make("p", "note", "No passage was checked."));
-  if (done.edit) box.append(make("p", "", done.edit));
-  if (done.considered.length) {
-    const more = make("details");
-    more.append(make("summary", "", done.considered_title));
-    for (const seen of done.considered) more.append(passage(seen));
-    box.append(more);
-  }
-  for (const said of done.said) {
-    const raw = make("details");
-    raw.append(make("summary", "", said.title));
-    raw.append(make("p", "note", said.text));
-    box.append(raw);
-  }
+  box.append(make("summary", "", title));
+  if (open) fill(box);
+  else box.addEventListener("toggle", () => fill(box), { once: true });
+  box.open = open;
   return box;
 };
+
+const round = (done, pick) => fold(done.title, (box) => {
+  for (const line of done.searched) box.append(make("p", "note", line));
+  for (const seen of done.checked) box.append(passage(seen, pick));
+  if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
+  if (done.edit) box.append(make("p", "", done.edit));
+  if (done.considered.length)
+    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map((seen) => passage(seen, pick))), false));
+  for (const said of done.said)
+    box.append(fold(said.title, (raw) => raw.append(make("p", "note", said.text)), false));
+}, done.last);
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
   root.tell = setTriggerValue;
-  const drawn = JSON.stringify({ ...data, chosen: null });
+  const drawn = JSON.stringify({ ...data, chosen: null, passage: null });
   if (root.drawn === drawn) return; // only the choice came back
   root.drawn = drawn;
   const kept = root.dataset.key === data.key ? root.state : undefined;
   root.dataset.key = data.key;
-  const state = (root.state = kept || { attention: false, chosen: data.facts.find((fact) => fact.name === data.chosen)?.number ?? null });
+  const state = (root.state = kept || { passage: data.passage, attention: false, chosen: data.facts.find((fact) => fact.name === data.chosen)?.number ?? null });
   root.replaceChildren();
 
   const bar = make("div", "bar");
   const toggle = make("button", "toggle", data.attention_title);
   toggle.onclick = () => { state.attention = !state.attention; draw(); };
-  bar.append(toggle, make("span", "hint", "Arrow up and down step through the facts."));
+  bar.append(toggle, make("span", "hint", "Use the up and down arrow keys to move between facts."));
   const both = make("div", "both");
   const tree = make("div", "tree");
   const detail = make("div", "detail");
   detail.setAttribute("role", "region");
   detail.setAttribute("aria-label", "The chosen fact");
   detail.tabIndex = 0;
+  detail.addEventListener("toggle", () => requestAnimationFrame(mark), true); // a fold was filled
   both.append(tree, detail);
   root.append(bar, both);
 
+  const mark = () => {
+    for (const head of detail.querySelectorAll("button.source")) {
+      const selected = Number(head.dataset.number) === state.passage;
+      head.setAttribute("aria-pressed", String(selected));
+      head.parentElement.classList.toggle("selected", selected);
+    }
+  };
+  const pick = (number) => {
+    state.passage = state.passage === number ? null : number;
+    mark();
+    root.tell("passage", state.passage || 0);
+  };
   const shown = () => data.facts.filter((fact) => !state.attention || fact.attention);
   const choose = (fact, focus, tell) => {
     state.chosen = fact ? fact.number : null;
@@ -75,10 +92,11 @@ export default function (component) {
     if (focus) tree.querySelector(`button[data-number="${state.chosen}"]`)?.focus();
     if (tell && fact) root.tell("fact", fact.name);
     detail.replaceChildren();
-    if (!fact) { detail.append(make("p", "note", "No fact needs attention.")); return; }
+    if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
     detail.append(make("h4", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
-    for (const done of fact.rounds) detail.append(round(done));
+    for (const done of fact.rounds) detail.append(round(done, pick));
+    mark();
   };
   const draw = () => {
     toggle.setAttribute("aria-pressed", String(state.attention));

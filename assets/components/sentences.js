@@ -7,7 +7,7 @@ const make = (name, className, text) => {
   return element;
 };
 
-const factBlock = (fact, several, decide) => {
+const factBlock = (fact, several, decide, pick) => {
   const box = make("div");
   if (several) {
     const line = make("p", "fact", fact.text + " ");
@@ -18,7 +18,16 @@ const factBlock = (fact, several, decide) => {
   if (fact.quote) {
     const quote = make("blockquote");
     quote.append(make("span", "around", fact.quote.before), make("mark", "", fact.quote.words), make("span", "around", fact.quote.after));
-    box.append(quote, make("p", "source", fact.quote.source));
+    const source = make("p", "source");
+    const number = fact.quote.number;
+    const name = make(number ? "button" : "span", "", fact.quote.source);
+    if (number) {
+      name.dataset.passage = number;
+      name.title = "Open the sentence in its source";
+      name.onclick = (event) => { event.stopPropagation(); pick(number); };
+    }
+    source.append(name);
+    box.append(quote, source);
   }
   for (const line of fact.notes) box.append(make("p", "note", line));
   for (const edit of fact.edits) {
@@ -62,7 +71,7 @@ const ownForm = (sentence, verdicts, decide) => {
     group.append(label);
   }
   form.append(group);
-  const text = labelled("Write the sentence anew (empty: take it out)", make("textarea"));
+  const text = labelled("Rewrite the sentence (empty: delete it)", make("textarea"));
   text.value = sentence.text;
   text.rows = 3;
   const reason = labelled("Reason", make("input"));
@@ -88,12 +97,12 @@ const ownForm = (sentence, verdicts, decide) => {
   return box;
 };
 
-const card = (sentence, data, decide) => {
+const card = (sentence, data, decide, pick) => {
   const box = make("section", "card " + sentence.kind);
   const head = make("div", "head");
   head.append(make("span", "number", "Sentence " + sentence.number), make("span", "word", sentence.word), make("span", "by", sentence.by));
   box.append(head);
-  for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1, decide));
+  for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1, decide, pick));
   if (sentence.used) box.append(make("p", "source used", sentence.used));
   if (sentence.rewritten) {
     box.append(make("p", "note", sentence.rewritten));
@@ -114,7 +123,7 @@ export default function (component) {
   const root = parentElement.querySelector(".gw");
   root.tell = setTriggerValue;
   const held = root.contains(root.getRootNode().activeElement); // drawn anew, the focus stays in the answer
-  const drawn = JSON.stringify({ ...data, chosen: null });
+  const drawn = JSON.stringify({ ...data, chosen: null, passage: null });
   if (root.drawn === drawn) return; // only the choice came back
   root.drawn = drawn;
   root.replaceChildren();
@@ -128,14 +137,19 @@ export default function (component) {
   const spans = [];
   const boxes = [];
 
-  const choose = (place, focus, tell) => {
+  const marked = (number) => {
+    for (const part of root.querySelectorAll("[data-passage]"))
+      part.classList.toggle("selected", Number(part.dataset.passage) === number);
+  };
+  const choose = (place, focus, tell, passage) => {
     spans.forEach((span, i) => {
       if (span.tabIndex >= 0) span.setAttribute("aria-current", String(i === place));
       if (boxes[i]) boxes[i].setAttribute("aria-current", String(i === place));
     });
     if (boxes[place]) cards.scrollTo({ top: boxes[place].offsetTop - cards.offsetTop - 4, behavior: "smooth" });
     if (focus) spans[place].focus();
-    if (tell) root.tell("sentence", place + 1);
+    if (passage) marked(passage);
+    if (tell) root.tell("selected", { sentence: place + 1, ...(passage && { passage }) });
   };
 
   data.sentences.forEach((sentence, place) => {
@@ -145,6 +159,10 @@ export default function (component) {
       const cited = piece.number !== undefined;
       const drawn = cited ? make("span", "cite" + (piece.valid ? "" : " invalid"), piece.number) : make("span", "", piece.text);
       if (cited) drawn.title = piece.title;
+      if (cited && piece.valid) {
+        drawn.dataset.passage = piece.number;
+        if (sentence.claim) drawn.onclick = (event) => { event.stopPropagation(); choose(place, false, true, piece.number); };
+      }
       const changed = piece.change ? make(piece.change) : span;
       changed.append(drawn);
       if (piece.change) span.append(changed);
@@ -164,14 +182,15 @@ export default function (component) {
       for (let next = place + step; next >= 0 && next < spans.length; next += step)
         if (boxes[next]) { choose(next, true, true); return; }
     };
-    const box = card(sentence, data, (decision) => root.tell("decision", decision));
+    const box = card(sentence, data, (decision) => root.tell("decision", decision), (number) => choose(place, false, true, number));
     box.onclick = () => choose(place, false, true);
     boxes.push(box);
     cards.append(box);
   });
   if (data.tail) answer.append(document.createTextNode(data.tail));
-  left.append(make("h3", "", "Answer"), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence."));
+  left.append(make("h3", "", "Answer"), answer, make("p", "hint", "Click a sentence, or use the arrow keys, to see its evidence. A number opens its source."));
   right.append(make("h3", "", "Evidence by sentence"), cards);
   root.append(left, right);
   if (data.chosen) choose(data.chosen - 1, held, false);
+  marked(data.passage);
 }

@@ -21,13 +21,13 @@ const times = (value) => {
   const said = factor >= 1000 ? "over 1,000" : factor >= 10 ? Math.round(factor) : factor.toFixed(1);
   return `${said}x ${value > 0 ? "less" : "more"} likely without it`;
 };
-const SELECTED = "groundwork-sentence"; // told to the other maps of the page
+const SELECTED = "groundwork-selected"; // told to the other maps of the page
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".gw");
   root.tell = setTriggerValue;
-  const same = JSON.stringify({ ...data, chosen: null });
+  const same = JSON.stringify({ ...data, chosen: null, passage: null });
   if (root.drawn === same) return; // only the choice came back
   root.drawn = same;
   root.replaceChildren();
@@ -71,16 +71,16 @@ export default function (component) {
     root.tell("asked", wanted);
   };
   // A sentence is selected on every page of the case; a word only here.
-  const select = (number) => {
-    root.tell("selected", number);
-    window.dispatchEvent(new CustomEvent(SELECTED, { detail: { number, from: root } }));
+  const select = (selected) => {
+    root.tell("selected", selected);
+    window.dispatchEvent(new CustomEvent(SELECTED, { detail: { ...selected, from: root } }));
   };
   const pick = (row, wanted) => (row === null ? ask(wanted) : choose(row));
   const pickSentence = (index) => {
-    select(index + 1);
+    select({ sentence: index + 1 });
     pick(data.sentences[index], { sentence: index });
   };
-  whole.onclick = () => { select(0); choose(0); };
+  whole.onclick = () => { select({ sentence: 0 }); choose(0); };
   let chosen = 0;
   let ranked = true;
 
@@ -105,11 +105,16 @@ export default function (component) {
     return span;
   });
   const tokens = data.answer.map((token) => {
-    if (token.number !== undefined) return make("span", "cite", token.number);
+    if (token.number !== undefined) {
+      const pill = make("span", "cite", token.number);
+      pill.dataset.passages = token.number;
+      pill.onclick = (event) => { event.stopPropagation(); pickPassage(parseInt(token.number)); };
+      return pill;
+    }
     if (token.row === null && !token.asks) return make("span", "marker", token.text);
     // No <button>: as a box of its own it would indent a line by its leading space, and break words between tokens.
     const piece = make("span", "tok" + (token.differs ? " differs" : ""), token.text);
-    if (token.differs) piece.title = "The model itself would have chosen another token here.";
+    if (token.differs) piece.title = "The model would have chosen another token here.";
     piece.onclick = () => words && pick(token.row, token.asks);
     piece.onkeydown = (event) => {
       if (!words || (event.key !== "Enter" && event.key !== " ")) return;
@@ -156,7 +161,10 @@ export default function (component) {
   const sums = [];
   for (const [place, passage] of data.passages.entries()) {
     const card = make("section", "card");
-    const head = make("div", "head");
+    const head = make("button", "head");
+    head.title = "Select this passage on every page of the case";
+    head.onclick = () => pickPassage(card.getAttribute("aria-current") === "true" ? 0 : passage.numbers[0]);
+    head.onkeydown = (event) => step(event, card);
     const sum = make("span", "sum");
     const track = make("div", "track");
     const band = make("span", "band");
@@ -174,8 +182,28 @@ export default function (component) {
     card.append(head, track, said, text);
     grid.append(card);
     cells.push(spans);
-    sums.push({ sum, fill, band, said, card });
+    sums.push({ sum, fill, band, said, card, head });
   }
+  const showPassage = (number) => {
+    sums.forEach(({ card }, p) => card.setAttribute("aria-current", String(data.passages[p].numbers.includes(number))));
+    for (const pill of answer.querySelectorAll(".cite"))
+      pill.classList.toggle("selected", pill.dataset.passages.split(", ").includes(String(number)));
+  };
+  const pickPassage = (number) => {
+    showPassage(number);
+    select({ passage: number });
+  };
+  // The arrow keys go through the passages in the order in which they are drawn.
+  const step = (event, card) => {
+    const by = { ArrowDown: 1, ArrowRight: 1, j: 1, ArrowUp: -1, ArrowLeft: -1, k: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const order = sums.map((_, p) => p).sort((a, b) => sums[a].card.style.order - sums[b].card.style.order);
+    const next = order[order.findIndex((p) => sums[p].card === card) + by];
+    if (next === undefined) return;
+    sums[next].head.focus();
+    pickPassage(data.passages[next].numbers[0]);
+  };
 
   // What a value says beside its size: nothing told apart from rounding, or no more than an unrelated passage does.
   const floors = (row) => (data.floors ? data.floors[row] : [null, null]);
@@ -249,12 +277,13 @@ export default function (component) {
     root.dataset.row = row;
   };
 
-  // Another map of the page chose a sentence: follow it where its row is there.
+  // Another map of the page chose a sentence or passage: follow it where it is here.
   if (root.follow) window.removeEventListener(SELECTED, root.follow);
   root.follow = (event) => {
-    const { number, from } = event.detail;
+    const { sentence, passage, from } = event.detail;
     if (from === root) return;
-    const row = number ? data.sentences[number - 1] : 0;
+    if (passage !== undefined) { showPassage(passage); return; }
+    const row = sentence ? data.sentences[sentence - 1] : 0;
     if (row !== null && row !== undefined) choose(row);
   };
   window.addEventListener(SELECTED, root.follow);
@@ -264,5 +293,6 @@ export default function (component) {
   root.append(left, right);
   byWord();
   choose(data.chosen || 0);
+  showPassage(data.passage);
   return () => window.removeEventListener(SELECTED, root.follow);
 }

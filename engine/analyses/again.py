@@ -1,4 +1,4 @@
-"""What replays share: a language model's replies said again and scored anew, the re-ranked sets, the collection.
+"""Common parts of replays: a language model's replies repeated and scored again, re-ranked sets, the collection.
 
 What a language model wrote is an input of a replay.
 """
@@ -77,7 +77,7 @@ class Repeating:
         (watch or Watch()).step("repeating")
         waiting = self._kept.get(sha256(prompt.text)) or self._kept.get("")
         if not waiting:
-            raise CaseError("The prompt is not one that the model was given then, so its reply to it is not known.")
+            raise CaseError("The model was not given this prompt in the original run, so its reply is unknown.")
         reply = waiting.pop(0)
         tokens = tuple(Token(id=i, start=start, end=end) for i, start, end in reply.tokens)
         answer = Answer(text=reply.text, tokens=tokens, refused=reply.refused, finished=reply.finished)
@@ -112,11 +112,11 @@ def reranked(case: Case, tools: Loaders) -> tuple[ChunkSet, ...]:
 
 
 def changed_since(collection: Collection, passages: Iterable[str]) -> str:
-    """Why a search of the collection cannot be held against an earlier one: the first passage that it lost, or ""."""
+    """Why a search of the collection is not comparable with an earlier one: the first passage it lost, or ""."""
     asked = tuple(passages)
     known = collection.snapshot().rows(asked)
     gone = next((name for name in asked if name not in known), None)
-    return f"the collection {collection.name!r} has changed: {gone} is no longer in it" if gone else ""
+    return f"the collection {collection.name!r} has changed: it no longer contains {gone}" if gone else ""
 
 
 def _key(passages: tuple[Passage, ...]) -> tuple[str, ...]:

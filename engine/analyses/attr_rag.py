@@ -40,7 +40,7 @@ from engine.models.registry import SERVED
 
 @dataclass(frozen=True)
 class AttrRagRun:
-    """A run, and what its stamp carries beside the answer's own: selection, seed, ids of the placebos."""
+    """A run, and the additions to the answer's stamp: selection, seed, ids of the placebos."""
 
     found: AttrRag
     chosen: Json
@@ -94,7 +94,7 @@ def lookup_in(passages: Sequence[Passage]) -> Lookup:
 
 
 def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
-    """Alpha of each set in each metric beside its floor, votes, choice, and the answers before and after."""
+    """Alpha of each set in each metric with its floor, votes, choice, and the answers before and after."""
     chosen = len(found.selection.chosen)
     facts = (
         (
@@ -159,8 +159,7 @@ def _why(found: AttrRag) -> Table:
         for j, why in enumerate(found.selection.reasons)
     )
     return Table(
-        "Why each set was kept or dropped. The paper's rule alone has no floor and no cap, and reads the expansion"
-        " literally.",
+        "Why each set was kept or dropped. The paper's rule has no floor or cap and reads the expansion literally.",
         ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone"),
         tuple(rows),
     )
@@ -173,7 +172,7 @@ def _name(chunk_set: ChunkSet) -> str:
     return f"{first.label}, {'passage' if len(ordinals) == 1 else 'passages'} {', '.join(ordinals)}"
 
 
-GONE = "the collection is not here, so floors, filled gaps and the last answer cannot be had again"
+GONE = "the collection is not available, so floors, filled gaps and the final answer cannot be recomputed"
 
 
 class AttrRagGiven(Value, frozen=True):
@@ -251,7 +250,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 
 
 def _scored(asked: AttrRagGiven, stamp: Stamp, tools: Loaders) -> tuple[Score | None, str]:
-    """What scores the drops, and why it cannot; drops from before revisions were stored go by the model's name."""
+    """The scorer of the drops, or why it is missing; drops stored without a revision use the model's name."""
     name, was = asked.scorer, asked.revision
     if not name:
         return None, ""
@@ -313,7 +312,7 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
     held = KIND.of(case)
-    return f"{len(held[-1].sets) + 4} rows through the model; the column does not vote" if held else ""
+    return f"{len(held[-1].sets) + 4} forward passes; the column does not vote" if held else ""
 
 
 KIND = Kind(

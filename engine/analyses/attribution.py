@@ -64,8 +64,7 @@ def method_of(
 ) -> Analysis:
     """Any registered method over the case's passages, for those stretches of the answer (see `Spans`)."""
     prompt, answer, notes = subject(case, model, settings)
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(method, settings.gradient, count_citation_markers=counted)
+    own = registry.method(method, settings)
     asked = spans or answer_spans(answer)
     if tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
@@ -86,12 +85,12 @@ def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
 
 COLUMNS = 5  # spans in one table
 LARGEST_HEAT = 20_000  # pieces drawn in one analysis; above, only the strongest sources
-UNDER_NUMERICAL = "under the numerical floor"
-UNDER_PLACEBO = "no larger than an unrelated passage"
+UNDER_NUMERICAL = "below the numerical floor"
+UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 
 
 def attributions_of(analysis: Analysis) -> list[Attribution]:
-    """The attributions that an analysis holds: the result itself, or what stands under a name of it."""
+    """The attributions in an analysis: the result itself, or a named part of it."""
     stored = analysis.stored()
     places = [stored, stored.get("attribution"), *_listed(stored.get("attributions"))]
     found = []
@@ -175,7 +174,7 @@ def floors(attribution: Attribution, span: int) -> tuple[float | None, float | N
 
 
 def verdict(value: float, numerical: float | None, placebo: float | None) -> str:
-    """What the floors say of an effect; empty where it is above both, or none was measured."""
+    """The floor that an effect does not exceed, in words; empty if it exceeds both or none was measured."""
     if numerical is not None and abs(value) <= numerical:
         return UNDER_NUMERICAL
     return UNDER_PLACEBO if placebo is not None and abs(value) <= placebo else ""
@@ -226,7 +225,7 @@ def _spans(case: Case, attribution: Attribution) -> Block:
         text = case.answer.text[start:end]
         shown = text if len(text) <= 240 else text[:200] + " ..."
         rows.append((Cell(_span_name(case, attribution, span)), Cell(f"{start} to {end}"), Cell(shown)))
-    return Fold("What the columns are", (Table("Spans of the answer", ("Column", "Characters", "Text"), tuple(rows)),))
+    return Fold("Columns", (Table("Spans of the answer", ("Column", "Characters", "Text"), tuple(rows)),))
 
 
 def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:
@@ -257,15 +256,15 @@ def _token_heats(case: Case, attribution: Attribution) -> list[Block]:
             Heat(f"By passage {title}", pieces_of(case.answer.text, spans, values), largest, attribution.unit)
         )
     if len(kept) < len(order):
-        blocks.append(plain(f"The {len(kept)} strongest of {len(order)} sources are drawn.", "note"))
+        blocks.append(plain(f"The {len(kept)} strongest of {len(order)} sources are shown.", "note"))
     return blocks
 
 
 def legend(largest: float, unit: str) -> str:
-    """What the colours of a heatmap mean, in words."""
+    """The meaning of a heatmap's colours, in words."""
     return (
         f"Orange, underlined: more likely with it. Blue, dotted underline: less likely. Five steps; the full colour is"
-        f" {largest:.3g} {unit}. Pointing at a piece shows its number."
+        f" {largest:.3g} {unit}. Hover over a piece to see its number."
     )
 
 
@@ -286,7 +285,7 @@ def pieces_of(text: str, spans: Sequence[tuple[int, int]], values: Sequence[floa
 
 WithModel = Callable[[Case, Analysis, LanguageModel, Settings, Loaders], Outcome]
 STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
-PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer here"
+PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
 
 
 def stamped_model(stamp: Stamp, tools: Loaders) -> tuple[LanguageModel, str]:
@@ -311,7 +310,7 @@ def differs(stamp: Stamp, model: Any) -> str:
 def other_revision(model: str, was: str, now: str) -> str:
     """Why numbers of a model's revision `was` cannot be computed with `now`."""
     was, now = was or "without a name", now or "without a name"
-    return f"scored by another revision of {model} ({was}), which is not installed; the one here is {now}"
+    return f"scored by another revision of {model} ({was}), which is not installed; the installed one is {now}"
 
 
 def settings_of(stamp: Stamp) -> Settings:
@@ -320,10 +319,10 @@ def settings_of(stamp: Stamp) -> Settings:
 
 
 def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, ...], str]:
-    """The unrelated passages that a floor was measured with, and why they cannot be had (empty where they can)."""
+    """The unrelated passages of a floor, and why they are not available (empty if they are)."""
     wanted: Sequence[str] | None = stamp.settings.get("placebos")
     if wanted is None:
-        return (), "the stamp does not name the unrelated passages of the placebo floor"
+        return (), "the stamp does not list the unrelated passages of the placebo floor"
     try:
         known = tools.collection(case.corpus).snapshot().named(wanted) if case.corpus and wanted else {}
     except GroundworkError:
@@ -345,8 +344,7 @@ def of_the_stamp(again: WithModel, given: Callable[[Any], Value] = nothing) -> A
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """A registered method again."""
     values = less(method_of(case, analysis.kind, model, settings).result)
-    counted = settings.occlusion.count_citation_markers
-    explain = registry.method(analysis.kind, settings.gradient, count_citation_markers=counted).explain
+    explain = registry.method(analysis.kind, settings).explain
     if explain is None:
         return Outcome(values=values)
     prompt, answer, _ = subject(case, model, settings)

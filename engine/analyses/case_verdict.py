@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from engine.answer.citations import without_markers
 from engine.cases.places import decisions, numbered, revision, rewritten
 from engine.cases.review import Conclusion, Mark, Review
 from engine.core.errors import RecordError
-from engine.core.text import counted, sentences
+from engine.core.text import Span, counted, sentences
 from engine.core.values import Case, Value
 from engine.methods.are.anchor import anchors
 from engine.methods.are.backtrack import exact, revised
@@ -42,7 +43,7 @@ OWN_VERDICTS: dict[str, Stand] = {
     "editing_required": "contradicted",
     "irrelevant": "not found",
 }
-"""What a reviewer's verdict on a fact means for its sentence; any other word of theirs leaves it "unsure"."""
+"""The state of a sentence after a reviewer's verdict on its fact; other words leave it "unsure"."""
 
 
 COPIED = "word for word in the source"
@@ -158,12 +159,12 @@ class CaseVerdict(Value, frozen=True):
         """The counts in one sentence.
 
         >>> CaseVerdict(sentences=(), finished=True, verifier="v", text="").headline
-        'The answer makes no claim that could be checked.'
+        'The answer contains no claim to check.'
         """
         counts = dict(self.counts)
         total = sum(counts.values())
         if not total:
-            return "The answer makes no claim that could be checked."
+            return "The answer contains no claim to check."
         good = counts.pop("borne out", 0)
         first = f"{good} of {counted(total, 'sentence')} {'is' if good == 1 else 'are'} borne out"
         return ", ".join([first, *(f"{count} {stand}" for stand, count in counts.items())]) + "."
@@ -197,8 +198,8 @@ def case_verdict(case: Case, review: Review) -> CaseVerdict | None:
 
 
 def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
-    """What a reader must know before relying on the text: edits without a decision, claims that nothing bears out."""
-    found = [] if verdict.finished else ["The check was stopped before its end."]
+    """Open items before anyone relies on the text: undecided edits, claims without support."""
+    found = [] if verdict.finished else ["The check was stopped early."]
     if verdict.undecided:
         found.append(f"{counted(verdict.undecided, 'edit')} not decided.")
     record = record_of(case)
@@ -226,7 +227,7 @@ def open_items(case: Case, verdict: CaseVerdict, review: Review) -> list[str]:
 
 
 def conclusions(verdict: CaseVerdict | None) -> tuple[Conclusion, ...]:
-    """What a reviewer can say of the answer: where edits were accepted it cannot stand as it was."""
+    """The conclusions available to a reviewer: with accepted edits the original answer cannot stand."""
     return ("stands as edited" if verdict and verdict.accepted else "stands", "does not stand")
 
 
@@ -299,6 +300,30 @@ def fact_verdict(
     )
 
 
+def source_sentence(case: Case, number: int, sentence: int | None, verdict: CaseVerdict | None) -> Span | None:
+    """Characters of passage `number` that hold the sentence which the answer's `sentence` (from 1) rests on.
+
+    The verdict's evidence, else what was quoted, else the sentence with most of its words; without `sentence`, of the
+    first one that cites the passage. None where the passage shares no word with it.
+    """
+    answer, passage = case.answer, case.passages[number - 1]
+    if sentence is None:
+        cited = (c.start for c in answer.citations if c.number == number)
+        spans = list(answer.sentences)
+        sentence = next((n for at in cited for n, (a, b) in enumerate(spans, start=1) if a <= at < b), None)
+        if sentence is None:
+            return None
+    for fact in verdict.sentences[sentence - 1].facts if verdict else ():
+        if fact.quote and fact.quote.number == number and fact.quote.text == passage.text:
+            return fact.quote.start, fact.quote.end
+    for quoting, quoted, start, end in answer.quotes:
+        if (quoting + 1, quoted) == (sentence, number):
+            return start, end
+    words = without_markers(answer.text[slice(*answer.sentences[sentence - 1])])
+    nearest = anchors(words, [Evidence(text=passage.text, source="case", title=passage.title)])[0]
+    return (nearest.start, nearest.end) if nearest.share > 0 else None
+
+
 def word_for_word(verdict: FactVerdict, fact: FactRecord, words: str) -> FactVerdict:
     """The verdict; "borne out" where the verifier is unsure and `words` are a whole sentence of a passage it read."""
     if verdict.stand != "unsure" or verdict.mark is not None:
@@ -313,7 +338,7 @@ def word_for_word(verdict: FactVerdict, fact: FactRecord, words: str) -> FactVer
 
 
 def own_stand(value: str) -> Stand:
-    """What a reviewer's words mean for a sentence.
+    """The state of a sentence after a reviewer's verdict.
 
     >>> own_stand("editing required"), own_stand("borne out"), own_stand("perhaps")
     ('contradicted', 'borne out', 'unsure')
@@ -323,6 +348,7 @@ def own_stand(value: str) -> Stand:
     return known or OWN_VERDICTS.get(word.replace(" ", "_"), "unsure")
 
 
+@lru_cache(maxsize=4096)  # every page of a case shows its verdict, at every click
 def _quote(fact: str, one: Evidence) -> QuotedEvidence:
     """The sentence of the evidence that holds most of the fact's words."""
     best = anchors(fact, [one])[0]

@@ -37,20 +37,10 @@ from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.are.are import check_answer, checking
 from engine.methods.are.decompose import RULES, decompose
-from engine.methods.are.evidence import Sources
+from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.export import Decision
-from engine.methods.are.tools import Tools as Judges, load_tools
-from engine.methods.are.values import (
-    MEANING,
-    AreRecord,
-    Evidence,
-    Exchange,
-    FactRecord,
-    Iteration,
-    Measures,
-    Placed,
-    Report,
-)
+from engine.methods.are.tools import LANGUAGE_MODEL, Tools as Judges, load_tools
+from engine.methods.are.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Placed, Report
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
@@ -97,9 +87,9 @@ def record_of(case: Case) -> AreRecord | None:
 
 
 MEASURES = (
-    ("Attr_r", "attr_r", "mean over clauses of the best evidence's probability to bear the clause out"),
-    ("Attr_p", "attr_p", "share of clauses that their own evidence bears out whole"),
-    ("Pres", "pres", "share of the characters that editing left as they were"),
+    ("Attr_r", "attr_r", "mean over clauses of the highest probability that a piece of evidence entails the clause"),
+    ("Attr_p", "attr_p", "share of clauses entailed by their own evidence"),
+    ("Pres", "pres", "share of characters that editing left unchanged"),
     ("F1_RP", "f1_rp", "harmonic mean of Attr_r and Pres"),
     ("F1_PP", "f1_pp", "harmonic mean of Attr_p and Pres"),
 )
@@ -110,7 +100,7 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     """The whole check of the answer."""
     decided = decisions(record, review)
     facts = numbered(record)
-    notes = [*record.notes, *([] if record.finished else ["The check was stopped; this is what was finished."])]
+    notes = [*record.notes, *([] if record.finished else ["The check was stopped. These are the finished facts."])]
     blocks: list[Block] = [Facts(_made(record)), *(Notice(note) for note in notes)]
     blocks.append(_section("The answer with its edits", tracked_changes(case, record, decided, review)))
     blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
@@ -134,7 +124,7 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
         came[fact.outcome] = came.get(fact.outcome, 0) + 1
     return (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
-        ("What came of them", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
+        ("Outcomes", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
         ("Decomposed by", record.decomposer),
         ("Verdicts by", record.verifier),
         ("Edits by", record.editor),
@@ -149,7 +139,7 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
 
 def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], review: Review) -> list[Block]:
     if not facts:
-        return [plain("The answer says nothing that could be checked.")]
+        return [plain("The answer contains no claim to check.")]
     # What a verdict is worth is said once where it is the same for several facts.
     counts = Counter(fact.ruling.note for fact in facts.values() if fact.ruling)
     shared = {note for note, count in counts.items() if count > 1}
@@ -173,16 +163,12 @@ def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared
     note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
     return (
         Cell(name),
-        Cell(fact.fact.text, note=_split_by(fact)),
+        Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),
         Cell(verdict_of(fact).replace("_", " ") + unsure, note=note),
         Cell("" if sure is None else f"{sure:.2f}"),
         _source(case, fact.evidence) if fact.evidence else Cell("none"),
         Cell(mark.value, note=decided_by(mark)) if mark else Cell("none"),
     )
-
-
-def _split_by(fact: FactRecord) -> str:
-    return "split by rules, because a reply could not be parsed" if fact.fact.fallback else ""
 
 
 def _source(case: Case, evidence: Evidence) -> Cell:
@@ -207,12 +193,12 @@ def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
     rows = tuple((_source(case, held[text]), Cell(text), Cell(", ".join(names))) for text, names in resting.items())
     blocks: list[Block] = []
     if rows:
-        title = f"The passages that outcomes rest on ({len(rows)})"
-        table = Table("Each passage once, with the facts that rest on it", ("Source", "Text", "Facts"), rows)
+        title = f"Passages behind the outcomes ({len(rows)})"
+        table = Table("Each passage once, with its facts", ("Source", "Text", "Facts"), rows)
         blocks.append(Fold(title, (table,)))
     rounds = [_round_row(name, n, done) for name, fact in facts.items() for n, done in enumerate(fact.iterations, 1)]
-    columns = ("Fact", "Round", "Searched with, and what that found", "Considered", "Verdicts on those checked", "Edit")
-    table = Table("What was searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
+    columns = ("Fact", "Round", "Search phrases and results", "Considered", "Verdicts on those checked", "Edit")
+    table = Table("Searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
     return [*blocks, *([Fold(f"Every round of every fact ({len(rounds)})", (table,))] if rounds else [])]
 
 
@@ -247,7 +233,7 @@ def _exchanges(facts: Iterable[FactRecord]) -> list[Exchange]:
 def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for exchange in exchanges:
-        state = "" if exchange.parsed else ", which could not be parsed"
+        state = "" if exchange.parsed else ", unparsable"
         asked, reply = (
             Code(exchange.prompt, f"Prompt: {exchange.step}"),
             Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
@@ -264,7 +250,10 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
     table = Table(
         f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1",
         ("Measure", "Before editing", "After editing"),
-        tuple(_measure_row(f"{name}: {what}", key, before, after) for name, key, what in MEASURES),
+        tuple(
+            cells(f"{name}: {what}", f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
+            for name, key, what in MEASURES
+        ),
         numeric=frozenset({1, 2}),
     )
     rows = tuple(
@@ -277,28 +266,24 @@ def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
         )
         for clause in report.clauses
     )
-    columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best of all")
-    clauses = Table("What each clause rests on", columns, rows, numeric=frozenset({3, 4}))
+    columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best evidence")
+    clauses = Table("Evidence of each clause", columns, rows, numeric=frozenset({3, 4}))
     revised: list[Block] = []
     if record.revised != record.answer:
         revised = [Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),))]
     return [table, clauses, *revised]
 
 
-def _measure_row(name: str, key: str, before: Measures, after: Measures) -> tuple[Cell, ...]:
-    return cells(name, f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
-
-
 def tracked_changes(case: Case, record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
     """The answer with its edits drawn in, and a table of them with what was decided."""
     said = (
-        "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it; a rejected"
-        " one leaves the words as they are."
+        "Struck through: taken out. Underlined: put in. An edit is a proposal until a reviewer accepts it. A "
+        "rejected edit changes nothing."
     )
     edits, said_of = revision(record, case.answer, review)
     text = Text(tracked_runs(record.checked, edits, said_of), "answer")
     if not record.edits:
-        return [text, plain("No edit was found.")]
+        return [text, plain("No edits found.")]
     return [plain(said, "note"), text, _edits_table(record, decided, review)]
 
 
@@ -341,7 +326,7 @@ def _edits_table(record: AreRecord, decided: dict[str, Decision], review: Review
 
 
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
-BY_PROMPT = "a language model took part, and not every reply of it is kept; check the answer again instead"
+BY_PROMPT = "a language model took part and some of its replies were not saved; check the answer again instead"
 
 
 class FactsGiven(Value, frozen=True):
@@ -368,10 +353,11 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The whole check again."""
     asked = FactsGiven.from_dict(analysis.result)
     if not asked.finished:
-        return Outcome(why="the check was stopped before its end; check the answer again, then replay it")
+        return Outcome(why="the check was stopped early; check the answer again, then replay it")
     if asked.by_prompt:
         return Outcome(why=BY_PROMPT)
-    settings = Verification.from_dict(analysis.stamp.settings.get("verification", {}))
+    # A check that is older than the guard of roles ran without it.
+    settings = Verification.from_dict({"roles": False, **analysis.stamp.settings.get("verification", {})})
     collection, why = _collection(case, settings, asked.corpus, tools)
     if why:
         return Outcome(why=why)
@@ -386,7 +372,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
 def _collection(
     case: Case, settings: Verification, seen: Sequence[str], tools: Loaders
 ) -> tuple[Collection | None, str]:
-    """The corpus that evidence was looked for in, and why it cannot be held against what was found then."""
+    """The corpus searched for evidence, and why its results cannot be compared with the earlier ones."""
     if case.corpus is None or settings.evidence_from == "case":
         return None, ""
     try:
@@ -398,7 +384,7 @@ def _collection(
 
 
 class FactsOptions(Value, frozen=True):
-    """Who decides, who takes the answer apart, whose verdicts stand beside: names, as `load_tools` takes them."""
+    """The names of verifier, decomposer and second judge, as `load_tools` accepts them."""
 
     verifier: str = EMBEDDED
     decomposer: str = RULES
@@ -412,13 +398,24 @@ def _run(case: Case, options: FactsOptions, context: RunContext) -> Iterator[Ana
 
 
 def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
-    """How many facts there are, and verdicts at most."""
+    """How many facts there are, verdicts at most, and sentences that the verifier reads to rank passages, at most."""
     chosen = settings.verification
     found = decompose(case.answer.text, atomic=chosen.atomic, molecular=chosen.molecular)
-    count = sum(len(clause.facts) for clause in found.clauses)
-    sources = 2 if chosen.evidence_from == "both" else 1
-    most = count * (chosen.keep + chosen.anchored) * sources * chosen.max_iterations
-    return f"{counted(count, 'fact')}, at most {counted(most, 'verdict')} and some more for edits"
+    facts = verdicts = read = 0
+    for clause in found.clauses:
+        cited = len(cited_numbers(case.answer.text, clause)) if chosen.anchored else 0
+        searched = {
+            "case": min(len(case.passages), chosen.passages + cited),
+            "corpus": chosen.passages if case.corpus else 0,
+        }
+        offered = [n for source, n in searched.items() if chosen.evidence_from in (source, "both")]
+        checked = min(sum(min(chosen.keep, n) for n in offered) + chosen.anchored, sum(offered))
+        rounds = len(clause.facts) * chosen.max_iterations
+        facts, verdicts, read = facts + len(clause.facts), verdicts + rounds * checked, read + rounds * sum(offered)
+    ranks = (
+        "" if options.verifier.startswith(LANGUAGE_MODEL) else f", {counted(read, 'sentence')} read to rank passages"
+    )
+    return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 
 KIND = Kind(

@@ -71,7 +71,7 @@ class Rankings(ByModel, frozen=True):
 
 
 def rankings_beside(method: str, model: str) -> Rankings:
-    """The method's ranking with those that cost little beside it, so that a better one on this case is found."""
+    """The method's ranking and cheap alternatives, to find a better one on this case."""
     names = dict.fromkeys((*METHODS, registry.RECOMMENDED, "value-weighted attention", method))
     return Rankings(model=model, methods=tuple(names))
 
@@ -85,7 +85,7 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
 def faithfulness_of(
     case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, methods: Sequence[str] = METHODS
 ) -> Iterator[Analysis]:
-    """MoRF, LeRF and ABPC of the rankings on the case's passages, beside random ones: a value after each of those."""
+    """MoRF, LeRF and ABPC of the rankings on the case's passages and of random ones; a value after each random one."""
     prompt, answer, notes = subject(case, model, settings)
     start = time.perf_counter()
 
@@ -154,7 +154,7 @@ def _ranking(
 ) -> Sequence[int]:
     """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
     coded = model.encode(prompt)
-    own = registry.method(name, settings.gradient, count_citation_markers=settings.occlusion.count_citation_markers)
+    own = registry.method(name, settings)
     if own.explain is None:
         ranked = left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
         return passage_ranking(coded, ranked.scores[0], ranked.sources)
@@ -224,7 +224,7 @@ def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysi
 
 def _cost(case: Case, options: Rankings, settings: Settings) -> str:
     rows = rows_needed(len(case.passages), settings.faithfulness, len(options.methods))
-    return f"up to {rows} rows through the model, half of {words_of(case):,} words long on average"
+    return f"up to {rows} forward passes, on average over half of {words_of(case):,} words"
 
 
 KIND = Kind(

@@ -152,16 +152,16 @@ class Listening:
         self.pairs: list[tuple[str, str]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """The words beside a verdict are the verifier's own."""
+        """The words shown with a verdict are the verifier's."""
         return getattr(self.__dict__["verifier"], name)
 
     def judge(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> list[Judged]:
-        """What the verifier says."""
+        """The verifier's verdict."""
         self.pairs += pairs
         return self.verifier.judge(pairs, watch)
 
     def entailment(self, pairs: Sequence[tuple[str, str]], watch: Watch | None = None) -> Floats:
-        """What the verifier says."""
+        """The verifier's verdict."""
         self.pairs += pairs
         return self.verifier.entailment(pairs, watch)
 

@@ -1,4 +1,4 @@
-"""What came with a case and is not computed here: the labels of an imported answer."""
+"""The labels of an imported answer; they came with the case and are not computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.core.values import Case
 def _labels(case: Case, found: Labels, review: Review) -> list[Block]:
     """Labels that came with an imported answer: spans of the answer, and what was said of it as a whole."""
     rows = tuple(cells(f"{s.start} to {s.end}", s.text, s.label, s.note) for s in found.spans)
-    blocks: list[Block] = [plain(f"These labels came with the file ({found.source}); no model made them.")]
+    blocks: list[Block] = [plain(f"These labels came with the file ({found.source}), not from a model.")]
     if rows:
         blocks.append(Table("Labelled spans of the answer", ("Characters", "Text", "Label", "Note"), rows))
     facts = tuple((name, short(value)) for name, value in found.facts.items())
@@ -25,6 +25,6 @@ KIND = Kind(
     result=Labels,
     blocks=_labels,
     terms=("labels",),
-    not_again="these labels were imported; nothing computes them",
+    not_again="these labels were imported, not computed",
     scores_answer=False,
 )

@@ -1,4 +1,4 @@
-"""What a kind of analysis is: one value with its options, its run, its result, its part of the report, its replay.
+"""A kind of analysis: one value with its options, run, result, part of the report, and replay.
 
 The registry lists the kinds; the workbench, the command line, pages, report and replay go through it and know none
 by name.
@@ -78,7 +78,7 @@ class Loaders:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a run is given beside the case and its options: settings, models and collections, the library, progress.
+    """Resources of a run, besides the case and its options: settings, models, collections, the library, progress.
 
     For a case of no library, from a file of records: `pool` has the passages that unrelated ones are drawn from (None:
     the case's corpus), `overlaps` S3 of the file's answers (in the library's place).
@@ -122,7 +122,7 @@ class Outcome(Value, frozen=True):
 
 
 def less(result: Any, but: Container[str] = COSTS) -> Any:
-    """A stored result less what is no result, at any depth: by default what it cost, and words about it."""
+    """A stored result without fields that are not results, at any depth: by default its cost and notes."""
     if isinstance(result, Value):
         result = plain(result)
     if isinstance(result, dict):
@@ -262,5 +262,5 @@ def examine(case: Case, kind: Kind[Any], options: Value, context: RunContext) ->
 def grown(case: Case, kind: Kind[Any], options: Value, context: RunContext) -> Iterator[Analysis]:
     """The analysis of a case as it grows; raise `CaseError` for a kind that is not run."""
     if kind.run is None:
-        raise CaseError(f"{kind.title}: this came with the case and is not run.")
+        raise CaseError(f"{kind.title}: this came with the case and cannot be run.")
     return kind.run(case, options, context)

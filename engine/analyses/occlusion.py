@@ -1,4 +1,7 @@
-"""Occlusion of a case: of its passages, its chunk sets, or the sentences of the passages that mattered most."""
+"""Occlusion of a case: of its passages, its chunk sets, or the sentences of the passages that mattered most.
+
+Teacher-forced, or by writing the answer again without each passage.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,17 @@ from engine.analyses.kind import (
 )
 from engine.answer.prompt import passage_body
 from engine.answer.quoting_reader import whole_id
+from engine.answer.write import prompting
 from engine.core.progress import Watch, last
 from engine.core.settings import Occlusion, Settings
 from engine.core.text import sentences
 from engine.core.values import Analysis, Answer, Attribution, Case, Passage, Prompt
 from engine.methods.aggregate import sentence_sources
 from engine.methods.occlusion import Options, occlude, occluding, occlusion, rows_needed
+from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, attribution_of, regenerate
 from engine.methods.spans import Span, content_mask, passage_numbers
 from engine.methods.subject import analysis_of, subject
+from engine.models.embedder import DEFAULT
 from engine.models.protocols import LanguageModel, require
 
 # Occlusion of single sentences inside the passages that matter, once passages have been told apart.
@@ -238,6 +244,24 @@ def _run_sentences(case: Case, options: ByModel, context: RunContext) -> Iterato
     return sentence_occlusion_of(case, model, context.settings, placebos=unrelated, watch=context.watch)
 
 
+def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
+    """The answer written again without each passage (docs/methods/occlusion-by-regeneration.md)."""
+    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
+    write = prompting(model, settings.prompting, settings.decoding, case.passages)
+    found = regenerate(
+        case.question,
+        [(passage,) for passage in case.passages],
+        lambda question, passages: write(question, passages, None, context.watch).answer,
+        context.tools.embedder(DEFAULT),
+        placebos=unrelated,
+        floor="largest" if settings.selection.floor == "largest" else "median",
+        seed=settings.occlusion.seed,
+        watch=context.watch,
+    )
+    extra = {"placebos": [passage.id for passage in unrelated]}
+    yield analysis_of(case, model, settings, REGENERATION, attribution_of(found, model.name), extra)
+
+
 def rows_of(case: Case, kind: str, settings: Settings) -> int:
     """Rows through the model at this level; for sentences a guess from the longest passages."""
     if kind == SENTENCES:
@@ -250,7 +274,11 @@ def rows_of(case: Case, kind: str, settings: Settings) -> int:
 
 def _cost(kind: str, case: Case, options: ByModel, settings: Settings) -> str:
     rows = rows_of(case, kind, settings)
-    return f"up to {rows} rows of up to {words_of(case):,} words through the model, no text is written"
+    return f"up to {rows} forward passes of up to {words_of(case):,} words; nothing is generated"
+
+
+def _cost_regenerated(case: Case, options: ByModel, settings: Settings) -> str:
+    return f"{len(case.passages) + 2 + PLACEBOS} answers to write"
 
 
 PASSAGES: Kind[Attribution] = Kind(
@@ -277,4 +305,14 @@ SINGLE_SENTENCES: Kind[Attribution] = replace_kind(
     title="Occlusion: without each sentence of the passages that mattered most",
     run=_run_sentences,
     cost=partial(_cost, SENTENCES),
+)
+REGENERATED: Kind[Attribution] = Kind(
+    name=REGENERATION,
+    title="Occlusion by regeneration: the answer written again without each passage",
+    result=Attribution,
+    blocks=attributed,
+    run=_run_regenerated,
+    cost=_cost_regenerated,
+    terms=("regeneration",),
+    not_again="its answers were written by a language model; run it again instead",
 )

@@ -6,8 +6,9 @@ changes, because reading a long check takes tens of milliseconds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Literal
 
 import msgspec
 
@@ -17,7 +18,8 @@ from engine.cases.review import Review, review_of
 from engine.cases.store import CaseStore
 from engine.core.values import Case, Value, decoded
 
-FORM = "1"  # of what is kept; raised where the same case would come out differently
+Group = Literal["writer", "method"]
+FORM = "2"  # of what is kept; raised where the same case would come out differently
 
 
 class Quality(Value, frozen=True):
@@ -34,6 +36,10 @@ class Quality(Value, frozen=True):
     citations_supported: int = 0
     edits: int = 0
     conclusion: str = ""
+    facts: int = 0
+    facts_supported: int = 0
+    facts_unsettled: int = 0
+    method: str = ""
 
     @property
     def borne_out_share(self) -> float | None:
@@ -50,10 +56,16 @@ class Quality(Value, frozen=True):
         """Share of the citations whose passage bears out a fact of the sentence; None without one."""
         return self.citations_supported / self.citations if self.citations else None
 
-    def plus(self, other: Self) -> Quality:
-        """The counts of both; there is no conclusion on several cases."""
-        counts = (name for name in self.__struct_fields__ if name != "conclusion")
-        return Quality(**{name: getattr(self, name) + getattr(other, name) for name in counts})
+
+class Standing(Value, frozen=True):
+    """Several checked cases: means over the cases of shares in [0, 1] and of accepted edits, and their conclusions."""
+
+    cases: int
+    facts_supported: float | None
+    facts_unsettled: float | None
+    edits: float
+    citation_precision: float | None
+    conclusions: dict[str, int]
 
 
 def quality_of(case: Case, review: Review) -> Quality:
@@ -61,9 +73,15 @@ def quality_of(case: Case, review: Review) -> Quality:
     conclusion = review.conclusion.value if review.conclusion else ""
     verdict = case_verdict(case, review)
     if verdict is None:
-        return Quality(conclusion=conclusion)
+        return Quality(conclusion=conclusion, method=method_used(case))
     counts = verdict.counts
+    facts = {fact.number: fact.stand for sentence in verdict.sentences for fact in sentence.facts}
+    stands = Counter(facts.values())
     return Quality(
+        facts=len(facts),
+        facts_supported=stands["borne out"],
+        facts_unsettled=len(facts) - stands["borne out"] - stands["contradicted"],
+        method=method_used(case),
         checked=1,
         sentences=sum(counts.values()),
         borne_out=counts.get("borne out", 0),
@@ -94,10 +112,35 @@ def qualities(store: CaseStore, rows: Sequence[CaseRow]) -> dict[str, Quality]:
     return found
 
 
-def by_writer(rows: Sequence[CaseRow], found: Mapping[str, Quality]) -> dict[str, Quality]:
-    """The counts summed over each writer's checked cases, the largest share of borne-out sentences first."""
-    total: dict[str, Quality] = {}
+def leaderboard(rows: Sequence[CaseRow], found: Mapping[str, Quality], group: Group) -> dict[str, Standing]:
+    """The checked cases by writer or by method, the highest mean share of supported facts first."""
+    grouped: dict[str, list[Quality]] = {}
     for row in rows:
-        if found[row.id].checked:
-            total[row.model] = total.get(row.model, Quality()).plus(found[row.id])
-    return dict(sorted(total.items(), key=lambda named: -(named[1].borne_out_share or 0.0)))
+        quality = found[row.id]
+        if quality.checked:
+            grouped.setdefault(row.model if group == "writer" else quality.method, []).append(quality)
+    standings = {name: _standing(cases) for name, cases in grouped.items()}
+    return dict(sorted(standings.items(), key=lambda named: -(named[1].facts_supported or 0.0)))
+
+
+def _standing(cases: Sequence[Quality]) -> Standing:
+    return Standing(
+        cases=len(cases),
+        facts_supported=_mean([case.facts_supported / case.facts for case in cases if case.facts]),
+        facts_unsettled=_mean([case.facts_unsettled / case.facts for case in cases if case.facts]),
+        edits=sum(case.edits for case in cases) / len(cases),
+        citation_precision=_mean([p for case in cases if (p := case.citation_precision) is not None]),
+        conclusions=dict(Counter(case.conclusion for case in cases if case.conclusion)),
+    )
+
+
+def _mean(shares: Sequence[float]) -> float | None:
+    return sum(shares) / len(shares) if shares else None
+
+
+def method_used(case: Case) -> str:
+    """How the answer came about, told by its steps: "imported", "attr-rag", "reranked" or "vanilla"."""
+    if case.origin == "imported":
+        return "imported"
+    steps = {step.name for step in case.steps}
+    return "attr-rag" if "selection" in steps else "reranked" if "re-rank" in steps else "vanilla"

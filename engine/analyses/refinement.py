@@ -1,12 +1,11 @@
-"""Refinement of a case: the run, and what a verifier said of its citations.
+"""Refinement of a case: its run, its part of the report, its replay.
 
-The verifier's probabilities are kept by pair, so that marking a passage recomputes every score without a model.
 In a replay what the writer wrote is an input; its prompts are built again and its replies' tokens scored anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -48,33 +47,19 @@ from engine.cases.review import Review
 from engine.cases.store import CaseStore
 from engine.cases.words import word_diff
 from engine.core.files import EMBEDDED
-from engine.core.metrics import ENTAILED, Entails
-from engine.core.progress import Watch
+from engine.core.metrics import ENTAILED
 from engine.core.settings import SecondPass as Rules, Settings
-from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value, inputs_hash, sha256
+from engine.core.values import Analysis, Case, Passage, Stamp, Value, inputs_hash
 from engine.methods import registry
 from engine.methods.are.values import AreRecord
+from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import Request, conditions_of, own_tokens, read_by, scored_prompt, stamp_for
-from engine.methods.refinement.run import refine, refining
+from engine.methods.refinement.request import Request, own_tokens, request_for, scored_prompt
+from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Gate, Refinement
-from engine.methods.signals import MEASURES, FactKept, Scores, deployed_cost, facts_kept, overlap_words, s3, scores_of
+from engine.methods.signals import MEASURES, Scores, deployed_cost, overlap_history
 from engine.models.defaults import AUTO
-from engine.models.protocols import Entailment, LanguageModel, Writer
-
-
-class RefinementReport(Value, frozen=True):
-    """`entailments`: probability by the hash of (claim, evidence), as `verifier` gave it.
-
-    `facts`: the atomic facts of A with their verdicts, where A was taken apart. `labels`: relevance by the passage's
-    number as the triggers saw it, for those that had one.
-    """
-
-    refinement: Refinement
-    verifier: str = ""
-    entailments: dict[str, float] = {}
-    facts: tuple[tuple[str, str], ...] = ()
-    labels: dict[str, bool] = {}
+from engine.models.protocols import LanguageModel
 
 
 class RefinementOptions(Value, frozen=True):
@@ -91,44 +76,8 @@ class RefinementOptions(Value, frozen=True):
     verifier: str = EMBEDDED
 
 
-def request_for(
-    case: Case,
-    writer: Writer,
-    settings: Settings,
-    *,
-    variants: tuple[str, ...] = tuple(VARIANTS),
-    gate: Gate = "own",
-    use_answer: bool = False,
-    scorer: LanguageModel | None = None,
-    history: tuple[float, ...] = (),
-    read: tuple[tuple[int, Passage], ...] | None = None,
-) -> Request:
-    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
-
-    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
-    """
-    if read is None:
-        shown = use_answer and case.prompt is not None
-        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
-    return Request(
-        question=case.question,
-        passages=case.passages,
-        writer=writer,
-        settings=settings,
-        variants=variants,
-        gate=gate,
-        given=Answer(text=case.answer.text, tokens=case.answer.tokens) if use_answer else None,
-        given_by=case.stamp.model if use_answer else "",
-        given_prompt=case.prompt if use_answer else None,
-        scorer=scorer,
-        history=history,
-        read=read,
-        own_set=case.corpus,
-    )
-
-
 def analysis_id(model: str, use_answer: bool) -> str:
-    """One analysis a writer and a kind of baseline; a new run of it goes on from the last."""
+    """One analysis per writer and kind of baseline; a new run continues the last one."""
     return f"{REFINEMENT}:{model}:{'given' if use_answer else 'written'}"
 
 
@@ -148,105 +97,6 @@ def reports_of(case: Case) -> dict[str, RefinementReport]:
     return {a.id: KIND.read(a) for a in case.analyses if a.kind == REFINEMENT}
 
 
-def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
-    """S3 of the answers that this model wrote: the distribution behind D's threshold."""
-    own = (case for case in cases if case.stamp.model == model and case.answer.finished and case.answer.text)
-    found = (s3(overlap_words(case.answer.text, case.passages)) for case in own)
-    return tuple(value for value in found if value is not None)
-
-
-def pair_key(claim: str, evidence: str) -> str:
-    """The hash that a pair is kept under."""
-    return sha256(f"{claim}\0{evidence}")[:16]
-
-
-def assessed(
-    refinement: Refinement,
-    passages: Sequence[Passage],
-    verifier: Entailment,
-    known: RefinementReport | None = None,
-    watch: Watch | None = None,
-) -> RefinementReport:
-    """Ask the verifier for every pair that the scores need and that it has not judged yet."""
-    kept = dict(known.entailments) if known is not None and known.verifier == verifier.name else {}
-
-    def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        new = [pair for pair in dict.fromkeys(pairs) if pair_key(*pair) not in kept]
-        if new:
-            probabilities = verifier.entailment(new, watch)
-            kept.update({pair_key(*pair): float(p) for pair, p in zip(new, probabilities, strict=True)})
-        return [kept[pair_key(*pair)] for pair in pairs]
-
-    facts = known.facts if known is not None else ()
-    for answer in answers_of(refinement).values():
-        scores_of(answer, passages, entails)
-        facts_kept(facts, answer.text, entails)
-    labels = known.labels if known is not None else {}
-    return RefinementReport(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
-
-
-def report_facts(report: RefinementReport) -> dict[str, tuple[FactKept, ...]]:
-    """For each condition, which facts of A its answer still says; empty where the verifier was not asked."""
-    ask = _remembering(report.entailments)
-    try:
-        return {name: facts_kept(report.facts, a.text, ask) for name, a in answers_of(report.refinement).items()}
-    except KeyError:  # facts were found after the verifier was asked: the next run asks it again
-        return {}
-
-
-def report_scores(
-    report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
-) -> dict[str, Scores]:
-    """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
-    ask = _remembering(report.entailments)
-    return {name: _scores_of(answer, passages, ask, golds) for name, answer in answers_of(report.refinement).items()}
-
-
-def answers_of(refinement: Refinement) -> dict[str, Answer]:
-    """The answer of each condition that has one."""
-    return {name: v.answer for name, v in refinement.variants.items() if v.answer is not None}
-
-
-def _remembering(entailments: dict[str, float]) -> Callable[[Sequence[tuple[str, str]]], list[float]]:
-    return lambda pairs: [entailments[pair_key(*pair)] for pair in pairs]
-
-
-def _scores_of(answer: Answer, passages: Sequence[Passage], ask: Entails, golds: Sequence[str]) -> Scores:
-    try:
-        return scores_of(answer, passages, ask, golds)
-    except KeyError:  # the verifier has not been asked about this answer yet
-        return scores_of(answer, passages, None, golds)
-
-
-def refine_case(
-    case: Case,
-    request: Request,
-    *,
-    earlier: RefinementReport | None = None,
-    verifier: Entailment | None = None,
-    facts: tuple[tuple[str, str], ...] = (),
-    watch: Watch | None = None,
-) -> Iterator[RefinementReport]:
-    """Run the conditions and the verifier: the report after every step.
-
-    `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
-    raises.
-    """
-    labels = {str(number): label for number, label in request.labels.items() if label is not None}
-    report = replace(earlier or RefinementReport(refinement=_nothing(request)), facts=facts, labels=labels)
-    for value in refining(request, earlier.refinement if earlier else None, watch):
-        report = replace(report, refinement=value)
-        yield report
-    if verifier is not None:
-        yield assessed(report.refinement, case.passages, verifier, report, watch)
-
-
-def _nothing(request: Request) -> Refinement:
-    """The value before anything has run."""
-    decoding = conditions_of(request)[0].decoding
-    return Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
-
-
 LIBRARY = 500  # cases read at most, last changed first
 
 
@@ -259,7 +109,7 @@ def history_of(cases: CaseStore, model: str, settings: Settings) -> tuple[float,
 
 
 def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterator[Analysis]:
-    """Run conditions on a saved case with the reviewers' labels in place, going on from what the case holds."""
+    """Run conditions on a saved case with the reviewers' labels, continuing from its stored ones."""
     settings, tools, cases = context.settings, context.tools, context.cases
     writer = tools.generator(options.model)
     request = request_for(
@@ -302,7 +152,7 @@ def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]
     value = report.refinement
     names = [name for name in value.order if name in value.variants]
     notes = [value.signals.banner, *value.notes, value.gradient_missing]
-    unfinished = [] if value.finished else ["The run was stopped; these are the conditions that were finished."]
+    unfinished = [] if value.finished else ["The run was stopped. These are the finished conditions."]
     blocks: list[Block] = [
         Facts(_made(value)),
         *(Notice(n) for n in dict.fromkeys(filter(None, [*notes, *unfinished]))),
@@ -324,12 +174,12 @@ def _section(title: str, blocks: Sequence[Block]) -> Section:
 
 
 def _made(value: Refinement) -> tuple[tuple[str, str], ...]:
-    start = "own rules" if value.gate == "own" else "always, whatever the rules say"
+    start = "own rules" if value.gate == "own" else "always, regardless of the rules"
     sampling = "greedy" if value.decoding.temperature == 0 else f"temperature {value.decoding.temperature:g}"
     return (
         ("Written by", value.stamp.model),
         ("Scored by", value.scorer or "nobody"),
-        ("Second pass starts by", start),
+        ("Second pass trigger", start),
         ("Sampling", f"{sampling}, seed {value.decoding.seed}"),
         ("Tokens a condition may write", str(value.decoding.max_new_tokens)),
     )
@@ -339,16 +189,16 @@ def _signals(value: Refinement) -> Table:
     found = value.signals
     figures = (
         ("S1", found.s1, "overlap with the answer without passages, 0 to 1; low is grounded"),
-        ("S2", found.s2, "what the passages add to the answer's log-probability, nats a token; high is grounded"),
+        ("S2", found.s2, "gain in the answer's log-probability from the passages, nats per token; high is grounded"),
         ("S2, content tokens", found.s2_content, "the same outside citation markers"),
-        ("S3", found.s3, "share of content words that a passage has, 0 to 1; high is grounded"),
+        ("S3", found.s3, "share of content words that a passage contains, 0 to 1; high is grounded"),
     )
     rows = [cells(n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures]
     caption = "Signals of A"
     if value.threshold is not None:
         t = value.threshold
-        caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases behind it"
-    return Table(caption, ("Signal", "Value", "What it is", "Why there is none"), tuple(rows), numeric=frozenset({1}))
+        caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases so far"
+    return Table(caption, ("Signal", "Value", "What it is", "Why undefined"), tuple(rows), numeric=frozenset({1}))
 
 
 def _conditions(value: Refinement, names: Sequence[str]) -> Table:
@@ -358,7 +208,7 @@ def _conditions(value: Refinement, names: Sequence[str]) -> Table:
         fired = {None: "no rule", True: "started", False: "not started"}[variant.triggered]
         sentence = variant.trigger.sentence if variant.trigger else VARIANTS[name].about if name in VARIANTS else ""
         rows.append((Cell(title_of(name)), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
-    return Table("Conditions, and what came of them", ("Condition", "Second pass", "Outcome"), tuple(rows))
+    return Table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), tuple(rows))
 
 
 def title_of(name: str) -> str:
@@ -373,8 +223,8 @@ def _scores(report: RefinementReport, scores: Mapping[str, Scores]) -> list[Bloc
     costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
     for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
         rows.append(cells(title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
-    by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier was asked"
-    caption = f"{by}. Cost is what a condition takes on its own, A and triggers included. Empty: not defined here."
+    by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier ran"
+    caption = f"{by}. Cost is that of each condition alone, including A and triggers. Empty: not defined here."
     table = Table(caption, ("Score", *names), tuple(rows), numeric=frozenset(range(1, len(names) + 1)))
     missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
     return [table, *([plain(" ".join(missing), "note")] if missing else [])]
@@ -398,10 +248,7 @@ def _answer(case: Case, value: Refinement, name: str) -> list[Block]:
     kinds = {"same": "text", "removed": "old", "added": "new"}
     words = word_diff(value.baseline.text, variant.answer.text)
     runs = tuple(TextRun(word.text, kinds[word.change]) for word in words)  # type: ignore[arg-type]
-    return [
-        plain(f"{title_of(name)}; struck through: in A alone, underlined: here alone", "note"),
-        Text(runs, "answer"),
-    ]
+    return [plain(f"{title_of(name)}; struck through: only in A; underlined: only here", "note"), Text(runs, "answer")]
 
 
 def _kept(report: RefinementReport) -> list[Block]:
@@ -417,7 +264,7 @@ def _kept(report: RefinementReport) -> list[Block]:
             (Cell(fact, note=verdict), *(Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said))
         )
     columns = ("Fact of A", *names)
-    caption = "Facts of A with the machine's verdict: the probability that each answer still says them"
+    caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
     return [Table(caption, columns, tuple(rows), numeric=frozenset(range(1, len(columns))))]
 
 
@@ -428,15 +275,15 @@ def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:
         for turn in value.variants[name].turns:
             text = turn.prompt.text
             spent += len(text)
-            shown = text if spent <= LONGEST else f"{text[-2000:]}\n(The end of it; the case file has the whole.)"
-            blocks.append(plain(f"{title_of(name)}, {turn.purpose}: the prompt, then the reply as it came", "note"))
+            shown = text if spent <= LONGEST else f"{text[-2000:]}\n(Only the end; the case file has the full prompt.)"
+            blocks.append(plain(f"{title_of(name)}, {turn.purpose}: the prompt, then the raw reply", "note"))
             blocks += [Code(shown, f"Prompt of {name}"), Code(turn.reply.text or "(empty)", f"Reply of {name}")]
     return [Fold("Exact prompts and raw replies", tuple(blocks))] if blocks else []
 
 
 # Beside costs: the stamp (it is the analysis' own), and what was handed in.
 LEFT_OUT = COSTS | {"stamp", "cost", "shared", "facts", "labels", "n"}
-THRESHOLD = "D's threshold is a percentile of S3 over the library as it was then; it is an input of the replay"
+THRESHOLD = "D's threshold is a percentile of S3 over the library at that time; the replay takes it as input"
 
 
 class RefinementGiven(Value, frozen=True):
@@ -490,12 +337,12 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """Every condition again with the writer's kept replies."""
     asked = RefinementGiven.from_dict(analysis.result)
     if not asked.finished:
-        return Outcome(why="the run was stopped before its end; run what is missing, then replay it")
+        return Outcome(why="the run was stopped early; run the missing conditions, then replay it")
     model = tools.writer(analysis.stamp.model)
     why = differs(analysis.stamp, model)
     if why:
         return Outcome(why=why)
-    case = _as_labelled(case, asked.labels)
+    case = replace(case, passages=labelled(case.passages, asked.labels))
     repeating = Repeating(asked.replies, model)
     scorer = None if asked.scorer in ("", model.name) else tools.writer(asked.scorer)
     request = _request(case, asked, analysis.stamp, repeating, scorer)  # type: ignore[arg-type]
@@ -510,14 +357,6 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     nats, gradient = _floors(request, value, scorer or model)  # type: ignore[arg-type]
     floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows), **gradient}
     return Outcome(values=values, floor=nats, floors=floors, why=why)
-
-
-def _as_labelled(case: Case, labels: dict[str, bool]) -> Case:
-    """The case with the labels that the triggers saw."""
-    if not labels:
-        return case
-    passages = (replace(p, relevant=labels.get(str(n))) for n, p in enumerate(case.passages, start=1))
-    return replace(case, passages=tuple(passages))
 
 
 def _request(
@@ -558,8 +397,7 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
     if rows is None:
         return nats, {}
     settings = request.settings
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(settings.refinement.ranked_by, settings.gradient, count_citation_markers=counted)
+    own = registry.method(settings.refinement.ranked_by, settings)
     if own.explain is None:  # differences of log-probabilities
         return nats, {}
     whole, each = relevance_floors(
@@ -569,7 +407,7 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 
 
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    """What a run will take, in calls of the model."""
+    """The cost of a run, in calls of the model."""
     names = options.variants
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()
@@ -578,7 +416,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     gated = [n for n in missing if VARIANTS[n].rule in ("S3", "flags")] if options.gate == "own" else []
     parts = [f"up to {answers} {'text' if answers == 1 else 'texts'} to write"]
     if gated:
-        parts.append(f"{len(gated)} of them only if the rule fires")
+        parts.append(f"{len(gated)} of them only if the trigger fires")
     if report is None:
         parts.append("2 scored rows for S2")
     if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.analyses import (
     attr_rag,
+    claims,
     facts,
     faithfulness,
     imported,
@@ -28,7 +29,7 @@ from engine.analyses.attribution import method_kind
 from engine.analyses.kind import Kind
 from engine.cases.case_file import json_schema
 from engine.core.errors import InputError
-from engine.core.settings import Gradient
+from engine.core.settings import Settings
 from engine.core.values import Json
 from engine.methods import registry as methods
 
@@ -39,6 +40,7 @@ BUILT_IN: tuple[AnyKind, ...] = (
     occlusion.PASSAGES,
     occlusion.CHUNK_SETS,
     occlusion.SINGLE_SENTENCES,
+    occlusion.REGENERATED,
     token_map.KIND,
     faithfulness.KIND,
     used_supports.KIND,
@@ -46,6 +48,11 @@ BUILT_IN: tuple[AnyKind, ...] = (
     refinement.KIND,
     said.PAIR,
     facts.KIND,
+    claims.CHECK,
+    claims.EDIT,
+    claims.DECOMPOSITION,
+    claims.PEERS,
+    claims.ENTROPY,
     steps.KIND,
     said.PASSAGES,
 )
@@ -96,5 +103,5 @@ def unregister(name: str) -> None:
 
 def case_file_schema() -> Json:
     """The JSON Schema of the case file with the result of every kind of the project's own."""
-    own = (*map(method_kind, methods.built_in(Gradient())), *BUILT_IN)
+    own = (*map(method_kind, methods.built_in(Settings())), *BUILT_IN)
     return json_schema({kind.name: kind.result for kind in own})

@@ -19,7 +19,7 @@ from engine.models.protocols import LanguageModel
 
 
 class Removal(Value, frozen=True):
-    """What becomes of a case's answer without the passages `left_out`.
+    """A case's answer written and scored again without the passages `left_out`.
 
     `answer` is the new one by `writer`, its citations numbered as in the case. `drop` has one source, the passages left
     out together: what they add to the old answer's log-probability; None where no model could score, and `why`.

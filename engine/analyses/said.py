@@ -1,4 +1,4 @@
-"""What a model says when it is asked: which of two answers is better grounded, how far passages help their steps."""
+"""Opinions of a model: which of two answers is better grounded, how well passages help their steps."""
 
 from __future__ import annotations
 
@@ -26,20 +26,17 @@ class JudgedPair(Value, frozen=True):
 
 
 class JudgeOptions(Value, frozen=True):
-    """Two conditions of the case's last refinement, and who judges."""
+    """Two conditions of the case's last refinement, or two `answers` under these names, and who judges."""
 
     judge: str
     x: str
     y: str
+    answers: tuple[str, ...] = ()
 
 
 def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[Analysis]:
     """Have the pair compared; the raw replies are kept with the case."""
-    value = next((report.refinement for report in reversed(REFINED.of(case))), None)
-    answers = [variant.answer if value and (variant := value.variants.get(n)) else None for n in (options.x, options.y)]
-    x, y = (answer.text if answer else "" for answer in answers)
-    if value is None or not (x and y):
-        raise CaseError("The case has no such two answers. Run the conditions on the Refinement page first.")
+    x, y = options.answers or _written(case, options)
     judge = context.tools.writer(options.judge)
     texts = [passage.text for passage in case.passages]
     found = JudgedPair(x=options.x, y=options.y, judgement=judge_pair(judge, case.question, texts, x, y, context.watch))
@@ -47,6 +44,16 @@ def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[A
     stamp = Stamp(model=judge.name, settings={"judge": judge.name}, inputs=inputs)
     identity = f"{JUDGEMENT}:{judge.name}:{options.x}:{options.y}"
     yield Analysis(id=identity, kind=JUDGEMENT, stamp=stamp, result=found)
+
+
+def _written(case: Case, options: JudgeOptions) -> tuple[str, str]:
+    """The answers of the two conditions; raise `CaseError` if one of them has none."""
+    value = next((report.refinement for report in reversed(REFINED.of(case))), None)
+    answers = [variant.answer if value and (variant := value.variants.get(n)) else None for n in (options.x, options.y)]
+    x, y = (answer.text if answer else "" for answer in answers)
+    if not (x and y):
+        raise CaseError("The case does not have these two answers. Run the conditions on the Refinement page first.")
+    return x, y
 
 
 def _judged(case: Case, found: JudgedPair, review: Review) -> list[Block]:
@@ -71,7 +78,7 @@ def _rate(case: Case, options: RelevanceOptions, context: RunContext) -> Iterato
     held = (run for run in WORKED_OUT.of(case) if (run.method, run.model) == (options.method, options.model))
     solution = next(held, None)
     if solution is None:
-        raise CaseError(f"The case has no run of {options.method} by {options.model}. Work it out first.")
+        raise CaseError(f"The case has no run of {options.method} by {options.model}. Run it first.")
     ratings = rate(solution, context.tools.writer(options.judge), context.watch)
     yield ratings_analysis(case, ratings)
 
@@ -88,7 +95,7 @@ PAIR = Kind(
     blocks=_judged,
     options=JudgeOptions,
     run=_judge,
-    not_again="these votes were said by a model; ask it again on the Refinement page",
+    not_again="these votes came from a model; ask it again on the Refinement page",
 )
 PASSAGES = Kind(
     name=RELEVANCE,
@@ -97,6 +104,6 @@ PASSAGES = Kind(
     blocks=_rated,
     options=RelevanceOptions,
     run=_rate,
-    not_again="these levels were said by a model or a person; nothing computes them",
+    not_again="these levels came from a model or a person and are not computed",
     scores_answer=False,
 )

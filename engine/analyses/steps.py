@@ -150,7 +150,7 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     step = _step_numbered(solution, number)
     asked = step.asked or (solution.final if solution.decomposition is None else None)
     if asked is None:
-        raise RecordError(f"Step {number} has no answer yet. Let the run finish, or start it again.")
+        raise RecordError(f"Step {number} has no answer yet. Wait for the run to finish, or start it again.")
     style = analysis.stamp.settings["prompting"]["citations"]
     answer = annotate(Answer(text=asked.reply, finished=asked.finished), len(step.passages), style)
     return Case(
@@ -180,8 +180,8 @@ LABELS = {method.name: method for method in METHODS}
 STATES = {
     "running": "not finished",
     "done": "finished",
-    "unparsed": "the reply could not be read",
-    "stopped": "stopped before its end",
+    "unparsed": "the reply was unreadable",
+    "stopped": "stopped early",
 }
 
 
@@ -211,7 +211,10 @@ def _made(run: Solution) -> tuple[tuple[str, str], ...]:
         ("State", STATES[run.state]),
         ("Corpus", run.corpus),
         ("Embedder", run.embedder),
-        ("T, the similarity that a passage has to reach", "none" if run.threshold is None else f"{run.threshold:.2f}"),
+        (
+            "T, the lowest similarity at which a passage is kept",
+            "none" if run.threshold is None else f"{run.threshold:.2f}",
+        ),
         ("Cost", f"calls {cost.calls}, searches {cost.searches}, tokens written {written}, {cost.seconds:.1f} s"),
     )
     return tuple((name, value) for name, value in pairs if value)
@@ -223,7 +226,7 @@ def _step(step: ReasonStep) -> Section:
         blocks.append(_hits(step))
         blocks.append(Fold("The passages in full", (_texts(step),)))
     if step.principle is not None:
-        blocks += [plain("The principle that was given to the model", "note"), plain(step.principle.reply, "answer")]
+        blocks += [plain("Principle given to the model", "note"), plain(step.principle.reply, "answer")]
     if step.asked is not None:
         blocks += [plain("Sub-answer", "note"), plain(step.answer or "(the model wrote nothing)", "answer")]
     return Section(f"Step {step.number}. {step.question}", tuple(blocks), level=4)
@@ -231,7 +234,7 @@ def _step(step: ReasonStep) -> Section:
 
 def _asked_for(step: ReasonStep) -> tuple[tuple[str, str], ...]:
     if step.search is None:
-        return (("Search query", step.query), ("Searched", "nothing: this method searches no corpus"))
+        return (("Search query", step.query), ("Searched", "nothing: this method does not search"))
     count = len(step.search.hits)
     return (
         ("Search query", step.query),
@@ -270,7 +273,8 @@ def _final_title(run: Solution) -> str:
     source = "from the passages" if run.decomposition is None else "from the steps, without documents"
     if not run.problem.options:
         return f"Final answer, {source}"
-    named = "it names no option" if run.choice is None else f"({letter(run.choice)}) {run.problem.options[run.choice]}"
+    chosen = run.choice
+    named = "it does not name an option" if chosen is None else f"({letter(chosen)}) {run.problem.options[chosen]}"
     return f"Final answer, {source}: {named}"
 
 
@@ -319,7 +323,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
     asked, stamp = StepsGiven.from_dict(analysis.result), analysis.stamp
     if not asked.finished:
-        return Outcome(why="the run was stopped before its end; let it finish, then replay it")
+        return Outcome(why="the run was stopped early; let it finish, then replay it")
     stamped = dict(stamp.settings.get("reasoning", {}))
     collection = tools.collection(str(stamped.pop("corpus", "") or case.corpus))
     changed = changed_since(collection, asked.passages)

@@ -32,7 +32,7 @@ from engine.models.protocols import LanguageModel, TokenPrompt
 
 
 class MapRows(ByModel, frozen=True):
-    """What to explain beside the whole answer, and by which registered method that has a value for every token.
+    """The target besides the whole answer, and the registered method, which must score every token.
 
     `sentences` are indices into the answer's sentences, `tokens` into its tokens. One forward pass and one backward
     pass per row for the gradient methods.
@@ -129,10 +129,9 @@ def token_map_of(
     """
     asked = asked or MapRows()
     prompt, answer, notes = subject(case, model, settings)
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    own = registry.method(asked.method, settings)
     if own.explain is None:
-        raise CannotDo(f"{asked.method} scores whole passages and has no value per token. Choose another method.")
+        raise CannotDo(f"{asked.method} scores whole passages, not tokens. Choose another method.")
     coded = model.encode(prompt)
     stamp = stamp_for(case, model, settings, {"gradient": settings.gradient.to_dict()})
     name = TOKEN_MAP if asked.method == INPUT_X_GRADIENT else f"{TOKEN_MAP}, {asked.method}"
@@ -319,7 +318,7 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
         number, spans = found.passages[p]
         drawn += len(spans)
         if drawn > LARGEST_HEAT and len(blocks) > 1:
-            blocks.append(plain("Weaker passages are left out to keep the report small.", "note"))
+            blocks.append(plain("The report leaves out weaker passages to stay small.", "note"))
             break
         text = case.passages[number - 1].text if 1 <= number <= len(case.passages) else ""
         kept = [(span, value) for span, value in zip(spans, row[p], strict=True) if span[0] >= 0]
@@ -329,7 +328,7 @@ def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
 
 
 class RowsGiven(Value, frozen=True):
-    """What was asked for: the method, and which rows."""
+    """The request: the method and the rows."""
 
     method: str
     sentences: tuple[Span, ...]
@@ -348,8 +347,7 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     asked = MapRows(method=stored.method, sentences=sentences, tokens=stored.tokens)
     bare = replace(case, analyses=())  # rows that the case holds would be kept
     values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
-    counted = settings.occlusion.count_citation_markers
-    own = registry.method(asked.method, settings.gradient, count_citation_markers=counted)
+    own = registry.method(asked.method, settings)
     explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
     assert own.explain is not None
     spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])

@@ -1,4 +1,4 @@
-"""Used x supports: for each sentence and passage what the model used beside what the passage bears out."""
+"""Used x supports: for each sentence and passage, does the model use it, and does the passage support it?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def used_supports_of(
     placebos: Sequence[Passage] = (),
     watch: Watch | None = None,
 ) -> Analysis:
-    """What the model used of each passage, sentence by sentence, beside what the passage supports."""
+    """For each sentence: the model's use of each passage, and the passage's support."""
     prompt, answer, notes = subject(case, model, settings)
     texts = [passage.text for passage in placebos]
     spans = answer.sentences or None
@@ -47,7 +47,7 @@ def used_supports_of(
 
 
 def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
-    """A table a span of the answer: a row a source with score, probability and the word for both."""
+    """One table per span of the answer: one row per source with score, probability and the word for both."""
     facts = Facts((("Use scored by", found.scorer), ("Support judged by", found.verifier)))
     notes = [Notice(note) for note in found.notes if not note.startswith("Written by ")]
     return [facts, *notes, *(_table(case, found, span) for span in range(len(found.spans)))]
@@ -88,7 +88,7 @@ def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:
     pairs = len(case.answer.sentences) * len(case.passages)
-    return f"occlusion by sentence, and {counted(pairs, 'verdict')}: one a sentence and passage"
+    return f"occlusion by sentence, and {counted(pairs, 'verdict')}: one per sentence and passage"
 
 
 KIND = Kind(

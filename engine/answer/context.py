@@ -49,7 +49,7 @@ def _chunk_set(hits: Sequence[Hit]) -> ChunkSet:
 
 
 def merged_text(passages: Sequence[Passage]) -> str:
-    """Text of passages in document order, each character once; what does not touch is set apart by a line break."""
+    """Text of passages in document order, each character once; a line break separates passages that do not touch."""
     pieces: list[str] = []
     reached = -1
     for passage in passages:
@@ -67,7 +67,7 @@ QUESTION_LIMIT = 4_000  # characters; a longer text is a document, not a questio
 
 @dataclass(frozen=True)
 class Context:
-    """What a writer is given, and how it was found. `kept` are the leading chunk sets; `passages` theirs, flattened."""
+    """A writer's passages, and how they were found. `kept` are the leading chunk sets; `passages` theirs, flattened."""
 
     hits: tuple[Hit, ...]
     sets: tuple[ChunkSet, ...]
@@ -80,7 +80,7 @@ def check_question(question: str) -> str:
     """The question, stripped; raise `QuestionError` for an empty or over-long one."""
     text = question.strip()
     if not text:
-        raise QuestionError("The question is empty. Write what you want to know of the documents.")
+        raise QuestionError("The question is empty. Write what you want to know about the documents.")
     if len(text) > QUESTION_LIMIT:
         raise QuestionError(
             f"The question has {len(text):,} characters, the limit is {QUESTION_LIMIT:,}. Ask one question at a time"
@@ -121,12 +121,18 @@ def find_context(
     *,
     reranked: bool = True,
     steps: Steps | None = None,
+    retrieved: Callable[[tuple[Hit, ...]], object] | None = None,
 ) -> Context:
-    """Retrieve, align, re-rank and keep; with `reranked=False` the top passages as retrieved (vanilla RAG)."""
+    """Retrieve, align, re-rank and keep; with `reranked=False` the top passages as retrieved (vanilla RAG).
+
+    `retrieved` is given the hits before they are re-ranked.
+    """
     steps = steps or Steps(Watch())
     hits: tuple[Hit, ...] = steps.run(
         "retrieve", lambda: tuple(search(collection, question, retrieval)), _count("passages")
     )
+    if retrieved is not None:
+        retrieved(hits)
     if not reranked:
         top = tuple(hit.passage for hit in hits[: retrieval.keep])
         return Context(hits=hits, sets=(), kept=(), passages=top, steps=steps.done)

@@ -28,7 +28,7 @@ class Demonstration(Value, frozen=True):
     answer: str
 
     def segments(self, marker: str) -> tuple[Segment, Segment]:
-        """What is asked, and the answer as the model's own turn; `marker` is a citation with {} for the number."""
+        """The question, and the answer as the model's turn; `marker` is a citation with {} for the number."""
         shown = "".join(fill("passage", number=n, text=text) for n, text in enumerate(self.passages, start=1))
         answer = self.answer
         for number in range(1, len(self.passages) + 1):
@@ -114,7 +114,7 @@ TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
 
 def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
-    """What wrote an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
+    """The origin of an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
 
     `template` joins the hash of the engine's prompt templates with that of the model's chat template.
     """

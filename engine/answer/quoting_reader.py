@@ -81,7 +81,7 @@ def choose(candidates: Sequence[Candidate], passages: Sequence[Passage], depth: 
 
 
 def in_document_order(picked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
-    """Documents in the order of their best sentence, sentences as they stand in the document."""
+    """Documents in the order of their best sentence, sentences in document order."""
     best: dict[str, float] = {}
     for candidate in picked:
         document = passages[candidate.number - 1].document
@@ -111,7 +111,7 @@ def _distinct(candidates: Sequence[Candidate], passages: Sequence[Passage]) -> l
 
 
 def _document_line(candidates: Sequence[Candidate], best: Candidate, passages: Sequence[Passage]) -> list[Candidate]:
-    """The candidates of the best one's document as they stand in it, each place once."""
+    """The candidates from the document of the best one, in document order, each place once."""
     document = passages[best.number - 1].document
     line: dict[int, Candidate] = {}
     for candidate in candidates:
@@ -225,7 +225,8 @@ class QuotingReader:
 
     name = "reader"
     can = Can(
-        generate=True, why_not="The quoting reader copies sentences and has no probabilities. Choose a language model."
+        generate=True,
+        why_not="The quoting reader copies sentences and cannot give probabilities. Choose a language model.",
     )
 
     def __init__(self, embedder: Embedder, settings: Reader | None = None) -> None:
@@ -246,7 +247,9 @@ class QuotingReader:
         picked = [] if refused else choose(candidates, passages, depth, self._settings.sentences)
         marked = tuple(msgspec.structs.replace(c, chosen=c in picked) for c in candidates)
         return Reading(
-            answer=quote(picked, passages) if picked else _refusal(),
+            answer=quote(picked, passages)
+            if picked
+            else Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True),
             candidates=marked,
             rule=_rule(depth, refused or not picked, len(picked), self._settings),
             depth=depth,
@@ -272,11 +275,6 @@ def quote(picked: Sequence[Candidate], passages: Sequence[Passage]) -> Answer:
         spans.append((start, len(text)))
         quotes.append((index, candidate.number, candidate.start, candidate.end))
     return Answer(text=text, sentences=tuple(spans), citations=tuple(citations), quotes=tuple(quotes))
-
-
-def _refusal() -> Answer:
-    """The answer that says that nothing is close enough."""
-    return Answer(text=NOTHING_CLOSE, sentences=((0, len(NOTHING_CLOSE)),), refused=True)
 
 
 def _rule(depth: Depth, refused: bool, count: int, settings: Reader) -> str:

@@ -61,14 +61,12 @@ def answerable_prompt(question: str, passages: Sequence[Passage], numbers: Seque
     return Prompt(segments=(system("answerable"), *passage_segments(passages, numbers), asked))
 
 
-def answerable(
-    writer: Writer, question: str, passages: Sequence[Passage], watch: Watch | None = None, *, reason: bool = False
-) -> Choice:
+def answerable(writer: Writer, question: str, passages: Sequence[Passage], watch: Watch | None = None) -> Choice:
     """Whether this writer finds the answer in the passages.
 
     `probabilities["yes"]` is its probability where the writer scores; else the reply is read, None where it cannot be.
     """
-    return choose(writer, answerable_prompt(question, passages), OPTIONS, reason=reason, watch=watch)
+    return choose(writer, answerable_prompt(question, passages), OPTIONS, watch=watch)
 
 
 OnText = Callable[[str], None]

@@ -1,4 +1,4 @@
-"""What a report is made of, apart from how it is written: sections return blocks, HTML and Markdown draw them."""
+"""The parts of a report, independent of its format: sections return blocks, HTML and Markdown draw them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ Block = Text | Table | Facts | Heat | Code | Notice | Fold | Section
 
 @dataclass(frozen=True)
 class ReportDocument:
-    """A whole report. `lead` is what stands over the title, `foot` what a printed page carries at its foot."""
+    """A whole report. `lead` is the line above the title, `foot` the footer of a printed page."""
 
     title: str
     lead: str
@@ -143,7 +143,7 @@ def short(value: Any) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage stands in its document."""
+    """The position of a passage in its document."""
     page = f", page {passage.page}" if passage.page is not None else ""
     return f"{passage.document}{page}, characters {passage.start:,} to {passage.end:,}"
 
@@ -180,7 +180,7 @@ def answer_runs(answer: Answer, passages: tuple[Passage, ...], labels: Iterable[
 
 def _citation(number: int, valid: bool, passages: tuple[Passage, ...]) -> TextRun:
     if not valid or not 1 <= number <= len(passages):
-        return TextRun(f"[{number}]", "invalid", note="no such passage was given")
+        return TextRun(f"[{number}]", "invalid", note="this passage was not given")
     passage = passages[number - 1]
     return TextRun(f"[{number}]", "cite", link=f"passage-{number}", note=passage.label)
 

@@ -51,7 +51,7 @@ def migrated(data: Json) -> Json:
     bare = "format" not in data and "question" in data
     version = data.get("schema", 1)
     if not bare and data.get("format") != "groundwork-case":
-        raise CaseFileError("This is no case file: $.format is not groundwork-case. Choose the layout that it has.")
+        raise CaseFileError("This is not a case file: $.format is not groundwork-case. Choose its layout.")
     if bare:
         version = 1
     newest = len(STEPS) + 1
@@ -109,9 +109,14 @@ def read_case_file(data: bytes | str) -> CaseFile:
     try:
         file = converted(migrated(raw), CaseFile)
     except msgspec.ValidationError as error:
-        raise CaseFileError(f"This is no valid case file: {_told(error)}. Nothing was imported.") from error
-    for path, problem in _problems(file):
-        raise CaseFileError(f"The case file does not hold at {path}: {problem}. Nothing was imported.")
+        raise CaseFileError(f"The case file is not valid: {_told(error)}. Nothing was imported.") from error
+    for path, problem in [
+        *_hash_problems(file),
+        *_offset_problems(file.case),
+        *_stamp_problems(file.case),
+        *_history_problems(file),
+    ]:
+        raise CaseFileError(f"The case file is inconsistent at {path}: {problem}. Nothing was imported.")
     return file
 
 
@@ -137,13 +142,13 @@ def json_schema(results: Mapping[str, type[Value]]) -> Json:
 
 def _decoded(data: bytes | str) -> Json:
     if len(data) > LARGEST:
-        raise CaseFileError(f"The file has {len(data) / 2**20:,.0f} MB; a case file has at most {LARGEST >> 20}.")
+        raise CaseFileError(f"The file has {len(data) / 2**20:,.0f} MB; the limit is {LARGEST >> 20} MB.")
     try:
         raw = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise CaseFileError(f"This is no case file: it is no JSON ({error}). Export the case again.") from error
+        raise CaseFileError(f"This is not a case file: it is not JSON ({error}). Export the case again.") from error
     if not isinstance(raw, dict):
-        raise CaseFileError("This is no case file: it is no JSON object. Export the case again.")
+        raise CaseFileError("This is not a case file: it is not a JSON object. Export the case again.")
     return raw
 
 
@@ -161,11 +166,6 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
         content=content_hash(case),
         history=history[-1].hash if history else "",
     )
-
-
-def _problems(file: CaseFile) -> list[tuple[str, str]]:
-    """Everything that does not hold, the narrowest place first: (JSON path, what is wrong)."""
-    return [*_hash_problems(file), *_offset_problems(file.case), *_stamp_problems(file.case), *_history_problems(file)]
 
 
 def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:
@@ -205,7 +205,7 @@ def _offset_problems(case: Case) -> list[tuple[str, str]]:
         ),
     ]
     found = [
-        (f"$.case.{path}", f"the span {start} to {end} does not lie in its text")
+        (f"$.case.{path}", f"the span {start} to {end} is not within its text")
         for path, start, end, limit in spans
         if not 0 <= start <= end <= limit
     ]
@@ -214,7 +214,7 @@ def _offset_problems(case: Case) -> list[tuple[str, str]]:
             found.append((f"$.case.answer.citations[{index}]", f"there is no passage {citation.number}"))
     for index, (passage, size) in enumerate(zip(case.passages, lengths, strict=True)):
         if passage.end - passage.start != size:
-            found.append((f"$.case.passages[{index}]", "its text is not as long as its span"))
+            found.append((f"$.case.passages[{index}]", "its text and its span differ in length"))
     return found
 
 
@@ -227,7 +227,7 @@ def _stamp_problems(case: Case) -> list[tuple[str, str]]:
         ("$.case.stamp.inputs", case.stamp.inputs),
         *((f"$.case.analyses[{i}].stamp.inputs", a.stamp.inputs) for i, a in enumerate(case.analyses)),
     ]
-    words = "it is the hash of another question, other passages or another answer"
+    words = "it is the hash of a different question, answer or passages"
     return [(path, words) for path, value in stamps if value and value not in (asked, answered, alone)]
 
 
@@ -242,5 +242,5 @@ def _history_problems(file: CaseFile) -> list[tuple[str, str]]:
             return [(f"$.history[{index}]", str(error).removesuffix("."))]
     last = file.history[-1] if file.history else None
     if last and last.kind == "status" and last.value == "signed off" and last.content != content_hash(file.case):
-        return [(f"$.history[{len(file.history) - 1}].content", "the case is not the one that was signed off")]
+        return [(f"$.history[{len(file.history) - 1}].content", "the case differs from the one that was signed off")]
     return []

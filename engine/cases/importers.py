@@ -37,7 +37,7 @@ class SpanLabel(Value, frozen=True):
 
 
 class Labels(Value, frozen=True):
-    """What came with an imported answer: where from, labelled spans, labels of passages (by number), other facts."""
+    """The data of an imported answer: origin, labelled spans, labels of passages (by number), other facts."""
 
     source: str
     spans: tuple[SpanLabel, ...] = ()
@@ -89,7 +89,7 @@ def alce_case(item: Json, model: str = "") -> Case:
     """The case of one item; a passage that holds a reference answer (`answers_found`) is labelled relevant."""
     docs = item.get("docs")
     if not isinstance(docs, list) or not all(isinstance(doc, dict) for doc in docs):
-        raise RecordError("This ALCE item has no list `docs`. Give the file that the model was run on.")
+        raise RecordError("This ALCE item has no list `docs`. Use the file that the model read.")
     passages = [
         {"text": str(doc.get("text", "")), "title": str(doc.get("title", "")), "relevant": _relevant(doc)}
         for doc in docs
@@ -183,7 +183,7 @@ def _text(given: Any) -> str:
     if isinstance(given, dict):
         given = next((given[name] for name in _TEXT if isinstance(given.get(name), str)), "")
     if not isinstance(given, str):
-        raise RecordError("A passage of `grounding` is no text. Each is a text, or an object with a text.")
+        raise RecordError("A passage of `grounding` is not a text. Each must be a text, or an object with a text.")
     return _MARKER.sub("", given)
 
 
@@ -207,7 +207,7 @@ def ragtruth_case(response: Json, sources: Mapping[str, Json]) -> Case:
     source = sources.get(str(response.get("source_id")))
     if source is None:
         raise RecordError(
-            f"There is no source {response.get('source_id')!r}. Give source_info.jsonl beside response.jsonl."
+            f"There is no source {response.get('source_id')!r}. Give source_info.jsonl together with response.jsonl."
         )
     question, passages = _inputs(source)
     answer = str(response.get("response", ""))
@@ -245,7 +245,7 @@ def _span(label: Json, answer: str) -> SpanLabel:
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"A label lacks a start or an end in characters: {label!r}.") from error
     if not 0 <= start <= end <= len(answer):
-        raise RecordError(f"The label {start} to {end} does not lie in the response of {len(answer)} characters.")
+        raise RecordError(f"The label {start} to {end} is not within the response of {len(answer)} characters.")
     flags = [name.replace("_", " ") for name in ("implicit_true", "due_to_null") if label.get(name)]
     note = "; ".join(part for part in (str(label.get("meta") or ""), *flags) if part)
     return SpanLabel(start=start, end=end, text=answer[start:end], label=str(label.get("label_type", "")), note=note)
@@ -271,7 +271,7 @@ def detect(record: Json) -> Layout:
     if {"question", "passages"} <= names:
         return "records"
     raise RecordError(
-        "This has the fields of no known layout. Write question, passages and answer, or name the layout:"
+        "The fields match no known layout. Write question, passages and answer, or choose a layout:"
         f" {', '.join(LAYOUTS)}."
     )
 
@@ -298,7 +298,7 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
 
 
 def _whole(data: bytes) -> Any:
-    """The file as one JSON value; None for JSONL and for what is no JSON."""
+    """The file as one JSON value; None for JSONL and for anything that is not JSON."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -313,7 +313,7 @@ def _records(data: bytes, whole: Any) -> Iterable[Json | GroundworkError]:
         items = whole
     else:
         return read_jsonl(_lines(data))
-    wrong = RecordError("This is no JSON object. Write one object a record.")
+    wrong = RecordError("This is not a JSON object. Write one object per record.")
     return [item if isinstance(item, dict) else wrong for item in items]
 
 

@@ -55,7 +55,7 @@ def numbered(record: AreRecord) -> dict[str, FactRecord]:
 
 
 def verdict_of(fact: FactRecord) -> str:
-    """The machine's verdict on a fact as it stands in the answer; where there is none, what came of it."""
+    """The machine's verdict on a fact in the answer, or without one its outcome."""
     return fact.ruling.verdict if fact.ruling else fact.outcome
 
 
@@ -142,7 +142,9 @@ def _walk(value: Any, path: str) -> Iterator[MarkTarget]:
             named = (str(value[name]) for name in ("text", "fact", "claim") if isinstance(value.get(name), str))
             yield MarkTarget(target=path, label=next(named, path), machine=verdict)
         for name, part in value.items():
-            yield from _walk(part, f"{path}.{name}")
+            if isinstance(part, (dict, list)):
+                yield from _walk(part, f"{path}.{name}")
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _walk(part, f"{path}[{index}]")
+            if isinstance(part, (dict, list)):  # a token map has a hundred thousand numbers
+                yield from _walk(part, f"{path}[{index}]")

@@ -40,7 +40,7 @@ class CaseRow(Value, frozen=True):
 
 
 class Query(Value, frozen=True):
-    """What is looked for: every word of `text` somewhere in question, answer, corpus, model, tags, title or id.
+    """A search: every word of `text` occurs somewhere in question, answer, corpus, model, tags, title or id.
 
     `since` and `until` are days or times (ISO 8601) of the last change; a day in `until` counts whole.
     """

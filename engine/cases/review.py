@@ -41,8 +41,8 @@ def signing_key() -> bytes | None:
         key = Path(path).read_bytes().strip()
     except OSError as error:
         raise FileError(
-            f"The signing key file that {VARIABLE} names cannot be read ({error.strerror}). Mend the path, or unset"
-            f" {VARIABLE} to review without signatures."
+            f"The signing key file that {VARIABLE} names cannot be read ({error.strerror}). Correct the path, or "
+            f"unset {VARIABLE} to review without signatures."
         ) from error
     if len(key) < SHORTEST:
         raise FileError(
@@ -62,23 +62,18 @@ def sign(key: bytes, digest: str) -> str:
     return hmac.new(key, digest.encode("ascii"), hashlib.sha256).hexdigest()
 
 
-def signature_holds(key: bytes, digest: str, signature: str) -> bool:
-    """Whether `signature` was made with `key` for `digest`."""
-    return hmac.compare_digest(sign(key, digest), signature)
-
-
 Kind = Literal["note", "relevance", "override", "status", "withdrawal", "version"]
 STATUSES = ("open", "in review", "signed off")
 RELEVANCE = ("relevant", "not relevant")
 Conclusion = Literal["stands", "stands as edited", "does not stand"]
 CONCLUSIONS: tuple[Conclusion, ...] = get_args(Conclusion)
-"""What a reviewer says of the whole answer on signing off; kept as their verdict on "answer"."""
+"""The reviewer's conclusion on the whole answer at sign-off; stored as their verdict on "answer"."""
 SENTENCE = "sentence:"  # the place of a sentence, by its number from 1
 LONGEST = 20_000  # characters of a note or a reason
 
 
 class MarkDraft(Value, frozen=True):
-    """What a reviewer wants to add.
+    """A mark that a reviewer wants to add.
 
     `target` is "case", "answer", "passage:3", "fact:1.2", "edit:4", "analysis:ID" or, for a withdrawal, "entry:5".
     `value` is the note's text, "relevant" or "not relevant", the verdict, or the status; `machine` is what the
@@ -109,7 +104,7 @@ class Mark(MarkDraft, frozen=True, kw_only=True):
 
 
 class Review(Value, frozen=True):
-    """What the history comes to: the marks that stand, and the status."""
+    """The result of the history: the current marks and the status."""
 
     status: str = "open"
     reviewer: str = ""
@@ -121,7 +116,7 @@ class Review(Value, frozen=True):
 
     @property
     def conclusion(self) -> Mark | None:
-        """What the sign-off says of the answer; None before it, and where it was signed off without a conclusion."""
+        """The conclusion of the sign-off; None before it, or if it was signed off without a conclusion."""
         mark = self.overrides.get("answer")
         return mark if mark and mark.value in CONCLUSIONS and self.status == "signed off" else None
 
@@ -158,22 +153,22 @@ class Chain:
         if self.problem:
             return self.problem
         if not self.entries:
-            return "There is no review entry yet."
-        tail = "Keep the head hash elsewhere: entries cut from the end show against it alone."
+            return "There are no review entries yet."
+        tail = "Store the head hash elsewhere: only it reveals entries removed from the end."
         if not self.signed:
             return (
-                "The history is hash-chained and not signed: accidental or partial change is detected; a person who"
-                f" can write the library could write a whole new history. {tail}"
+                "The history is hash-chained but not signed. It detects accidental or partial changes. Anyone who "
+                f"can write to the library could replace the whole history. {tail}"
             )
         if self.verified == self.entries:
-            return f"Every entry is signed and verified: no entry can be changed without the key. {tail}"
+            return f"Every entry is signed and verified: changing one requires the key. {tail}"
         if self.verified:
             return f"{self.verified} of {self.entries} entries are signed and verified, the others are not. {tail}"
-        return f"{self.signed} of {self.entries} entries are signed with a key that is not here: not verified. {tail}"
+        return f"{self.signed} of {self.entries} entries are not verified: their signing key is missing. {tail}"
 
 
 def sign_off(author: str, conclusion: Conclusion, reason: str, machine: str = "") -> tuple[MarkDraft, MarkDraft]:
-    """What a sign-off adds: the conclusion next to what the check said of the answer (`machine`), then the status."""
+    """The marks of a sign-off: the conclusion, next to the check's result (`machine`), then the status."""
     said = MarkDraft(
         kind="override",
         author=author,
@@ -209,16 +204,16 @@ def entry_hash(mark: Mark) -> str:
 def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> None:
     """Raise `InputError` where a draft lacks what its kind needs."""
     if not draft.author.strip():
-        raise InputError("The reviewer has no name. Give one, so that others know whose mark this is.")
+        raise InputError("The reviewer's name is missing. Enter one so that others know who made this mark.")
     if max(len(draft.value), len(draft.reason), len(draft.machine)) > LONGEST:
-        raise InputError(f"This is longer than {LONGEST:,} characters. Shorten it, or put it into several notes.")
+        raise InputError(f"The text is longer than {LONGEST:,} characters. Shorten it, or split it into several notes.")
     if draft.kind == "note" and not draft.value.strip():
         raise InputError("The note is empty. Write what you found.")
     if draft.kind == "status" and draft.value not in STATUSES:
-        raise InputError(f"{draft.value!r} is no status. Choose one of: {', '.join(STATUSES)}.")
+        raise InputError(f"{draft.value!r} is not a status. Choose one of: {', '.join(STATUSES)}.")
     said = draft.value.strip() or draft.target.startswith(SENTENCE)
     if draft.kind == "override" and not (said and draft.reason.strip()):
-        raise InputError("An override needs a verdict and a reason. The machine's own verdict stays beside it.")
+        raise InputError("An override needs a verdict and a reason. The machine's verdict stays visible.")
     if draft.kind == "relevance":
         _check_label(draft, passages)
     if draft.kind == "withdrawal" and draft.target not in {f"entry:{mark.number}" for mark in history}:
@@ -227,9 +222,11 @@ def check_draft(draft: MarkDraft, passages: int, history: Sequence[Mark]) -> Non
 
 def _check_label(draft: MarkDraft, passages: int) -> None:
     if draft.value not in RELEVANCE:
-        raise InputError(f"{draft.value!r} is no label. Choose one of: {', '.join(RELEVANCE)}.")
+        raise InputError(f"{draft.value!r} is not a label. Choose one of: {', '.join(RELEVANCE)}.")
     if draft.target not in {f"passage:{number}" for number in range(1, passages + 1)}:
-        raise InputError(f"{draft.target!r} is no passage of this case. Write passage: and a number to {passages}.")
+        raise InputError(
+            f"{draft.target!r} is not a passage of this case. Write passage: and a number from 1 to {passages}."
+        )
 
 
 def check_chain(history: Sequence[Mark], case_id: str, key: bytes | None = None) -> Chain:
@@ -239,13 +236,13 @@ def check_chain(history: Sequence[Mark], case_id: str, key: bytes | None = None)
         problem = _misfit(mark, case_id, index + 1, previous)
         if not problem and key is not None and mark.signature and mark.key == key_name(key):
             verified += 1
-            if not signature_holds(key, mark.hash, mark.signature):
-                problem = "its signature was not made with the key that it names"
+            if not hmac.compare_digest(sign(key, mark.hash), mark.signature):
+                problem = "its signature does not match the key it names"
         if problem:
             return Chain(
                 head=history[-1].hash,
                 entries=len(history),
-                problem=f"The history does not hold: entry {index + 1} was changed or moved ({problem}).",
+                problem=f"The history was altered: entry {index + 1} was changed or moved ({problem}).",
                 path=f"$.history[{index}]",
             )
         signed += bool(mark.signature)
@@ -257,10 +254,10 @@ def _misfit(mark: Mark, case_id: str, number: int, previous: str) -> str:
     if mark.case != case_id:
         return "it belongs to another case"
     if mark.number != number:
-        return f"it carries the number {mark.number}"
+        return f"it has the number {mark.number}"
     if mark.previous != previous:
-        return "it does not follow the entry before it"
-    return "" if mark.hash == entry_hash(mark) else "its content does not have its hash"
+        return "it does not follow the previous entry"
+    return "" if mark.hash == entry_hash(mark) else "its content does not match its hash"
 
 
 def review_of(history: Sequence[Mark]) -> Review:
@@ -281,7 +278,7 @@ def review_of(history: Sequence[Mark]) -> Review:
 
 
 def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -> tuple[MarkDraft, ...]:
-    """What has to be added so that no mark of this kind stands at a place: the last alone would uncover the others."""
+    """Withdrawals of all marks of this kind at a place: withdrawing only the last would uncover the others."""
     withdrawn = {mark.target for mark in history if mark.kind == "withdrawal"}
     standing = (mark for mark in history if (mark.kind, mark.target) == (kind, target))
     entries = (f"entry:{mark.number}" for mark in standing)
@@ -333,7 +330,7 @@ def rating(solution: Solution, rated: Rating, raters: Sequence[Ratings], author:
 
 
 def reviewers_ratings(solution: Solution, review: Review) -> Ratings:
-    """The levels that stand in the history, of every passage that the run retrieved."""
+    """The levels in the history, for every passage that the run retrieved."""
     found = []
     for step in solution.steps:
         for hit in (*step.kept, *step.dropped):

@@ -8,6 +8,7 @@ writes.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,22 +106,32 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection; raise `StorageError` where the file cannot be used."""
         try:
-            connection = sqlite3.connect(self.path, timeout=self.patience, isolation_level=None)
+            frozen = self._frozen()
+            place = f"{self.path.absolute().as_uri()}?immutable=1" if frozen else self.path
+            connection = sqlite3.connect(place, timeout=self.patience, isolation_level=None, uri=frozen)
             try:
                 connection.row_factory = sqlite3.Row
-                connection.execute("PRAGMA journal_mode=WAL")
+                if not frozen:
+                    connection.execute("PRAGMA journal_mode=WAL")
                 yield connection
             finally:
                 connection.close()
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space or"
-                " close the other program that holds it, then try again; nothing saved was lost."
+                f"The case library {self.path.name} could not be read or written ({error}). Free some disk space, make "
+                f"the data folder writable or close the other program that uses the library, then try again. Saved "
+                f"cases are intact."
             ) from error
         except sqlite3.DatabaseError as error:
             raise StorageError(
-                f"The case library {self.path.name} is damaged ({error}). Move the file away and import your exports."
+                f"The case library {self.path.name} is damaged ({error}). Move the file elsewhere and import your "
+                f"exports."
             ) from error
+
+    def _frozen(self) -> bool:
+        """Whether the folder is read-only and the file whole: the log that WAL's readers share cannot be made there."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return self.path.exists() and not log.exists() and not os.access(self.path.parent, os.W_OK)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -180,14 +191,14 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
 
 
 def check_known(connection: sqlite3.Connection, case_id: str) -> None:
-    """Raise `CaseNotFound` where there is no such case, or where it was deleted."""
+    """Raise `CaseNotFound` if the case does not exist or was deleted."""
     known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
     if known is None:
         raise _not_found(case_id)
 
 
 def _not_found(case_id: str) -> CaseNotFound:
-    return CaseNotFound(f"There is no case {case_id!r} in the library. Open the Cases page to see what is there.")
+    return CaseNotFound(f"There is no case {case_id!r} in the library. The Cases page lists all cases.")
 
 
 def check_open(connection: sqlite3.Connection, case_id: str) -> None:
@@ -195,8 +206,7 @@ def check_open(connection: sqlite3.Connection, case_id: str) -> None:
     row = connection.execute("SELECT status, reviewer, deleted FROM cases WHERE id = ?", (case_id,)).fetchone()
     if row is not None and row["status"] == "signed off" and row["deleted"] is None:
         raise CaseFrozen(
-            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version of it to"
-            " change or to add something."
+            f"The case {case_id!r} was signed off by {row['reviewer']} and is frozen. Make a new version to change it."
         )
 
 
@@ -221,7 +231,7 @@ def add_mark(connection: sqlite3.Connection, mark: Mark) -> None:
 
 
 def note_status(connection: sqlite3.Connection, case_id: str, history: Sequence[Mark], time: str) -> None:
-    """Keep the status that a history comes to beside its case, where the library is searched by it."""
+    """Store the status from the history with the case, for searches of the library."""
     review = review_of(history)
     connection.execute(
         "UPDATE cases SET status = ?, reviewer = ?, updated = ? WHERE id = ?",
@@ -261,7 +271,7 @@ class CaseStore:
             return read(connection, case_id)
 
     def load_whole(self, case_id: str) -> tuple[Case, tuple[Mark, ...]]:
-        """A case and its history as they stood at one moment."""
+        """A case and its history at one moment."""
         with self._file.writing() as connection:
             return read(connection, case_id), marks_of(connection, case_id)
 
@@ -294,7 +304,7 @@ class CaseStore:
                 return
             if known and not replace:
                 raise CaseError(
-                    f"The library has another case {case.id!r}. Import it as a copy, or replace the one that is there."
+                    f"The library has a different case {case.id!r}. Import this as a copy, or replace the other."
                 )
             forget(connection, case.id)
             write(connection, case, now())
@@ -319,7 +329,7 @@ class CaseStore:
         return int(number)
 
     def facets(self) -> dict[str, list[str]]:
-        """What there is to choose from: models, corpora and tags in use."""
+        """The models, corpora and tags in use."""
         with self._file.reading() as connection:
             found = connection.execute(
                 "SELECT DISTINCT model, corpus, tags FROM cases WHERE deleted IS NULL"
@@ -391,8 +401,8 @@ class CaseStore:
             history = marks_of(connection, case_id)
             if seen is not None and history and history[-1].hash != seen:
                 raise CaseError(
-                    f"{history[-1].author} has added to this case since you looked. Read entry {history[-1].number},"
-                    " then try again."
+                    f"{history[-1].author} changed this case after you opened it. Read entry {history[-1].number}, "
+                    f"then try again."
                 )
             for draft in drafts:
                 history = (*history, append(case, history, draft, now(), key))

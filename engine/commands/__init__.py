@@ -14,9 +14,9 @@ from engine.commands.shared import GroundworkGroup
 
 @click.group(cls=GroundworkGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
-    """Ask questions of documents, see why the answer is what it is and whether it stands.
+    """Ask questions of documents and audit answers: see why an answer was written and whether it stands.
 
-    All state lives in one folder: GROUNDWORK_HOME, by default the platform's place for user data.
+    All data is in one folder: GROUNDWORK_HOME, by default the platform's folder for user data.
     GROUNDWORK_MODELS names another folder for model weights.
     """
 

@@ -10,9 +10,9 @@ from typing import TextIO
 import click
 from msgspec.structs import replace
 
-from engine.analyses.attribution import Spans, placebos_of
+from engine.analyses.attribution import Spans
 from engine.analyses.faithfulness import KIND as FAITHFULNESS, FaithfulnessReport, Rankings
-from engine.analyses.kind import RunContext, options_of
+from engine.analyses.kind import ByModel, RunContext, options_of
 from engine.analyses.occlusion import OcclusionOptions
 from engine.analyses.registry import kind_named
 from engine.cases.importers import imported_case
@@ -32,7 +32,7 @@ from engine.core.errors import InputError, RecordError
 from engine.core.statistics import interval_or_none
 from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import hierarchy, registry
-from engine.methods.regeneration import attribution_of, regenerate
+from engine.methods.regeneration import METHOD as REGENERATION
 from engine.workbench import Workbench
 
 NAMES = {
@@ -43,13 +43,13 @@ NAMES = {
     "hierarchy": hierarchy.METHOD,
 }
 KEEP_ONE = "keep-one"
-METHODS = ("occlusion", KEEP_ONE, "occlusion-regenerate", *NAMES)
+METHODS = ("occlusion", KEEP_ONE, REGENERATION, *NAMES)
 
 
 def case_of(record: AuditRecord) -> Case:
     """The record as a case of no library; raise `RecordError` without passages and for a span that is none."""
     if not record.passages:
-        raise RecordError("The record has no passages, so there is nothing to attribute its answer to.")
+        raise RecordError("The record has no passages to attribute the answer to.")
     for start, end in record.spans:
         if not 0 <= start < end <= len(record.answer):
             raise RecordError(f"Span [{start}, {end}) is not inside the answer of {len(record.answer)} characters.")
@@ -59,24 +59,12 @@ def case_of(record: AuditRecord) -> Case:
 def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbench, context: RunContext) -> Attribution:
     """One method on one record; `name` is one of `METHODS`, or a registered one's own."""
     case, spans = case_of(record), record.spans or ((0, len(record.answer)),)
-    if name == "occlusion-regenerate":
-        writer, settings = bench.scorer(model).name, context.settings
-        write = bench.writer(writer, case.passages)
-        written = regenerate(
-            case.question,
-            [(passage,) for passage in case.passages],
-            lambda question, passages: write(question, passages, None, context.watch).answer,
-            bench.embedder,
-            placebos=placebos_of(case, context),
-            floor="largest" if settings.selection.floor == "largest" else "median",
-            seed=settings.occlusion.seed,
-            watch=context.watch,
-        )
-        return attribution_of(written, writer)
     options: Value
     if name in ("occlusion", KEEP_ONE):
         alone = name == KEEP_ONE
         options = OcclusionOptions(model=model, spans=spans, alone=alone, floors=not alone)
+    elif name == REGENERATION:
+        options = ByModel(model=model)
     else:
         options = Spans(model=model, spans=spans, tokens=name == "input-x-gradient")
     kind = "occlusion" if name == KEEP_ONE else NAMES.get(name, name)
@@ -98,24 +86,24 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     wrong = next((name for name in names if name not in known), None)
     if wrong is not None or not names:
-        said = f"There is no attribution method {wrong!r}." if wrong else "No method is named."
-        raise InputError(f"{said} Choose of: {', '.join(sorted(known))}.")
+        said = f"There is no attribution method {wrong!r}." if wrong else "No method was given."
+        raise InputError(f"{said} Choose from: {', '.join(sorted(known))}.")
     return names
 
 
 @click.command()
 @file_argument
-@click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, with commas.")
-@click.option("--corpus", metavar="NAME", help="Where unrelated passages come from; default: the file's other records.")
+@click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
+@click.option("--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's other records.")
 @model_option
 @seed_option
 @set_option
 def attribute(
     file: TextIO, methods: str, corpus: str | None, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Score what each passage did to the answer, one line per method.
+    """Score the effect of each passage on the answer, one line per method.
 
-    The placebo floor stands on unrelated passages: of --corpus, or of the file's other records.
+    The placebo floor uses unrelated passages from --corpus, or from the file's other records.
 
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
@@ -145,14 +133,16 @@ RANKED = ("occlusion", *NAMES)
 
 @click.command("faithfulness")
 @file_argument
-@click.option("--method", "methods", default="input-x-gradient", show_default=True, help="One or more, with commas.")
+@click.option(
+    "--method", "methods", default="input-x-gradient", show_default=True, help="One or more, separated by commas."
+)
 @model_option
 @seed_option
 @set_option
 def faithfulness_command(
     file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Perturbation curves of a method's ranking of tokens, a line a method, and ABPC beside random rankings.
+    """Compare rankings of tokens with random ones: perturbation curves and ABPC, one line per method.
 
     Example: python -m engine faithfulness answers.jsonl --method input-x-gradient,occlusion --model embedded
     """
@@ -208,13 +198,13 @@ def _summary(values: list[float]) -> Record:
 @click.command("analyse")
 @click.argument("case")
 @click.argument("kind")
-@click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option: model=embedded.")
+@click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option, such as model=embedded.")
 @seed_option
 @set_option
 def analyse_case(case: str, kind: str, given: tuple[str, ...], seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Run an analysis on a case of the library and keep it there.
+    """Run an analysis on a case of the library and store it.
 
-    KIND is a name as the report's JSON has it; a wrong one is answered with those there are.
+    KIND is a kind's name as in the case file; an unknown kind prints the list.
 
     Example: python -m engine analyse 3f9c0a417b2e "token map" --with model=embedded
     """

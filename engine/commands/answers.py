@@ -34,7 +34,7 @@ from engine.workbench import METHODS
 def ask(
     question: str, corpus: str, method: str, as_json: bool, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Answer a question from a collection; the case is kept in the library.
+    """Answer a question from a collection; the library stores the case.
 
     Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
     """
@@ -69,7 +69,7 @@ def _readable(case: Case, doubt: str) -> str:
 @file_argument
 @click.option("--json", "as_json", is_flag=True, help="Add the support of each sentence of the answer.")
 def audit(file: TextIO, as_json: bool) -> None:
-    """Take answers from elsewhere into the library: question, passages, answer.
+    """Add answers from other systems to the library: question, passages, answer.
 
     With --json each line has `support`: how far the passages bear out each sentence of the answer, 0 to 1.
 

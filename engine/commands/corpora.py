@@ -30,7 +30,7 @@ from engine.models.embedder import full_name, load_embedder
 from engine.retrieve.search import rerank_hits, search as search_passages
 
 chunking_option = click.option(
-    "--chunking", type=click.Choice(["sentences", "words", "headings"]), default=None, help="How to cut."
+    "--chunking", type=click.Choice(["sentences", "words", "headings"]), default=None, help="How to split documents."
 )
 embedder_option = click.option(
     "--embedder",
@@ -44,7 +44,7 @@ embedder_option = click.option(
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @corpus_option
 @chunking_option
-@click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Where JSONL and CSV records hold these.")
+@click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Fields of JSONL and CSV records.")
 @embedder_option
 @set_option
 def ingest(
@@ -67,7 +67,7 @@ def ingest(
 
 
 def _chosen(chunking: str | None, embedder: str | None) -> list[str]:
-    """The assignments that the options stand for."""
+    """The settings that the options assign."""
     chosen = {"chunking.method": chunking, "retrieval.embedder": embedder}
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 
@@ -77,7 +77,7 @@ def _fields(text: str) -> Fields | None:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     mapping = {name.strip(): field.strip() for name, _, field in pairs}
     if not mapping.keys() <= {"id", "title", "text"} or not all(mapping.values()):
-        raise InputError(f"--fields {text!r} is no mapping. Write for example id=key,title=name,text=body.")
+        raise InputError(f"--fields {text!r} is not a mapping. Write for example id=key,title=name,text=body.")
     return Fields(**mapping) if mapping else None
 
 
@@ -116,7 +116,7 @@ def corpora_remove(name: str) -> None:
 @embedder_option
 @set_option
 def corpora_rebuild(name: str, chunking: str | None, embedder: str | None, assignments: tuple[str, ...]) -> None:
-    """Cut and embed a collection's documents again; what is not given stays as it is. Stopped, it can be resumed.
+    """Split and embed a collection's documents again; other settings stay. Run again to resume.
 
     Example: python -m engine corpora rebuild field-notes --embedder all-mpnet-base-v2
     """
@@ -139,7 +139,7 @@ class SearchRecord(Value, frozen=True, forbid_unknown_fields=False):
 @click.argument("question", required=False)
 @corpus_option
 @click.option("--queries", type=click.File("r", encoding="utf-8"), help='JSONL of {"id", "text"}.')
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages a question.")
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Passages per question.")
 @click.option("--mode", type=click.Choice(["dense", "bm25", "hybrid"]), default="hybrid", show_default=True)
 @click.option("--rerank", "reranked", is_flag=True, help="Re-rank retrieval.rerank_pool of them and keep k.")
 @set_option

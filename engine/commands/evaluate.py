@@ -19,14 +19,14 @@ from engine.studies.values import Estimate
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The run's folder.")
-@click.option("--resume", is_flag=True, help="Go on with the run in that folder.")
+@click.option("--resume", is_flag=True, help="Resume the run in that folder.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, or Ray workers.")
 @click.option("--on", type=click.Choice(["local", "ray"]), default="local", show_default=True)
 @set_option
 def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, assignments: tuple[str, ...]) -> None:
     """Run a study over a data set: a TOML file, or the name of a preset.
 
-    A run that was stopped or killed goes on with --resume; nothing is done twice. The last line is the summary.
+    Use --resume to continue a stopped run; finished units are kept. The last line is the summary.
 
     Example: python -m engine evaluate refinement --out runs/refinement --workers 2
     """
@@ -57,11 +57,11 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
 
 
 def _say_cost(plan: Plan, cost: Estimate) -> None:
-    """What the units left take at most, before the first one."""
+    """The largest cost of the remaining units, before the first one."""
     parts = {name.replace("_", " "): value for name, value in cost.to_dict().items() if value}
     click.echo(
-        f"{len(plan.units)} units of {plan.study.name}. Left to do at most: "
-        + (", ".join(f"{value:,} {name}" for name, value in parts.items()) or "no call of a model")
+        f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: "
+        + (", ".join(f"{value:,} {name}" for name, value in parts.items()) or "no model calls")
         + ".",
         err=True,
     )

@@ -8,6 +8,7 @@ from typing import TextIO
 import click
 from msgspec.structs import replace
 
+from engine.analyses.claims import ENTROPY, PEERS, EntropyOptions, PeerOptions
 from engine.analyses.facts import KIND as FACTS, FactsOptions
 from engine.answer.context import check_question
 from engine.cases.importers import imported_case
@@ -15,13 +16,9 @@ from engine.commands.shared import Record, file_argument, progress, run_records,
 from engine.commands.verify import decomposer_option, verifier_option
 from engine.core.errors import RecordError
 from engine.core.values import AuditRecord, GivenPassage, Value
-from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
-from engine.methods.are.entropy import entropies
-from engine.methods.are.evidence import Sources
-from engine.methods.are.questions import ask_questions
-from engine.methods.are.tools import load_tools
+from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
+from engine.methods.are.tools import LANGUAGE_MODEL, load_tools
 from engine.methods.are.values import AreRecord
-from engine.models.registry import load_writer
 
 ARE = "are"
 
@@ -44,12 +41,12 @@ class AnswerRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 @click.command()
 @file_argument
-@click.option("--corpus", default=None, metavar="NAME", help="The collection to look for evidence in.")
+@click.option("--corpus", default=None, metavar="NAME", help="The collection to search for evidence.")
 @click.option("--evidence-from", type=click.Choice(["case", "corpus", "both"]), default=None, help="Default: both.")
 @click.option("--method", type=click.Choice([ARE, *NAMES]), default=ARE, show_default=True, help="ARE or a baseline.")
 @verifier_option
-@click.option("--judge", default=None, metavar="MODEL", help="Its verdicts stand beside; a baseline asks with it.")
-@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions by it.")
+@click.option("--judge", default=None, metavar="MODEL", help="Model for a second verdict; baselines ask with it.")
+@click.option("--entropy", "scorer", default=None, metavar="MODEL", help="ARE: entropy of facts and questions.")
 @decomposer_option
 @set_option
 def facts(
@@ -63,39 +60,41 @@ def facts(
     decomposer: str,
     assignments: tuple[str, ...],
 ) -> None:
-    """Check an answer fact by fact, edit what the evidence contradicts, and report what each clause rests on.
+    """Check an answer fact by fact, edit what the evidence contradicts, and report the evidence of each clause.
 
     ARE's ablations: --set verification.edit=false, .atomic=false, .molecular=false, .re_retrieval=false.
 
     Example: python -m engine facts answers.jsonl --corpus bank-investigation
     """
     if scorer and method != ARE:
-        raise click.UsageError(f"--entropy measures the facts of {ARE}; {method} has none. Leave one of the two out.")
+        raise click.UsageError(
+            f"--entropy measures the facts of {ARE}; {method} does not have any. Leave out one of the two options."
+        )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
     bench = open_workbench((*wanted, *assignments))
-    collection = bench.collection(corpus) if corpus else None
-    tools = load_tools(verifier, decomposer, judge or "", bench.settings.prompting.demonstrations)
-    if method not in (ARE, *offered(tools.judge)):
-        raise click.UsageError(NEEDS_MODEL.format(method))
-    settings, watch = bench.settings.verification, progress()
+    if corpus:
+        bench.collection(corpus)  # one that is none is told now
+    context = bench.context(progress())
     options = FactsOptions(verifier=verifier, decomposer=decomposer, judge=judge or "")
-    model = load_writer(scorer) if scorer else None
+    asks = judge or (verifier.removeprefix(LANGUAGE_MODEL) if verifier.startswith(LANGUAGE_MODEL) else "")
+    if method not in (ARE, *offered(asks)):
+        raise click.UsageError(NEEDS_MODEL.format(method))
+    load_tools(verifier, decomposer, judge or "")  # a model that is none is told now
+    peers = PeerOptions(methods=(method,), verifier=verifier, judge=judge or "")
 
     def work(record: AnswerRecord) -> list[Record]:
         question, answer = record.checked().question, record.answer
         case = imported_case(AuditRecord(question=question, passages=record.passages, answer=answer))
+        case = replace(case, corpus=corpus)
         if method != ARE:
-            sources = Sources(embedder=bench.embedder, case=case.passages, collection=collection)
-            given = (question, answer, sources, tools.verifier, settings, tools.judge, watch, tools.demonstrations)
-            other = run_baseline(method, *given)
+            (other,) = PEERS.of(bench.examine(case, PEERS.name, peers, context))[-1].runs
             reached = {name: getattr(other.measures, name) for name in ("attr_r", "attr_p", "pres")}
             return [{"id": record.id, "method": method, **reached, **other.to_dict()}]
-        (found,) = FACTS.of(bench.examine(replace(case, corpus=corpus), FACTS.name, options, bench.context(watch)))
-        extra = {}
-        if model is not None:
-            questions, _ = ask_questions("yes_no_questions", answer, tools.judge or model, watch, tools.demonstrations)
-            measured = entropies([fact.fact.text for fact in found.facts], questions, model, watch)
-            extra = {"entropy": {kind: value.to_dict() for kind, value in measured.items()}}
+        case = bench.examine(case, FACTS.name, options, context)
+        (found,), extra = FACTS.of(case), {}
+        if scorer:
+            case = bench.examine(case, ENTROPY.name, EntropyOptions(model=scorer, judge=asks), context)
+            extra = {"entropy": ENTROPY.of(case)[-1].to_dict()["found"]}
         return [{"id": record.id, "method": method, **summary(found), **extra, **found.to_dict()}]
 
     run_records(file, AnswerRecord, work)

@@ -39,10 +39,10 @@ def library() -> CaseStore:
 @click.option("--until", metavar="DAY", help="Changed on or before this day.")
 @click.option("--sort", type=click.Choice(SORTS), default="updated", show_default=True)
 @click.option("--ascending", is_flag=True)
-@click.option("--deleted", is_flag=True, help="The cases in the bin instead.")
+@click.option("--deleted", is_flag=True, help="List the cases in the bin instead.")
 @click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True)
 def cases(search: str, **options: Any) -> None:
-    """List the library of cases, last changed first; every word of SEARCH must be found.
+    """List the cases of the library, last changed first; every word of SEARCH must match.
 
     Example: python -m engine cases recrystallized --status open --sort created
     """
@@ -63,7 +63,7 @@ def report(case: str, html: Path | None, markdown: Path | None, as_json: Path | 
     found, history = library().load_whole(case)
     key = signing_key()
     if html is None and markdown is None and as_json is None:
-        raise click.UsageError("Name a file: --html OUT, --md OUT or --json OUT.")
+        raise click.UsageError("Give a file: --html OUT, --md OUT or --json OUT.")
     if html is not None:
         _write_file(html, html_report(found, history, key).encode())
     if markdown is not None:
@@ -86,10 +86,10 @@ def _write_file(path: Path, data: bytes) -> None:
 
 @click.command()
 @cases_argument
-@click.option("--matching", metavar="SEARCH", help="Every case that the search finds.")
+@click.option("--matching", metavar="SEARCH", help="All cases that match the search.")
 @click.option("--all", "everything", is_flag=True, help="The whole library.")
 def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> None:
-    """Write case files to standard output, one line a case.
+    """Write case files to standard output, one line per case.
 
     Example: python -m engine export 3f9c0a417b2e > case.json
     """
@@ -98,12 +98,12 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
     if matching is not None or everything:
         ids += [row.id for row in store.rows(Query(text=matching or "", limit=1_000_000))]
     if not ids:
-        raise click.UsageError("Name a case, or use --matching SEARCH or --all.")
+        raise click.UsageError("Give a case, or use --matching SEARCH or --all.")
     _each(ids, lambda case_id: _write_file(Path("-"), write_case_file(*store.load_whole(case_id))))
 
 
 def _each(ids: list[str], work: Callable[[str], None]) -> None:
-    """Do `work` for each id; a bad one leaves an error in its place and the run goes on."""
+    """Do `work` for each id; a bad one gives an error in its place and the run continues."""
     failed = False
     for case_id in dict.fromkeys(ids):
         try:
@@ -117,14 +117,14 @@ def _each(ids: list[str], work: Callable[[str], None]) -> None:
 
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.option("--layout", type=click.Choice(LAYOUTS), help="What the file is.  [default: by its field names]")
-@click.option("--sources", type=click.File("rb"), help="RAGTruth's source_info.jsonl, beside its response.jsonl.")
+@click.option("--layout", type=click.Choice(LAYOUTS), help="Layout of the file.  [default: by its field names]")
+@click.option("--sources", type=click.File("rb"), help="RAGTruth's source_info.jsonl, for its response.jsonl.")
 @click.option("--replace", is_flag=True, help="Replace a case of the same id that differs.")
-@click.option("--copy", is_flag=True, help="Give every case a fresh id; its review history stays behind.")
+@click.option("--copy", is_flag=True, help="Give every case a new id; its review history is not imported.")
 def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, replace: bool, copy: bool) -> None:
-    """Take case files into the library, or answers from elsewhere: own JSONL, ALCE, GaRAGe, RAGTruth.
+    """Import case files, or answers from other systems: own JSONL, ALCE, GaRAGe, RAGTruth.
 
-    A case file that does not validate is refused with the place that is wrong.
+    An invalid case file is refused; the error names the wrong place.
 
     Example: python -m engine import case.json
     """

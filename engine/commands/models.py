@@ -1,4 +1,4 @@
-"""models (list, install, remove), self-test."""
+"""models (list, add, install, remove), self-test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from engine.commands.shared import emit, progress
 from engine.models.catalogue import LANGUAGE_MODEL, catalogue, entry_of
 from engine.models.install import install as install_model, remove as remove_model
-from engine.models.registry import ModelCard, available_models, load_writer
+from engine.models.registry import ModelCard, add_model, available_models, drop_added, load_writer
 from engine.models.self_test import self_test as run_self_test
 
 
@@ -49,20 +49,32 @@ def install(name: str) -> None:
 
 
 @models.command()
+@click.argument("source")
+@click.option("--name", default="", help="Your name for the model; by default the last part of its source.")
+def add(source: str, name: str) -> None:
+    """Add a model to the list under a name: a folder, a .gguf file, a Hugging Face id, openai:MODEL@BASE_URL.
+
+    Example: python -m engine models add openai:gpt@http://127.0.0.1:8000/v1 --name local-server
+    """
+    emit(add_model(source, name).to_dict())
+
+
+@models.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Delete an installed model.
+    """Delete an installed model, or take an added one off the list.
 
     Example: python -m engine models remove qwen2.5-coder-1.5b
     """
-    remove_model(entry_of(name), progress())
+    if not drop_added(name):
+        remove_model(entry_of(name), progress())
     emit({"name": name, "removed": True})
 
 
 @click.command("self-test")
 @click.argument("model")
 def self_test(model: str) -> None:
-    """Check that a model's prompts, scores and gradients can be trusted.
+    """Check a model's prompts, scores and gradients.
 
     Example: python -m engine self-test embedded
     """

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.analyses.kind import RunContext
 from engine.analyses.refinement import KIND as REFINEMENT, RefinementOptions
+from engine.analyses.said import PAIR, JudgeOptions
 from engine.cases.importers import imported_case
 from engine.commands.shared import (
     Record,
@@ -26,14 +27,13 @@ from engine.commands.shared import (
 )
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.values import AuditRecord, Case, GivenPassage, Hit, Value
-from engine.methods.judge import Winner, judge_pair, tally
+from engine.methods.judge import PairJudgement, tally
 from engine.methods.refinement.advisor import Advice, advise as advise_case
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import overlap_words, s3
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder
-from engine.models.registry import load_writer
 
 ALL = ",".join(VARIANTS)
 scorer_option = click.option("--scorer", metavar="MODEL", help="A local model for S2 and gradients, if not the writer.")
@@ -56,9 +56,9 @@ def refine(
     seed: int | None,
     assignments: tuple[str, ...],
 ) -> None:
-    """Run the refinement conditions on every record; a record's answer, where it has one, is A.
+    """Run the refinement conditions on every record; a record's answer, if any, is A.
 
-    Under --gate own D fires under the 40th percentile of S3 over the file (0.75 for fewer than 20 records).
+    With --gate own, D fires below the 40th percentile of S3 over the file (0.75 for fewer than 20 records).
 
     Example: python -m engine refine cases.jsonl --variants A,D,E --gate own
     """
@@ -89,7 +89,7 @@ def refine(
 
 
 def row_of(identity: str, value: Refinement, names: tuple[str, ...]) -> Record:
-    """The line of a record: the conditions asked for, the threshold, and what several of them stand on."""
+    """The line of a record: the requested conditions, the threshold, and their common parts."""
     rows = value.summary()
     return {
         "id": identity,
@@ -120,29 +120,30 @@ class PairRecord(Value, frozen=True, forbid_unknown_fields=False):
 
 @click.command()
 @file_argument
-@click.option("--judge", "name", required=True, metavar="MODEL", help="The model that judges.")
+@click.option("--judge", "name", required=True, metavar="MODEL", help="Model that judges.")
 def judge(file: TextIO, name: str) -> None:
-    """Compare pairs of answers by grounding: blinded, in both orders, counted where the orders agree.
+    """Compare pairs of answers by grounding: blinded, in both orders, counted if the orders agree.
 
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
-    model = load_writer(name)
-    winners: list[Winner] = []
+    bench, judged = open_workbench(), list[PairJudgement]()
+    context, model = bench.context(progress()), bench.tools.writer(name).name  # a model that is none is told now
+    names = JudgeOptions(judge=name, x="x", y="y")
 
     def work(record: PairRecord) -> list[Record]:
-        texts = [given if isinstance(given, str) else given.text for given in record.passages]
-        found = judge_pair(model, record.question, texts, record.x, record.y, progress())
-        winners.append(found.winner)
-        row = {"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model.name}
-        return [row]
+        case = imported_case(AuditRecord(question=record.question, passages=record.passages, answer=record.x))
+        options = replace(names, answers=(record.x, record.y))
+        found = PAIR.of(bench.examine(case, PAIR.name, options, context))[-1].judgement
+        judged.append(found)
+        return [{"id": record.id, "winner": found.winner, "orders": found.orders, "raw": found.raw, "judge": model}]
 
-    run_records(file, PairRecord, work, lambda: emit({"summary": tally(winners).to_dict()}) if winners else None)
+    run_records(file, PairRecord, work, lambda: emit({"summary": tally(judged).to_dict()}) if judged else None)
 
 
 @click.command()
 @file_argument
 def advise(file: TextIO) -> None:
-    """Say whether an answer is worth a second pass: noise proxies, one difficulty, the decision tree's branch.
+    """Advise whether an answer is worth a second pass: noise proxies, a difficulty, the decision tree's branch.
 
     Example: python -m engine advise cases.jsonl
     """
@@ -157,10 +158,10 @@ def advise(file: TextIO) -> None:
 
 
 def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
-    """Advice on a record; its passages are scored against the question by the embedder, for want of a ranking."""
+    """Advice on a record; the embedder scores its passages against the question, because it has no ranking."""
     passages = record.as_passages()
     if not passages:
-        raise RecordError("The record has no passages. Give those that the answer was written from.")
+        raise RecordError("The record has no passages. Give the passages that the answer was written from.")
     vectors = embedder.embed([record.question, *(passage.text for passage in passages)])
     scores = vectors[1:] @ vectors[0]
     hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, scores, strict=True)]

@@ -15,23 +15,23 @@ from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay
 from engine.report.compare import compare_cases
-from engine.report.variants import scored, side
+from engine.report.variants import side
 
 
 @click.command()
 @case_argument
-@click.option("--reviewer", default=None, help="Who you are.  [default: the name of this account]")
+@click.option("--reviewer", default=None, help="Your name.  [default: the name of this account]")
 @click.option("--note", help="Add a note.")
 @click.option("--on", "target", default="case", show_default=True, help="case, answer, passage:3, fact:1.2, edit:4.")
 @click.option("--relevant", type=int, multiple=True, metavar="N", help="Label passage N relevant.")
 @click.option("--not-relevant", type=int, multiple=True, metavar="N", help="Label passage N not relevant.")
-@click.option("--override", metavar="VERDICT", help="Your verdict at --on, beside the machine's; needs --reason.")
+@click.option("--override", metavar="VERDICT", help="Your verdict at --on, next to the machine's; needs --reason.")
 @click.option("--machine", default="", metavar="VERDICT", help="The machine's verdict that you override.")
 @click.option("--reason", default="", help="Why.")
 @click.option("--withdraw", type=int, multiple=True, metavar="N", help="Withdraw entry N; it stays in the history.")
 @click.option("--status", type=click.Choice(STATUSES))
 @click.option("--new-version", is_flag=True, help="Copy a signed-off case so that it can be changed.")
-@click.option("--seen", metavar="HASH", help="Refuse if the history's head is not this one any more.")
+@click.option("--seen", metavar="HASH", help="Refuse if the history's head hash differs from this one.")
 def review(case: str, reviewer: str | None, seen: str | None, new_version: bool, **said: Any) -> None:
     """Show the review of a case, or add to it: notes, labels, overrides, status.
 
@@ -59,7 +59,7 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
 
 
 def _drafts(author: str, **said: Any) -> list[MarkDraft]:
-    """What the options say, as marks; the status last, because a signed-off case takes no more."""
+    """The options as marks; the status last, because a signed-off case accepts no more."""
     target, reason = said["target"], said["reason"]
     found = []
     if said["note"] is not None:
@@ -109,20 +109,19 @@ def replay(case: str) -> None:
 @click.command()
 @click.argument("left")
 @click.argument("right")
-@click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, where it is missing.")
+@click.option("--scorer", metavar="MODEL", help="Score both answers by occlusion with this model, if missing.")
 @set_option
 def compare(left: str, right: str, scorer: str | None, assignments: tuple[str, ...]) -> None:
     """Compare two sides: settings, aligned passages, words, verdicts, attribution on one scale.
 
-    A side is CASE, or CASE:CONDITION for what a condition of its refinement wrote.
+    A side is CASE, or CASE:CONDITION for the answer of a refinement condition.
 
     Example: python -m engine compare 3f9c0a417b2e:A 3f9c0a417b2e:v2c --scorer embedded
     """
     bench = workbench(assignments)
     (one, one_history), (other, other_history) = side(bench.cases, left), side(bench.cases, right)
     if scorer is not None:
-        model = bench.scorer(scorer)
-        one, other = (scored(case, model, bench.settings, progress()) for case in (one, other))
+        one, other = (bench.scored(case, scorer, progress()) for case in (one, other))
     emit(compare_cases(one, other, review_of(one_history), review_of(other_history)).to_dict())
 
 

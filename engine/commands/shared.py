@@ -1,4 +1,4 @@
-"""What every command shares: errors to exit codes, records in, records out, progress to standard error."""
+"""Common parts of all commands: errors to exit codes, records in, records out, progress to standard error."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
 file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
 corpus_option = click.option("--corpus", required=True, metavar="NAME", help="The collection to use.")
-seed_option = click.option("--seed", type=int, default=None, help="Seed of everything that is drawn.")
+seed_option = click.option("--seed", type=int, default=None, help="Seed for all sampling.")
 set_option = click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="STAGE.FIELD=VALUE",
-    help=f"Change a setting, or all that a paper gives: paper={'|'.join(PAPERS)}.",
+    help=f"Change a setting, or use all of a paper's: paper={'|'.join(PAPERS)}.",
 )
 
 
@@ -59,7 +59,7 @@ class GroundworkGroup(click.Group):
             click.echo(f"{type(error).__name__}: {error}", err=True)
             ctx.exit(2)
         except KeyboardInterrupt:
-            click.echo("Stopped. What was written so far is complete, line by line.", err=True)
+            click.echo("Stopped. Every line written so far is complete.", err=True)
             ctx.exit(130)
         except BrokenPipeError:
             # The reader has gone (`| head`): close quietly, as other tools do.
@@ -116,7 +116,7 @@ def hit_row(hit: Hit, score: float) -> Record:
 
 
 def error_record(identity: str, error: GroundworkError) -> Record:
-    """What stands in the place of a record that failed."""
+    """The output for a failed record."""
     return {"id": identity, "error": {"type": type(error).__name__, "message": str(error)}}
 
 
@@ -133,7 +133,7 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
 def run_records(
     lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
 ) -> None:
-    """Apply `work` to every record of a JSONL file's lines; a bad one leaves an error in its place and the run goes on.
+    """Apply `work` to every record of a JSONL file's lines; a bad one gives an error in its place.
 
     `close` writes the summary after the last record.
     """

@@ -84,20 +84,22 @@ def step_row(step: ReasonStep) -> Record:
 @click.command()
 @file_argument
 @corpus_option
-@click.option("--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, with commas.")
+@click.option(
+    "--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, separated by commas."
+)
 @model_option
 @seed_option
 @set_option
 def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
-    """Work questions out step by step, a line a method.
+    """Solve questions step by step, one line per method.
 
-    Methods named together share the calls that are the same for all of them, as the decomposition.
+    Methods in one call share identical model calls, such as the decomposition.
 
     Example: python -m engine steps questions.jsonl --corpus science-primer --method raise,hyde
     """
     chosen = [method_of(name) for name in methods.split(",") if name.strip()]
     if not chosen:
-        raise InputError(f"No method is named. Choose of: {ALL}.")
+        raise InputError(f"No method was given. Choose from: {ALL}.")
     bench = open_workbench(assignments, seed)
     context, collection = bench.context(progress()), bench.collection(corpus)
     for method in chosen:  # a model that is none and a T that lacks are told now
@@ -115,17 +117,17 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
 @click.command("calibrate-threshold")
 @file_argument
 @corpus_option
-@click.option("--dry-run", is_flag=True, help="Print T and do not keep it.")
+@click.option("--dry-run", is_flag=True, help="Print T without saving it.")
 @model_option
 @seed_option
 @set_option
 def calibrate_threshold(
     file: TextIO, corpus: str, dry_run: bool, model: str, seed: int | None, assignments: tuple[str, ...]
 ) -> None:
-    """Take T from labelled questions of a corpus, and use it for that corpus from now on.
+    """Calibrate T on labelled questions of a corpus and save it for that corpus.
 
-    A record is {"question", "gold": [words that stand in the corpus, ...]}; labelled "steps" are used in its place. The
-    model writes the logical query of each; T keeps at least 95% of the gold passages that these find.
+    A record is {"question", "gold": [text of the corpus, ...]}; labelled "steps" replace it. The model
+    writes a logical query for each; T keeps at least 95% of the gold passages that these queries find.
 
     Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes --model embedded
     """

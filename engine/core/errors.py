@@ -34,7 +34,7 @@ class GroundworkError(Exception):
 
 
 class InputError(GroundworkError):
-    """What was given cannot be used as it is."""
+    """The input cannot be used as it is."""
 
 
 class QuestionError(InputError):
@@ -42,7 +42,7 @@ class QuestionError(InputError):
 
 
 class FileError(InputError):
-    """A file cannot be read or holds no text."""
+    """A file cannot be read or has no text."""
 
 
 class RecordError(InputError):

@@ -104,7 +104,7 @@ def _make(folder: Path, what: str, variable: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(
-            f"The {what} {folder} cannot be made ({error.strerror}). Set {variable} to a writable folder."
+            f"The {what} {folder} cannot be created ({error.strerror}). Set {variable} to a writable folder."
         ) from error
     return folder
 

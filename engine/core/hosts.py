@@ -42,7 +42,7 @@ def is_offline() -> bool:
 
 
 def bare_address(address: str) -> str:
-    """Scheme, host and port, without a user, a password or a query; nothing of what is no address.
+    """Scheme, host and port, without a user, a password or a query; empty if it is not an address.
 
     >>> given = ("https://user:secret@models.example:8443/v1?key=1", "user:secret@models.example", "http://[")
     >>> [bare_address(address) for address in given]

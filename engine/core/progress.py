@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from engine.core.errors import Cancelled
 
 Report = Callable[[str, int, int], None]
 Tell = Callable[[Any], None]
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -19,12 +21,12 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 
 def _untold(value: Any) -> None:
-    """What is written or grows while nobody looks on."""
+    """The text or value of a computation that nobody watches."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What a long computation reports to, and asks whether to go on.
+    """The receiver of a long computation's progress; it also says whether to continue.
 
     `report(stage, done, total)` is called between batches, `text` with what is being written so far, `case` with the
     case as it was just saved; `cancel` is set from another thread.
@@ -39,7 +41,17 @@ class Watch:
         """Report, then raise `Cancelled` if the user asked to stop."""
         self.report(stage, done, total)
         if self.cancel.is_set():
-            raise Cancelled(f"Stopped during {stage}. What was finished is kept.")
+            raise Cancelled(f"Stopped during {stage}. Finished parts are kept.")
+
+
+def whole(grow: Callable[P, Iterable[T]]) -> Callable[P, T]:
+    """The same computation without its growth: a function that returns the last value."""
+
+    @wraps(grow)
+    def ended(*args: P.args, **options: P.kwargs) -> T:
+        return last(grow(*args, **options))
+
+    return ended
 
 
 def last(growing: Iterable[T]) -> T:

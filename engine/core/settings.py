@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -19,7 +21,7 @@ from engine.core.values import Json, Value, converted
 
 
 def about(label: str, unit: str = "", *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
-    """What a page says of a field, and its bounds (`ge`, `le`), which are checked wherever settings are read."""
+    """A field's label on the page and its bounds (`ge`, `le`), which are checked wherever settings are read."""
     return msgspec.Meta(ge=ge, le=le, title=label, extra={"unit": unit})
 
 
@@ -31,7 +33,7 @@ GROWTH = 2.0  # times A's tokens
 class Chunking(Value, frozen=True):
     """How documents become passages."""
 
-    method: Annotated[Literal["sentences", "words", "headings"], about("Cut by")] = "sentences"
+    method: Annotated[Literal["sentences", "words", "headings"], about("Split by")] = "sentences"
     words: Annotated[int, about("Passage length", "words", ge=1)] = 100
     overlap: Annotated[int, about("Overlap", "words", ge=0)] = 0
 
@@ -46,14 +48,14 @@ class Retrieval(Value, frozen=True):
     embedder: Annotated[str, about("Embedder")] = ""
     reranker: Annotated[str, about("Re-ranker")] = BEST_SENTENCE
     align_gap: Annotated[int, about("Gap that still joins a chunk set", "passages", ge=1)] = 1
-    rerank_pool: Annotated[int, about("Pool of the re-ranked baselines", "passages", ge=1)] = 50
+    rerank_pool: Annotated[int, about("Pool for re-ranked baselines", "passages", ge=1)] = 50
     keep: Annotated[int, about("Chunk sets given to the writer", "sets", ge=1)] = 5
     # None: SMALL_WRITER for the embedded model, whole passages for any other. Attr-RAG works on whole passages.
     sentences: Annotated[
-        Annotated[int, msgspec.Meta(ge=0)] | None, about("Best sentences given in place of passages", "sentences")
+        Annotated[int, msgspec.Meta(ge=0)] | None, about("Best sentences given instead of passages", "sentences")
     ] = None
 
-    doubt_under: Annotated[float, about("Doubt that the documents answer, below", "probability", ge=0.0, le=1.0)] = 0.2
+    doubt_under: Annotated[float, about("Warn if an answer is less likely than", "probability", ge=0.0, le=1.0)] = 0.2
 
     def sentences_for(self, model: str) -> int:
         """How many of the best sentences that writer is given; 0: whole passages."""
@@ -66,7 +68,7 @@ class Reader(Value, frozen=True):
     """The quoting reader; see answer/quoting_reader.py for what the threshold is and what it was chosen on."""
 
     sentences: Annotated[int, about("Sentences quoted for a short question, at most", "sentences", ge=1)] = 2
-    close_enough: Annotated[float, about("Closeness under which nothing is quoted", "0 to 1.5")] = 0.45
+    close_enough: Annotated[float, about("Closeness below which nothing is quoted", "0 to 1.5")] = 0.45
 
 
 class Decoding(Value, frozen=True):
@@ -84,7 +86,7 @@ class Prompting(Value, frozen=True):
     citations: Annotated[Literal["garage", "alce"], about("Citation style", "garage: [cite_N], alce: [N]")] = "garage"
     # Probability of "yes" to "do the passages answer this question?". Off by default: the embedded model's doubt says
     # nothing (bench/RESULTS.md).
-    refuse_under: Annotated[float, about("Refuse under this probability", "0: not asked", ge=0.0, le=1.0)] = 0.0
+    refuse_under: Annotated[float, about("Refuse below this probability", "0: never", ge=0.0, le=1.0)] = 0.0
     # Before the passages of an answer, and for ARE's models (there at most 3).
     demonstrations: Annotated[int, about("Worked examples in a prompt", "examples", ge=0)] = 0
 
@@ -95,8 +97,10 @@ class Occlusion(Value, frozen=True):
     # In every attribution, flag and curve: removing passage 3 makes the 3 of [3] unlikely whatever it says.
     count_citation_markers: Annotated[bool, about("Count citation markers")] = False
     placebos: Annotated[int, about("Placebos for the floor", "unrelated passages", ge=0)] = 5
-    max_sources: Annotated[int, about("Sources above which a surrogate is fitted", "sources", ge=1)] = 60
+    max_sources: Annotated[int, about("Fit a surrogate above this many sources", "sources", ge=1)] = 60
     seed: Annotated[int, about("Seed of placebos and surrogate")] = 1337
+    # A model's name; empty: the hierarchy opens blocks of neighbours instead.
+    proxy: Annotated[str, about("Small model that chooses the passages of a hierarchy")] = ""
 
 
 class Selection(Value, frozen=True):
@@ -105,22 +109,22 @@ class Selection(Value, frozen=True):
     # neighbour is the literal reading; chain walks down from the best set while the steps are small.
     expansion: Annotated[Literal["chain", "neighbour"], about("Expansion")] = "chain"
     neighbour_threshold: Annotated[float, about("Largest step to a neighbour", "of alpha, 0 to 1")] = 0.05
-    min_metrics: Annotated[int, about("Metrics that must choose a set", "of 6", ge=1)] = 3
+    min_metrics: Annotated[int, about("Metrics needed to choose a set", "of 6", ge=1)] = 3
     max_share: Annotated[float, about("Sets kept, at most", "share of all sets", ge=0.0, le=1.0)] = 0.5
     # Alpha at or under which no metric chooses a set: how much unrelated passages change the answer.
     floor: Annotated[
         Literal["median", "largest", "none"], about("Floor of regeneration", "of the unrelated passages")
     ] = "median"
-    max_gap: Annotated[int, about("Gap that is filled", "passages", ge=0)] = 2
+    max_gap: Annotated[int, about("Largest gap to fill", "passages", ge=0)] = 2
 
 
 class Gradient(Value, frozen=True, forbid_unknown_fields=False):  # older stamps hold settings that are gone
     """Input x gradient and its flags; grounded refinement, section 4.3."""
 
     target: Annotated[Literal["logit", "log_probability"], about("Target of the gradient")] = "logit"
-    first_tokens: Annotated[int, about("Content tokens that a flag looks at", "tokens", ge=1)] = 10
+    first_tokens: Annotated[int, about("Content tokens a flag considers", "tokens", ge=1)] = 10
     used_top: Annotated[int, about("Top passages that count as used", "passages", ge=1)] = 3
-    share: Annotated[float, about("Tokens for which it must be used", "share", ge=0.0, le=1.0)] = 0.3
+    share: Annotated[float, about("Share of tokens that must use it", "share", ge=0.0, le=1.0)] = 0.3
     # 1.5 for five passages or fewer, which the paper chose after seeing its data.
     ratio: Annotated[float, about("Concentration trigger", "times the passage's share of length")] = 2.0
     integrated_steps: Annotated[int, about("Steps of Integrated Gradients", "steps", ge=1)] = 32
@@ -143,24 +147,22 @@ class SecondPass(Value, frozen=True):
     ] = 0
     temperature: Annotated[float, about("Temperature of every condition", "0: greedy", ge=0.0)] = 0.7
     # No other condition draws from one of them.
-    seeds: Annotated[tuple[int, ...], about("Seeds of A's runs, with commas")] = (1337, 2024, 42)
+    seeds: Annotated[tuple[int, ...], about("Seeds of A's runs, separated by commas")] = (1337, 2024, 42)
     # None: GROWTH for the embedded model, which runs on to the limit otherwise; no bound for any other.
     growth: Annotated[
-        Annotated[float, msgspec.Meta(ge=0.0)] | None, about("Length of later conditions", "times A's; 0: no bound")
+        Annotated[float, msgspec.Meta(ge=0.0)] | None, about("Length of later conditions", "times A's; 0: unlimited")
     ] = None
-    overlap_threshold: Annotated[float, about("D fires under this overlap, for a lone question", "S3, 0 to 1")] = 0.75
-    overlap_percentile: Annotated[float, about("D fires under this percentile of S3", "0 to 100")] = 40.0
-    overlap_cases: Annotated[int, about("Cases from which the percentile is taken", "cases", ge=1)] = 20
-    ranked_by: Annotated[str, about("Ranking behind v2a to v2c", "a registered attribution method")] = (
-        "input x gradient"
-    )
+    overlap_threshold: Annotated[float, about("D triggers below this overlap (single question)", "S3, 0 to 1")] = 0.75
+    overlap_percentile: Annotated[float, about("D triggers below this percentile of S3", "0 to 100")] = 40.0
+    overlap_cases: Annotated[int, about("Cases needed to use the percentile", "cases", ge=1)] = 20
+    ranked_by: Annotated[str, about("Ranking for v2a to v2c", "a registered attribution method")] = "input x gradient"
     trigger: Annotated[
-        Literal["auto", "labels", "concentration"], about("Trigger of v2a to v2c", "auto: labels where there are any")
+        Literal["auto", "labels", "concentration"], about("Trigger of v2a to v2c", "auto: labels if available")
     ] = "auto"
     seconds: Annotated[float, about("Time limit per condition", "seconds")] = 600.0
 
     def growth_for(self, model: str) -> float:
-        """How many times A's length a later condition by that writer may have; 0: no such bound."""
+        """The longest later condition by that writer, in multiples of A's length; 0: unlimited."""
         if self.growth is not None:
             return self.growth
         return GROWTH if model == EMBEDDED else 0.0
@@ -172,9 +174,9 @@ class Reasoning(Value, frozen=True):
     k: Annotated[int, about("Passages per search", "passages", ge=1)] = 10
     # None: that of the corpus or of its embedder, see methods/raise_/threshold.py.
     threshold: Annotated[float | None, about("Threshold T", "cosine; empty: the corpus's own")] = None
-    max_steps: Annotated[int, about("Sub-questions worked on, at most", "steps", ge=1)] = 30
+    max_steps: Annotated[int, about("Sub-questions, at most", "steps", ge=1)] = 30
     # Before the decomposition and Step-Back's principle, as in the papers of Least-to-Most and Step-Back.
-    demonstrations: Annotated[int, about("Worked examples of the first steps", "examples, at most 2", ge=0)] = 2
+    demonstrations: Annotated[int, about("Worked examples in the first steps", "examples, at most 2", ge=0)] = 2
 
 
 class Verification(Value, frozen=True):
@@ -187,11 +189,12 @@ class Verification(Value, frozen=True):
     # Guards of our own beside a verifier: see methods/are/guards.py and anchor.py.
     names_and_numbers: Annotated[bool, about("Match names and numbers")] = True
     event_order: Annotated[bool, about("Match the order of events")] = True
+    roles: Annotated[bool, about("Match roles by meaning")] = True
     anchored: Annotated[bool, about("Evidence must name the subject")] = True
     # Off: the paper's ablations.
     edit: Annotated[bool, about("Edit what the evidence contradicts")] = True
     atomic: Annotated[bool, about("Split clauses into atomic facts")] = True
-    molecular: Annotated[bool, about("Keep clauses, so edits go back in place")] = True
+    molecular: Annotated[bool, about("Use clauses, so edits fit back into the answer")] = True
     re_retrieval: Annotated[bool, about("Search again if unsettled")] = True
 
 
@@ -210,78 +213,25 @@ class Paper:
     gives: Mapping[str, Given]
 
 
-PAPERS: Mapping[str, Paper] = {
-    "attr-rag": Paper(
-        "Attr-RAG",
-        {
-            "retrieval.k": Given(30, "IV-A; Table I"),
-            "retrieval.mode": Given("dense", "IV-A"),
-            "retrieval.embedder": Given("all-mpnet-base-v2", "V, Implementation"),
-            "retrieval.reranker": Given("cross-encoder/ms-marco-MiniLM-L12-v2", "IV-B-b"),
-            "retrieval.align_gap": Given(1, "IV-B-a"),
-            "retrieval.sentences": Given(0, "IV-B: whole chunk sets"),
-            "selection.expansion": Given("neighbour", "IV-B-d"),
-            "selection.min_metrics": Given(3, "IV-B-d"),
-            "selection.max_share": Given(1.0, "IV-B-d: no cap"),
-            "selection.floor": Given("none", "IV-B-d: no floor"),
-            "selection.max_gap": Given(2, "IV-B-d"),
-        },
-    ),
-    "refinement": Paper(
-        "Grounded refinement",
-        {
-            "decoding.top_p": Given(0.95, "3.6"),
-            "refinement.demonstrations": Given(2, "3.3"),
-            "refinement.max_new_tokens": Given(0, "3.6: 512 on ALCE, 1,024 on GaRAGe"),
-            "refinement.temperature": Given(0.7, "3.6"),
-            "refinement.seeds": Given((1337, 2024, 42), "3.6"),
-            "refinement.growth": Given(0.0, "3.6: one limit"),
-            "refinement.overlap_percentile": Given(40.0, "3.4"),
-            "gradient.target": Given("logit", "4.3.1"),
-            "gradient.first_tokens": Given(10, "4.3.2"),
-            "gradient.used_top": Given(3, "4.3.2"),
-            "gradient.share": Given(0.3, "4.3.2"),
-            "gradient.ratio": Given(2.0, "4.5.5; 1.5 on ALCE, 4.5.6"),
-            "faithfulness.steps": Given(10, "4.2.5"),
-        },
-    ),
-    "raise": Paper(
-        "RAISE",
-        {
-            "chunking.method": Given("words", "B.3"),
-            "chunking.words": Given(100, "B.3"),
-            "chunking.overlap": Given(0, "B.3: disjoint"),
-            "retrieval.mode": Given("dense", "B.3"),
-            "retrieval.embedder": Given(
-                "towers:facebook/dpr-question_encoder-single-nq-base,facebook/dpr-ctx_encoder-single-nq-base", "B.3"
-            ),
-            "reasoning.k": Given(10, "B.3"),
-            "reasoning.demonstrations": Given(0, "figures 9 and 12"),
-            "reasoning.threshold": Given(0.84, "B.3; 0.80 on MMLU-STEM"),
-        },
-    ),
-    "are": Paper(
-        "ARE",
-        {
-            "decoding.temperature": Given(0.0, "C.4"),
-            "verification.evidence_from": Given("corpus", "4.2: a search engine"),
-            "verification.keep": Given(1, "4.2"),
-            "verification.names_and_numbers": Given(False, "4.3: the verifier alone"),
-            "verification.event_order": Given(False, "4.3: the verifier alone"),
-            "verification.anchored": Given(False, "4.2: every evidence is checked"),
-            "verification.edit": Given(True, "4.3"),
-            "verification.atomic": Given(True, "4.1"),
-            "verification.molecular": Given(True, "4.1"),
-            "verification.re_retrieval": Given(True, "4.3"),
-        },
-    ),
-}
+def _papers() -> dict[str, Paper]:
+    read = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
+    return {
+        name: Paper(paper["title"], {path: _given(*pair) for path, pair in paper["gives"].items()})
+        for name, paper in read.items()
+    }
+
+
+def _given(value: Any, section: str) -> Given:
+    return Given(tuple(value) if isinstance(value, list) else value, section)
+
+
+PAPERS: Mapping[str, Paper] = _papers()
 
 
 def paper_of(name: str) -> Paper:
     """The paper of that name; raise `InputError` with those there are."""
     if name not in PAPERS:
-        raise InputError(f"There is no paper called {name!r}. Choose one of: {', '.join(PAPERS)}.")
+        raise InputError(f"There is no paper {name!r}. Choose one of: {', '.join(PAPERS)}.")
     return PAPERS[name]
 
 
@@ -309,12 +259,16 @@ class Settings(Value, frozen=True):
         data: Json = self.to_dict()
         for assignment in assignments:
             path, equals, value = (part.strip() for part in assignment.partition("="))
-            for place, content in _as_the_paper(value) if path == "paper" else [(path, value)]:
+            for place, content in (
+                [(path, given.value) for path, given in paper_of(value).gives.items()]
+                if path == "paper"
+                else [(path, value)]
+            ):
                 stage, _, field = place.partition(".")
                 if not equals or field not in data.get(stage, {}):
                     known = ", ".join(f"{s}.{f}" for s in data for f in data[s])
                     raise InputError(
-                        f"--set {assignment!r} names no setting. Write stage.field=value with one of: {known};"
+                        f"--set {assignment!r} is not a setting. Write stage.field=value with one of: {known};"
                         f" or paper= with one of: {', '.join(PAPERS)}."
                     )
                 listed = isinstance(data[stage][field], (list, tuple)) and isinstance(content, str)
@@ -339,17 +293,12 @@ class Settings(Value, frozen=True):
         return _checked(data, strict=True)
 
 
-def _as_the_paper(name: str) -> Iterable[tuple[str, Any]]:
-    """Each setting that a paper gives, with its value."""
-    return [(path, given.value) for path, given in paper_of(name).gives.items()]
-
-
 def _checked(data: Json, strict: bool) -> Settings:
     """The settings of plain data; raise `InputError` for a value of the wrong kind or out of its range."""
     try:
         return converted(data, Settings, strict=strict)
     except msgspec.ValidationError as error:
-        raise InputError(f"A setting has a value of the wrong kind or out of its range: {error}.") from error
+        raise InputError(f"A setting has the wrong type or is out of range: {error}.") from error
 
 
 Kind = Literal["switch", "choice", "whole", "number", "list", "text"]
@@ -377,7 +326,7 @@ class Setting:
 
     @property
     def papers(self) -> dict[str, Given]:
-        """What each paper gives for it, by the paper's name."""
+        """Each paper's value, by the paper's name."""
         return {name: paper.gives[self.path] for name, paper in PAPERS.items() if self.path in paper.gives}
 
 

@@ -111,7 +111,7 @@ def _lines(text: str) -> list[Span]:
 
 
 def _wrapped(line: str, following: str) -> bool:
-    """Does the sentence of `line` go on in `following`: a hard-wrapped line, not a heading or a list item."""
+    """Does the sentence of `line` continue in `following`: a hard-wrapped line, not a heading or a list item."""
     here, there = line.strip(), following.strip()
     if not here or not there or _LIST_ITEM.match(following) or there[0] in "|#":
         return False
@@ -235,6 +235,22 @@ def unligated(text: str) -> str:
     'scientific effort'
     """
     return text.translate(_LIGATURES)
+
+
+def unwrapped(text: str) -> str:
+    """`text` with each line break inside a sentence as a blank, as wrapped lines of a PDF have; offsets stay.
+
+    >>> unwrapped("It was paid to the bank in Cork on the 3rd of\\nMarch 2021.\\n\\nNotes")
+    'It was paid to the bank in Cork on the 3rd of March 2021.\\n\\nNotes'
+    """
+    position, parts = 0, []
+    for start, end in sentences(text):
+        parts += [text[position:start], _BREAK.sub(" ", text[start:end])]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+_BREAK = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]")
 
 
 def _strip(word: str) -> str:

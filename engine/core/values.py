@@ -44,7 +44,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         try:
             return converted(data, cls)
         except msgspec.ValidationError as error:
-            raise RecordError(f"This is no valid {cls.__name__}: {error}.") from error
+            raise RecordError(f"This is not a valid {cls.__name__}: {error}.") from error
 
 
 _ready: set[Any] = set()
@@ -128,7 +128,7 @@ class Passage(Value, frozen=True):
 
     @property
     def label(self) -> str:
-        """What a reader knows it by: the document's title, or the document's name where it has none."""
+        """The name for readers: the document's title, or without one its file name."""
         return self.title or self.document
 
 
@@ -204,7 +204,7 @@ class Token(Value, frozen=True):
 
 
 class Citation(Value, frozen=True):
-    """A citation marker in the answer; `valid` is False when no such passage was given."""
+    """A citation marker in the answer; `valid` is False if the passage does not exist."""
 
     start: int
     end: int
@@ -229,7 +229,7 @@ class Answer(Value, frozen=True):
 
 
 class Stamp(Value, frozen=True):
-    """What produced a result: enough to run it again and to refuse a mix of two runs.
+    """The origin of a result: enough to run it again and to refuse a mix of two runs.
 
     `inputs` is the hash of question, passages and answer text (an answer's own stamp: question and passages).
     """
@@ -246,7 +246,7 @@ class Stamp(Value, frozen=True):
 
 
 class Details(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
-    """What an attribution has beside its scores; what a method does not measure is left out of the stored form.
+    """Details of an attribution besides its scores; the stored form leaves out unmeasured ones.
 
     Of each source: `kept`, its place among those asked for; `source_spans` and `text_spans`, [passage number, start,
     end] in the prompt's segment and in the passage's text; `lengths`, its tokens. Of each span: `full`, the answer's
@@ -323,7 +323,7 @@ else:
 
 
 class Analysis(Value, frozen=True):
-    """What a method found in a case, with the stamp of what produced it.
+    """A method's result on a case, with the stamp of its origin.
 
     `kind` is the tag of `result`: that kind's own value. From the library or a file it is the value's plain JSON until
     the kind reads it (`Kind.read`), so that what an older version wrote keeps its bytes and its hash.
@@ -403,7 +403,7 @@ class AuditRecord(Value, frozen=True, forbid_unknown_fields=False):
 def _passage(ordinal: int, given: str | GivenPassage) -> Passage:
     value = GivenPassage(text=given) if isinstance(given, str) else given
     if not value.text.strip():
-        raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or give its text.")
+        raise RecordError(f"Passage {ordinal + 1} is empty. Leave it out or add its text.")
     document = f"passage {ordinal + 1}"
     return Passage(
         id=f"{document}@{sha256(value.text)[:10]}:0-{len(value.text)}",
@@ -453,7 +453,7 @@ def _object(number: int, line: str) -> Json | RecordError:
     try:
         data = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return RecordError(f"Line {number} is no JSON ({error}). Write one object a line.")
+        return RecordError(f"Line {number} is not JSON ({error}). Write one object per line.")
     if not isinstance(data, dict):
-        return RecordError(f"Line {number} is no JSON object. Write one object a line.")
+        return RecordError(f"Line {number} is not a JSON object. Write one object per line.")
     return data

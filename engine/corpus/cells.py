@@ -50,7 +50,7 @@ class Cells:
         whole = len(self._starts) == len(self._centres) + 1 and (np.diff(self._starts) >= 0).all()
         shapes = self._bytes.shape == (self.size, width) and self._signs.shape == (-(-width // _WORD), self.size)
         if not whole or not shapes or self._starts[-1] != self.size:
-            raise ValueError("its files do not fit together")
+            raise ValueError("its files do not match")
         if self.size and not 0 <= self._order.min() <= self._order.max() < self.size:
             raise ValueError("its rows are damaged")
 
@@ -140,7 +140,7 @@ def build(place: Path, vectors: Floats, watch: Watch) -> None:
 
 
 def _centres_of(vectors: Floats) -> tuple[Floats, float]:
-    """The centres of cells, as unit vectors, and the number that one step of a byte stands for."""
+    """The centres of cells, as unit vectors, and the value of one step of a byte."""
     from sklearn.cluster import KMeans
 
     size = len(vectors)

@@ -43,13 +43,8 @@ def passage_of(document: Document, digest: str, ordinal: int, span: Span) -> Pas
         start=start,
         end=end,
         text=document.text[start:end],
-        page=page_of(document, start),
+        page=bisect_right(document.pages, start) if document.pages else None,
     )
-
-
-def page_of(document: Document, offset: int) -> int | None:
-    """The page, from 1, on which `offset` lies; None where the format has no pages."""
-    return bisect_right(document.pages, offset) if document.pages else None
 
 
 def by_sentences(document: Document, how: Chunking) -> list[Span]:
@@ -115,7 +110,7 @@ def _restart(sizes: Sequence[int], first: int, last: int, overlap: int) -> int:
 
 
 def _cut(text: str, span: Span, how: Chunking) -> Iterator[Span]:
-    """The span whole, or if it is no sentence by its length in pieces of about the budget, cut at white space."""
+    """The whole span, or pieces of about the budget split at white space if it is too long for a sentence."""
     start, end = span
     if end - start <= _LONGEST:
         yield span

@@ -13,11 +13,13 @@ import logging
 import re
 import shutil
 import time
+import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
@@ -62,18 +64,33 @@ def check_name(name: str) -> str:
     return name
 
 
+def check_new_name(name: str) -> str:
+    """`name` unchanged; raise `InputError` where some systems would take it for another collection's name."""
+
+    def folded(text: str) -> str:
+        return unicodedata.normalize("NFC", text).lower()
+
+    for path in corpora_folder().glob("*"):
+        if path.name != name and folded(path.name) == folded(name):
+            raise InputError(
+                f"There is a collection {path.name!r}. Windows and macOS cannot tell {name!r} from it; choose another "
+                "name."
+            )
+    return check_name(name)
+
+
 def list_corpora() -> list[Manifest]:
-    """The manifests of all collections, by name; one whose manifest cannot be read stands in `unreadable_corpora`."""
+    """The manifests of all collections, by name; `unreadable_corpora` lists those whose manifest cannot be read."""
     return [manifest for _, manifest in _found() if isinstance(manifest, Manifest)]
 
 
 def unreadable_corpora() -> dict[str, str]:
-    """What is wrong with each collection whose manifest cannot be read, and the way out, by name; `remove` takes it."""
+    """The problem of each collection with an unreadable manifest, and the way out, by name; `remove` accepts it."""
     return {name: str(error) for name, error in _found() if isinstance(error, CorpusError)}
 
 
 def _found() -> Iterator[tuple[str, Manifest | CorpusError]]:
-    """Every collection's name with its manifest, or with why there is none to be had."""
+    """Every collection's name with its manifest, or the reason why it cannot be read."""
     folder = corpora_folder()
     for place in sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else ():
         try:
@@ -94,7 +111,7 @@ def agree(manifest: Manifest, embedder: Embedder | None, chunking: Chunking | No
         )
     if chunking is not None and chunking != manifest.chunking:
         raise CorpusMismatch(
-            f"The collection {manifest.name!r} was cut by {_told(manifest.chunking)}, not by {_told(chunking)}. "
+            f"The collection {manifest.name!r} was split by {_told(manifest.chunking)}, not by {_told(chunking)}. "
             "Use the same chunking, chunk the collection again, or ingest under another name."
         )
 
@@ -186,7 +203,7 @@ def _read_pending(folder: Path, dimensions: int) -> dict[str, Floats]:
 
 
 class IngestReport(Value, frozen=True):
-    """What one ingest did. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason)."""
+    """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason)."""
 
     added: int
     unchanged: int
@@ -212,17 +229,17 @@ def remove(name: str) -> None:
 def _not_found(name: str) -> CorpusNotFound:
     """The error for a name that no collection has, with those there are."""
     known = ", ".join(m.name for m in list_corpora()) or "none yet"
-    return CorpusNotFound(f"There is no collection {name!r}. There are: {known}.")
+    return CorpusNotFound(f"There is no collection {name!r}. Available: {known}.")
 
 
 def embedding_text(passage: Passage) -> str:
-    """What is embedded and indexed for a passage: the document's title in front of its text."""
+    """The text embedded and indexed for a passage: the document's title, then the passage's text."""
     return titled(passage.title, passage.text)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection on disk; holds no documents itself: `snapshot()` reads the current generation."""
+    """A collection on disk, without documents in memory: `snapshot()` reads the current generation."""
 
     name: str
     folder: Path
@@ -245,7 +262,7 @@ class Collection:
     @classmethod
     def create(cls, name: str, embedder: Embedder | None = None, chunking: Chunking | None = None) -> Collection:
         """Open a collection, made empty if there is none of that name."""
-        folder = corpora_folder() / check_name(name)
+        folder = corpora_folder() / check_new_name(name)
         if store.read_manifest(folder) is not None:
             return cls.open(name, embedder, chunking)
         model = embedder or load_embedder(DEFAULT)
@@ -275,7 +292,7 @@ class Collection:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest as it stands on the disk now; raise `CorpusNotFound` if the collection was removed."""
+        """The manifest currently on disk; raise `CorpusNotFound` if the collection was removed."""
         manifest = store.read_manifest(self.folder)
         if manifest is None:
             raise CorpusNotFound(f"The collection {self.name!r} was removed. Choose another one.")
@@ -295,14 +312,14 @@ class Collection:
         """Hold the collection for writing; raise `CorpusLocked` if another process or thread does."""
         from filelock import FileLock, Timeout
 
+        lock = FileLock(self.folder / "write.lock", thread_local=False)
         with store.storage(f"the collection {self.name}"):
-            lock = FileLock(self.folder / "write.lock", thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            raise CorpusLocked(
-                f"The collection {self.name!r} is being written by another process. Wait until it has finished."
-            ) from error
+            try:
+                lock.acquire(timeout=0)
+            except Timeout as error:
+                raise CorpusLocked(
+                    f"The collection {self.name!r} is being written by another process. Wait until it finishes."
+                ) from error
         try:
             yield
         finally:
@@ -311,9 +328,13 @@ class Collection:
     def ingest(
         self, paths: Sequence[str | Path], watch: Watch | None = None, fields: Fields | None = None
     ) -> IngestReport:
-        """Read files and make their documents part of the collection; see the module's docstring."""
+        """Read files and make their documents part of the collection; see the module's docstring.
+
+        The original of a PDF is stored as well (`originals.py`).
+        """
         skipped: list[tuple[str, str]] = []
-        return self.add(stream_files(paths, watch or Watch(), skipped, fields), watch, skipped)
+        keep = partial(store.store_original, self.folder)
+        return self.add(stream_files(paths, watch or Watch(), skipped, fields, keep), watch, skipped)
 
     def add(
         self, documents: Iterable[Document], watch: Watch | None = None, skipped: Sequence[tuple[str, str]] = ()
@@ -335,6 +356,8 @@ class Collection:
                     self._write(old, changed, watch)
             if tally["added"] or tally["replaced"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
+            if tally["replaced"]:
+                store.drop_originals(self.folder, (document for document, _, _ in self.snapshot().spans()))
         now = self.manifest
         return IngestReport(
             added=tally["added"],
@@ -422,14 +445,14 @@ class Collection:
     def _new(
         self, old: Snapshot, documents: Iterable[Document], staged: large.Staging, tally: Counter[str]
     ) -> Iterator[Document]:
-        """Those that are new or changed and do not stand in the stage; raise `InputError` for two of one id."""
+        """Documents that are new or changed and not yet in the stage; raise `InputError` for two of one id."""
         for document in documents:
             what = _change(old, document)
             tally[what] += 1
             if what == "unchanged":
                 continue
             if staged.has(document.id):
-                raise InputError(f"Two documents that were given are named {document.id!r}. Rename one of them.")
+                raise InputError(f"Two of these documents have the id {document.id!r}. Rename one of them.")
             if not staged.again(document):
                 yield document
 
@@ -458,7 +481,7 @@ def _held(documents: Iterator[Document]) -> Iterator[Document]:
 
 
 def _change(old: Snapshot, document: Document) -> str:
-    """What taking a document in would do: "added", "replaced", or "unchanged"."""
+    """The effect of ingesting a document: "added", "replaced", or "unchanged"."""
     had = old.documents.get(document.id)
     return "added" if had is None else "unchanged" if had == document else "replaced"
 

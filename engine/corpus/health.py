@@ -18,7 +18,7 @@ from engine.corpus.store import Manifest, Snapshot
 
 
 class Health(Value, frozen=True):
-    """What was found. `notes` say in sentences what was wrong and what was done about it."""
+    """The result of a check. `notes` say in sentences what was wrong and what was done about it."""
 
     state: Literal["good", "mended", "damaged"]
     notes: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def _mend(collection: Collection, manifest: Manifest, wrong: list[str], watch: W
     """Make passages and vectors again from the documents; return what is said about it."""
     documents = store.read_documents(collection.folder, manifest)
     collection.rebuild_from(documents, watch)
-    return f"{' and '.join(wrong)} did not match what was written; made again from the stored documents."
+    return f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them."
 
 
 def _inconsistencies(snapshot: Snapshot) -> list[str]:
@@ -61,9 +61,9 @@ def _inconsistencies(snapshot: Snapshot) -> list[str]:
     for passage in snapshot.passages:
         document = snapshot.documents.get(passage.document)
         if document is None or document.text[passage.start : passage.end] != passage.text:
-            notes.append(f"Passage {passage.id} is not the text at its place in its document.")
+            notes.append(f"Passage {passage.id} differs from the text at its position in the document.")
     if not np.isfinite(snapshot.vectors).all():
-        notes.append("Some vectors hold values that are no numbers.")
+        notes.append("Some vectors contain values that are not numbers.")
     return notes
 
 

@@ -58,7 +58,7 @@ class NotInStep(Exception):
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What is raised when Chroma's files or its server are out of order."""
+    """The errors raised when Chroma's files or server fail."""
     import sqlite3
 
     import httpx
@@ -78,7 +78,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def served(address: str, folder: Path) -> ChromaCollection:
-    """The collection on a server that stands for the data folder's collection `folder`."""
+    """The server's collection for the data folder's collection `folder`."""
     configuration: Any = {"hnsw": _HNSW}
     return _server_client(address).get_or_create_collection(
         _server_name(folder), embedding_function=None, configuration=configuration
@@ -86,7 +86,7 @@ def served(address: str, folder: Path) -> ChromaCollection:
 
 
 def delete_served(address: str, folder: Path) -> None:
-    """Delete from a server what stands for `folder`."""
+    """Delete the server's collection for `folder`."""
     _server_client(address).delete_collection(_server_name(folder))
 
 
@@ -96,7 +96,7 @@ def _server_client(address: str) -> ClientAPI:
 
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it is no address: write http://HOST:PORT")
+        raise ValueError("it is not an address: write http://HOST:PORT")
     client = chromadb.HttpClient(
         host=parts.hostname, port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
     )
@@ -238,7 +238,7 @@ def open_index(folder: Path, snapshot: Snapshot, watch: Watch | None = None, *, 
         return known
     server = os.environ.get(SERVER, "")
     if not build and not server and _state(folder).get("held") != held:
-        raise NotReady(f"The search index of {folder.name!r} is not in step with the collection.")
+        raise NotReady(f"The search index of {folder.name!r} does not match the collection.")
     opened = (_on_server if server else _local)(folder, snapshot, held, watch or Watch(), build)
     _OPEN[folder] = opened
     return opened
@@ -254,7 +254,7 @@ def keep_in_step(folder: Path, snapshot: Snapshot, watch: Watch) -> None:
     try:
         open_index(folder, snapshot, watch)
     except (CorpusLocked, ServerError, StorageError, Cancelled) as error:
-        log.warning("The search index was left as it was: %s", error)
+        log.warning("The search index was not changed: %s", error)
 
 
 def exists(folder: Path) -> bool:
@@ -296,8 +296,8 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
             found = cells.Cells(place)
             check(found, snapshot)
         except (NotInStep, OSError, ValueError, EOFError) as error:
-            trouble = f"The search index did not fit its collection ({error}) and was rebuilt from the stored vectors."
-            log.warning("The search index of %s did not fit its collection (%s).", folder.name, error)
+            trouble = f"The search index did not match its collection ({error}). It was rebuilt from the vectors."
+            log.warning("The search index of %s did not match its collection (%s).", folder.name, error)
         else:
             return Index(held, found)
     if not build:
@@ -321,10 +321,10 @@ def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch) -> Path:
 
 
 def _check_files(place: Path, state: dict[str, str]) -> None:
-    """Raise `NotInStep` where a file is not as it was written; a second or two for a gigabyte."""
+    """Raise `NotInStep` where a file was changed after it was written; a second or two for a gigabyte."""
     for name in cells.FILES:
         if state.get(name) != sha256_of(place / name):
-            raise NotInStep(f"{name} is not as it was written")
+            raise NotInStep(f"{name} was changed after it was written")
 
 
 def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
@@ -337,13 +337,13 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
         with FileLock(folder / "server.lock"):
             if (collection.metadata or {}).get("held") != held:
                 if not build:
-                    raise NotReady(f"The index on {address} is not in step with the collection.")
+                    raise NotReady(f"The index on {address} does not match the collection.")
                 synchronise(collection, snapshot, watch)
                 collection.modify(metadata={"held": held})
         check(found := Served(collection, snapshot), snapshot)
     except failures() as error:
         raise ServerError(
-            f"The Chroma server at {address} does not answer as it should ({error}). Start it with `chroma run`, "
+            f"The Chroma server at {address} gave an unexpected reply ({error}). Start it with `chroma run`, "
             f"or unset {SERVER} to use the index in the data folder."
         ) from error
     return Index(held, found)
@@ -359,7 +359,7 @@ def _building(folder: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise CorpusLocked(
-            f"Another process is building the search index of {folder.name!r}. Search goes on without it, exactly."
+            f"Another process is building the search index of {folder.name!r}. Search continues without it, exactly."
         ) from error
     try:
         yield

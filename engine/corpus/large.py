@@ -44,7 +44,7 @@ _COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
 
 
 class Made(Value, frozen=True):
-    """What vectors and passages depend on: those of another embedder or chunking are not gone on with."""
+    """Everything that vectors and passages depend on; an ingest with another embedder or chunking does not resume."""
 
     embedder: str
     dimensions: int
@@ -81,7 +81,7 @@ class StoredRows:
         return _read(found[0]) if found else None
 
     def holding(self, row: int) -> tuple[Document, int, list[Span]]:
-        """The document whose passage stands in a row."""
+        """The document whose passage has this row."""
         return _read(self.ask(f"{_COLUMNS} WHERE first <= ? ORDER BY first DESC, number DESC LIMIT 1", row)[0])
 
 
@@ -147,7 +147,7 @@ class StoredPassages(Sequence[Passage]):
         return self._size
 
     def of_document(self, name: str) -> tuple[int, tuple[Passage, ...]]:
-        """The first row of a document's passages, and they; none where there is no such document."""
+        """The first row of a document's passages, and the passages; None if the document does not exist."""
         found = self._rows.named(name)
         return (found[1], tuple(_passages(found[0], found[2]))) if found else (0, ())
 
@@ -195,7 +195,7 @@ class Staging:
         self._vectors.close()
 
     def again(self, document: Document) -> bool:
-        """Is it the next document of the earlier ingest, unchanged, so that it stands here already."""
+        """Is it the next document of the earlier ingest, unchanged, so that it is already here?"""
         if self.kept < self._earlier:
             (found,) = self._file.execute(f"{_COLUMNS} WHERE number = ?", (self.kept,)).fetchall()
             stored, first, spans = _read(found)
@@ -258,9 +258,9 @@ class Staging:
         self._earlier = self.kept
 
     def _count(self) -> int:
-        """How many documents stand in the stage."""
+        """The number of documents in the stage."""
         return int(self._file.execute("SELECT coalesce(max(number) + 1, 0) FROM documents").fetchone()[0])
 
     def _rows(self) -> int:
-        """How many passages stand in the stage."""
+        """The number of passages in the stage."""
         return int(sum(self._file.execute(_LAST).fetchone() or (0,)))

@@ -19,7 +19,7 @@ class Sample:
 
     @property
     def documents(self) -> list[Path]:
-        """What is ingested."""
+        """The files to ingest."""
         return documents_in(self.folder)
 
 

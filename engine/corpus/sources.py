@@ -1,4 +1,4 @@
-"""What a user hands over, as documents: single files, folders, zip and tar archives.
+"""Read documents from single files, folders, zip and tar archives.
 
 Nothing is unpacked to the disk. A name that points out of its archive, a member that unpacks to too much, an archive in
 an archive: each is skipped with its reason and the rest goes on. Links, devices and hidden files are passed over. The
@@ -60,11 +60,21 @@ def load(path: str | Path, *, name: str | None = None, fields: Fields | None = N
     return list(documents_of(source, fields))
 
 
-def documents_of(source: Source, fields: Fields | None = None, watch: Watch | None = None) -> Iterable[Document]:
-    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size."""
+def documents_of(
+    source: Source, fields: Fields | None = None, watch: Watch | None = None, keep: Keep | None = None
+) -> Iterable[Document]:
+    """The documents of one source; passages in wiki_dpr's layout come one by one, by their own ids, at any size.
+
+    `keep` is given each other document with the bytes of its file.
+    """
     if fields is None and source.path is not None and records.is_layout(source.path):
         return records.stream(source.path, watch)
-    return load_bytes(source.read(), source.name, fields=fields)
+    data = source.read()
+    found = load_bytes(data, source.name, fields=fields)
+    if keep is not None:
+        for document in found:
+            keep(document, data)
+    return found
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
@@ -73,10 +83,12 @@ def read_bytes(path: Path, shown: str) -> bytes:
         if not path.is_file():
             raise FileError(f"{shown} is not a file that can be read. Check the path.")
         if path.stat().st_size > LARGEST:
-            raise FileError(f"{shown} is over {LARGEST // 2**20} MB. Split it into smaller files.")
+            raise FileError(f"{shown} is larger than {LARGEST // 2**20} MB. Split it into smaller files.")
         return path.read_bytes()
     except OSError as error:
-        raise FileError(f"{shown} cannot be read ({error.strerror}). Check that it exists and is yours.") from error
+        raise FileError(
+            f"{shown} cannot be read ({error.strerror}). Check that it exists and that you may read it."
+        ) from error
 
 
 def load_bytes(data: bytes, name: str, *, fields: Fields | None = None) -> list[Document]:
@@ -126,17 +138,19 @@ def media_type(name: str, data: bytes) -> str:
     expected = MEDIA_TYPES.get(Path(name).suffix.lower())
     actual = next((kind for signature, kind in _SIGNATURES if data.lstrip()[:8].startswith(signature)), None)
     if expected is None and actual != "application/pdf":
-        raise FileError(f"{name} is of no known format. Give one of: {', '.join(sorted(MEDIA_TYPES))}.")
+        raise FileError(f"{name} has an unknown format. Use one of: {', '.join(sorted(MEDIA_TYPES))}.")
     if expected in ("application/pdf", DOCX) and actual != _PACKED.get(expected, expected):
         kind = Path(name).suffix[1:].upper()
         raise FileError(
-            f"{name} does not begin as a {kind} file does: it is damaged or of another format. Get it again."
+            f"{name} does not start like a {kind} file: it is damaged or has another format. Download it again."
         )
     if actual and expected and actual != _PACKED.get(expected, expected):
-        raise FileError(f"{name} is not what its name says: its bytes are {actual}. Give it the right ending.")
+        raise FileError(f"{name} does not match its name: its content is {actual}. Correct the file extension.")
     return expected or actual or ""
 
 
+Keep = Callable[[Document, bytes], None]
+"""Takes a document and the bytes of the file that it was read from."""
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 _OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
@@ -160,9 +174,13 @@ def read_files(
 
 
 def stream_files(
-    paths: Sequence[str | Path], watch: Watch, skipped: list[tuple[str, str]], fields: Fields | None = None
+    paths: Sequence[str | Path],
+    watch: Watch,
+    skipped: list[tuple[str, str]],
+    fields: Fields | None = None,
+    keep: Keep | None = None,
 ) -> Iterator[Document]:
-    """The same one by one; what is left out is put into `skipped` on the way.
+    """The same one by one; what is left out is put into `skipped` on the way, `keep` as in `documents_of`.
 
     A file in wiki_dpr's layout is read twice, once to see whether all of it can be taken, and never held.
     """
@@ -171,7 +189,7 @@ def stream_files(
     for number, source in enumerate(sources):
         watch.step("read", number, len(sources))
         try:
-            found = documents_of(source, fields, watch)
+            found = documents_of(source, fields, watch, keep)
             own = {hash(d.id): hash(d) for d in records.without_repeats(found, source.name)}
         except InputError as error:
             skipped.append((source.name, str(error)))
@@ -179,7 +197,7 @@ def stream_files(
         again = found if isinstance(found, list) else documents_of(source, fields)
         if any(taken.get(key, value) != value for key, value in own.items()):
             clash = next(d.id for d in again if taken.get(hash(d.id), own[hash(d.id)]) != own[hash(d.id)])
-            reason = f"Another file of this batch already has the document {clash!r}. Give them different names."
+            reason = f"Another file in this batch also has the document {clash!r}. Rename one of them."
             skipped.append((source.name, reason))
             continue
         yield from (d for d in again if hash(d.id) not in taken)
@@ -187,7 +205,7 @@ def stream_files(
 
 
 def files_in(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
-    """The files that `path` stands for, in the order of their names; what cannot be one is put into `skipped`."""
+    """The files of `path`, in the order of their names; anything else is added to `skipped`."""
     if path.is_dir():
         yield from _folder(path)
     elif path.name.lower().endswith(ARCHIVES):
@@ -223,7 +241,7 @@ def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
             elif not _hidden(name):
                 yield Source(name, read)
     except DAMAGED as error:
-        raise FileError(f"{path.name} is damaged or no archive of its kind. Pack it again.") from error
+        raise FileError(f"{path.name} is damaged or not an archive of its type. Create it again.") from error
 
 
 def _zip_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -238,12 +256,12 @@ def _zip_members(data: bytes, shown: str) -> Iterator[tuple[str, Callable[[], by
 def _read_zip(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The bytes of one member."""
     if member.flag_bits & 1:
-        raise FileError(f"{member.filename} is protected by a password. Pack it without one.")
+        raise FileError(f"{member.filename} is protected by a password. Create it without one.")
     try:
         with archive.open(member) as file:
             data = file.read(member.file_size + 1)
     except DAMAGED as error:
-        raise FileError(f"{member.filename} is damaged inside its archive. Pack it again.") from error
+        raise FileError(f"{member.filename} is damaged inside its archive. Create the archive again.") from error
     if len(data) > min(member.file_size, LARGEST):
         raise too_large(member.filename)
     return data
@@ -267,7 +285,7 @@ def _read_tar(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
         file = archive.extractfile(member)
         return file.read() if file is not None else b""
     except DAMAGED as error:
-        raise FileError(f"{member.name} is damaged inside its archive. Pack it again.") from error
+        raise FileError(f"{member.name} is damaged inside its archive. Create the archive again.") from error
 
 
 def _unpacked_size(data: bytes) -> int:
@@ -286,7 +304,7 @@ def _refused(name: str) -> str:
     """Why a member is not read, or an empty string."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
-        return "Its name points out of the archive. Pack it with plain relative names."
+        return "Its name points outside the archive. Create the archive with plain relative names."
     if name.lower().endswith(ARCHIVES):
         return "It is an archive inside an archive. Unpack it first."
     return ""

@@ -4,6 +4,7 @@
       manifest.json        what the collection is and which generation is current; replaced atomically, last
       generation-0001/     documents.jsonl, passages.jsonl, vectors.npy (float32), row i = passage i;
                            above `large.FROM` passages text.sqlite in place of the first two (see `large.py`)
+      originals/           the PDF files, SHA-256 of the text read from each: to show a page; may be missing
       staged/              the next generation of a large collection while it is written
       pending/             vectors already paid for by an ingest that has not finished (see `collection.py`)
       index-*/             the search index of a large collection; may be deleted at any time
@@ -31,17 +32,18 @@ from engine.core.errors import CorpusError, StorageError
 from engine.core.files import place_folder, replace_file, sha256_of
 from engine.core.settings import Chunking
 from engine.core.text import Span
-from engine.core.values import Document, Passage, Value, decoded, ready
+from engine.core.values import Document, Passage, Value, decoded, ready, sha256
 from engine.corpus import large
 from engine.models.protocols import Floats
 
 MANIFEST = "manifest.json"
+PDF = "application/pdf"
 SCHEMA = 1
 T = TypeVar("T")
 
 
 class Manifest(Value, frozen=True):
-    """What a collection is. `hashes` are SHA-256 of the current generation's files by name."""
+    """The description of a collection. `hashes` are SHA-256 of the current generation's files by name."""
 
     name: str
     embedder: str
@@ -124,7 +126,9 @@ def read_manifest(folder: Path) -> Manifest | None:
             f"The collection {folder.name} has a damaged manifest ({error}). Remove it and ingest its files again."
         ) from error
     if manifest.schema > SCHEMA:
-        raise CorpusError(f"The collection {folder.name} was made by a newer version. Update this program.")
+        raise CorpusError(
+            f"The collection {folder.name} was created by a newer version of Groundwork. Update Groundwork."
+        )
     return manifest
 
 
@@ -239,9 +243,44 @@ def storage(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME; "
-            "what was stored before is unharmed."
+            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME. "
+            f"Earlier data is intact."
         ) from error
+
+
+# The PDF files that documents were read from, so that a page can be shown as it looks. Nothing else depends on them: a
+# collection made before they were stored shows text alone until the same files are ingested again.
+
+
+def store_original(folder: Path, document: Document, data: bytes) -> None:
+    """Store the file of a document that was read from a PDF, whole; raise `StorageError`."""
+    if document.media_type == PDF and not (path := _original(folder, document)).exists():
+        with storage("the original files"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, data)
+
+
+def original_of(folder: Path, document: Document) -> Path | None:
+    """The stored file of a document, None where there is none."""
+    path = _original(folder, document)
+    return path if path.is_file() else None
+
+
+def originals_size(folder: Path) -> int:
+    """Bytes of all the stored files of a collection."""
+    return sum(path.stat().st_size for path in (folder / "originals").glob("*.pdf"))
+
+
+def drop_originals(folder: Path, documents: Iterable[Document]) -> None:
+    """Delete the files that none of `documents` was read from."""
+    stored = set((folder / "originals").glob("*.pdf"))
+    if stored:
+        for path in stored - {_original(folder, document) for document in documents}:
+            path.unlink(missing_ok=True)
+
+
+def _original(folder: Path, document: Document) -> Path:
+    return folder / "originals" / f"{sha256(document.text)}.pdf"
 
 
 def _damaged(folder: Path, reason: str) -> CorpusError:
@@ -260,7 +299,7 @@ def _read_lines(path: Path, kind: type[T]) -> list[T]:
 
 
 def _write_lines(path: Path, values: Iterable[Value]) -> str:
-    """Write one JSON value a line, to the disk; return the SHA-256 of the bytes."""
+    """Write one JSON value per line to disk; return the SHA-256 of the bytes."""
     digest = hashlib.sha256()
     encoder = msgspec.json.Encoder()
     with path.open("wb") as file:

@@ -60,7 +60,7 @@ class WorldQuestion(Value, frozen=True):
 
     `options` and `correct` (index of the right option) are of multiple choice only; `passages_needed` counts the
     passages of the default chunking that the gold touches (bench chemistry); `passages` are given, labelled
-    (bank investigation).
+    (bank investigation). `short_answers`: what an answer must name, each in all its spellings (bank investigation).
     """
 
     id: str
@@ -75,10 +75,11 @@ class WorldQuestion(Value, frozen=True):
     steps: tuple[WorldStep, ...] = ()
     passages: tuple[LabelledPassage, ...] = ()
     passages_needed: int | None = None
+    short_answers: tuple[tuple[str, ...], ...] = ()
 
 
 class PlantedError(Value, frozen=True):
-    """A false span of a draft: `wrong` stands once in it, `right` replaces it (empty: to be deleted)."""
+    """A false span of a draft: `wrong` occurs once in it, `right` replaces it (empty: to be deleted)."""
 
     kind: ErrorKind
     wrong: str
@@ -105,7 +106,7 @@ class Draft(Value, frozen=True):
 
 
 class DraftFacts(Value, frozen=True):
-    """A sentence that stands once in draft `draft_id`, citations and all, and the atomic facts that it states."""
+    """A sentence that occurs once in draft `draft_id`, citations and all, and the atomic facts that it states."""
 
     draft_id: str
     sentence: str
@@ -174,14 +175,14 @@ class World(Value, frozen=True):
         document = self.documents.get(quote.document)
         count = document.text.count(quote.quote) if document and quote.quote.strip() else 0
         if document is None or count != 1:
-            where = "is unknown" if document is None else f"holds it {count} times"
+            where = "is unknown" if document is None else f"contains it {count} times"
             raise self.fault(record, f"{quote.document} {where}: {quote.quote!r}")
         start = document.text.index(quote.quote)
         return GoldSpan(quote.document, start, start + len(quote.quote))
 
     def fault(self, record: str, what: str) -> RecordError:
         """The error for a label of `record` that does not hold."""
-        return RecordError(f"{self.name}, {record}: {what}. Mend the label or the document.")
+        return RecordError(f"{self.name}, {record}: {what}. Correct the label or the document.")
 
 
 def overlaps(passage: Passage, span: GoldSpan) -> bool:
@@ -195,7 +196,7 @@ def load_world(name: str, folder: Path | None = None) -> World:
     `folder` is where its files lie (default: beside the other sample corpora).
     """
     if folder is None and name not in WORLDS:
-        raise RecordError(f"There is no sample world {name!r}. Name one of: {', '.join(WORLDS)}.")
+        raise RecordError(f"There is no sample world {name!r}. Choose one of: {', '.join(WORLDS)}.")
     place = folder or ASSETS / "corpora" / name.replace("-", "_")
     world = World(
         name=name,
@@ -222,13 +223,13 @@ def check(world: World) -> None:
 
 
 def _check_question(world: World, question: WorldQuestion) -> None:
-    """Quotes stand once, the right option is the answer, the gold is the union of the steps' gold."""
+    """Quotes occur once, the right option is the answer, the gold is the union of the steps' gold."""
     if not question.gold:
         raise world.fault(question.id, "it has no gold")
     for quote in (*question.gold, *question.passages, *(q for step in question.steps for q in step.gold)):
         world.span(quote, question.id)
     if (question.kind == "multiple_choice") != (question.correct is not None):
-        raise world.fault(question.id, "a right option belongs to multiple choice, and to nothing else")
+        raise world.fault(question.id, "only multiple choice has a right option")
     if question.correct is not None and question.options[question.correct : question.correct + 1] != (question.answer,):
         raise world.fault(question.id, f"option {question.correct} is not the answer {question.answer!r}")
     if question.steps and {q for step in question.steps for q in step.gold} != set(question.gold):
@@ -236,11 +237,11 @@ def _check_question(world: World, question: WorldQuestion) -> None:
 
 
 def _check_draft(world: World, draft: Draft) -> None:
-    """The question exists, citations are of its passages, each error stands once, its evidence stands once."""
+    """The question exists, citations are of its passages, each error occurs once, its evidence occurs once."""
     known = len(world.question(draft.question_id).passages)
     for number in map(int, _CITED.findall(draft.draft)):
         if not 1 <= number <= known:
-            raise world.fault(draft.id, f"[cite_{number}] is none of the {known} passages")
+            raise world.fault(draft.id, f"[cite_{number}] is not one of the {known} passages")
     for error in draft.errors:
         _check_error(world, draft, error)
 
@@ -252,30 +253,30 @@ def _check_error(world: World, draft: Draft, error: PlantedError) -> None:
 
 
 def _check_facts(world: World) -> None:
-    """The draft exists, the sentence stands once in it and is listed once; facts are there, each once, uncited."""
+    """The draft exists, the sentence occurs once in it and is listed once; its facts occur once, without citations."""
     drafts = {draft.id: draft for draft in world.drafts}
     for label in world.facts:
         key, facts = label.draft_id, label.facts
         if key not in drafts:
-            raise world.fault(key, f"no draft has that id, for the facts of {label.sentence!r}")
+            raise world.fault(key, f"no draft has this id, for the facts of {label.sentence!r}")
         _check_stands_once(world, drafts[key], "the sentence", label.sentence)
         if not facts or not all(fact.strip() for fact in facts) or len(set(facts)) < len(facts):
-            raise world.fault(key, f"a fact is missing, empty or there twice: {label.sentence!r}")
+            raise world.fault(key, f"a fact is missing, empty or repeated: {label.sentence!r}")
         if any(_CITED.search(fact) for fact in facts):
-            raise world.fault(key, f"a citation stands in a fact: {label.sentence!r}")
+            raise world.fault(key, f"a fact contains a citation: {label.sentence!r}")
     _check_unique(world, "sentence with facts", [f"{label.draft_id}, {label.sentence!r}" for label in world.facts])
 
 
 def _check_stands_once(world: World, draft: Draft, what: str, words: str) -> None:
     count = draft.draft.count(words) if words.strip() else 0
     if count != 1:
-        raise world.fault(draft.id, f"the draft holds {what} {count} times: {words!r}")
+        raise world.fault(draft.id, f"the draft contains {what} {count} times: {words!r}")
 
 
 def _check_unique(world: World, what: str, keys: Sequence[str]) -> None:
     for key in keys:
         if keys.count(key) > 1:
-            raise world.fault(key, f"the {what} stands twice")
+            raise world.fault(key, f"the {what} occurs twice")
 
 
 def _records(path: Path, kind: type[T], *, optional: bool = False) -> tuple[T, ...]:
@@ -287,5 +288,5 @@ def _records(path: Path, kind: type[T], *, optional: bool = False) -> tuple[T, .
         try:
             found.append(decoded(line, kind))
         except msgspec.MsgspecError as error:
-            raise RecordError(f"{path.name}, line {number}, is no valid {kind.__name__}: {error}.") from error
+            raise RecordError(f"{path.name}, line {number}, is not a valid {kind.__name__}: {error}.") from error
     return tuple(found)

@@ -53,7 +53,7 @@ def surrogate_scores(
     targets = score(rows) @ masks.T.astype(np.float64)  # (rows, spans)
     usable = np.isfinite(targets).all(axis=1)
     if usable.sum() < 2 * HELD_OUT:
-        raise AttributionError("Too few ablations gave a finite probability to fit the surrogate. Use fewer sources.")
+        raise AttributionError("Too few ablations gave finite probabilities to fit the surrogate. Use fewer sources.")
     kept, targets = kept[usable], targets[usable]
     weights, predicted = _fit(kept[:-HELD_OUT].astype(float), targets[:-HELD_OUT], kept[-HELD_OUT:].astype(float))
     correlation = [
@@ -62,7 +62,7 @@ def surrogate_scores(
     shown = "not defined" if correlation[0] is None else f"{correlation[0]:.2f}"
     note = (
         f"Approximate: a sparse linear fit over {len(kept) - HELD_OUT} random ablations of {len(removed)} sources; "
-        f"rank correlation with {HELD_OUT} ablations it never saw: {shown}."
+        f"rank correlation with {HELD_OUT} held-out ablations: {shown}."
     )
     return Fit(weights=weights, correlation=correlation, ablations=len(rows), note=note)
 

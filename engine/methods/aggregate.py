@@ -1,4 +1,4 @@
-"""Token -> word -> sentence -> passage: every level partitions the one below, so that sums are kept.
+"""Token -> sentence -> passage: every level partitions the one below, so that sums are kept.
 
 Sums, never means: a passage's relevance is the signed sum over its token span (grounded refinement, section 4.3.2).
 Ranks go by the sum of |R| of its tokens, which do not cancel out: the sign says little (bench/RESULTS.md).
@@ -6,7 +6,6 @@ Ranks go by the sum of |R| of its tokens, which do not cancel out: the sign says
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError
-from engine.core.text import sentences, words
-from engine.core.values import Attribution, Details, Prompt, Value
+from engine.core.text import sentences
+from engine.core.values import Attribution, Details, Prompt
 from engine.methods.input_x_gradient import Relevance
 from engine.methods.spans import passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
@@ -54,8 +53,8 @@ def places(model: LanguageModel, prompt: Prompt, coded: TokenPrompt, segment: in
     spans = _spans(model, text, coded.ids[first:last])
     if spans is None:
         raise AttributionError(
-            f"The tokens of {model.name} cannot be placed in the text of segment {segment + 1}. "
-            "Attribute whole passages instead of words or sentences."
+            f"The tokens of {model.name} cannot be located in the text of segment {segment + 1}. Attribute whole "
+            f"passages instead of words or sentences."
         )
     return tuple(Place(first + i, _anchor(text, start, end), end) for i, (start, end) in enumerate(spans))
 
@@ -72,17 +71,6 @@ def _spans(model: LanguageModel, text: str, ids: tuple[int, ...]) -> tuple[tuple
 def _anchor(text: str, start: int, end: int) -> int:
     piece = text[start:end]
     return start + len(piece) - len(piece.lstrip()) if piece.strip() else start
-
-
-def divide(found: Sequence[Place], starts: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Indices into `found` for the part of each of the ascending `starts`: a partition, so that sums are kept.
-
-    A token belongs to the last part that starts at or before its anchor, and to the first if there is none.
-    """
-    parts: list[list[int]] = [[] for _ in starts]
-    for index, place in enumerate(found):
-        parts[max(0, bisect_right(starts, place.start) - 1)].append(index)
-    return tuple(map(tuple, parts))
 
 
 def sentence_sources(
@@ -106,7 +94,8 @@ def sentence_sources(
 Floats = NDArray[np.float64]
 
 
-class Part(Value, frozen=True):
+@dataclass(frozen=True)
+class Part:
     """Characters [start, end) of a segment's text with the sum of its tokens' relevance."""
 
     start: int
@@ -114,15 +103,12 @@ class Part(Value, frozen=True):
     relevance: float
 
 
-class PassageMap(Value, frozen=True):
-    """One passage at all levels; `relevance` is the sum of each of `tokens`, `words` and `sentences`."""
+@dataclass(frozen=True)
+class PassageMap:
+    """The tokens of one passage, whose sum is the passage's relevance."""
 
     number: int
-    text: str
-    relevance: float
     tokens: tuple[Part, ...]
-    words: tuple[Part, ...]
-    sentences: tuple[Part, ...]
 
 
 def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: Sequence[Sequence[int]]) -> Floats:
@@ -170,7 +156,7 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
 def passage_maps(
     model: LanguageModel, prompt: Prompt, coded: TokenPrompt, row: Sequence[float]
 ) -> tuple[PassageMap, ...]:
-    """Every passage with its tokens, words and sentences. `row`: relevance of each input position.
+    """Every passage with its tokens. `row`: relevance of each input position.
 
     Raises `AttributionError` where the model's tokens cannot be placed in the text; `passage_sums` still works.
     """
@@ -179,28 +165,6 @@ def passage_maps(
         if segment.kind != "passage" or segment.number is None:
             continue
         found = places(model, prompt, coded, index)
-        own = [float(row[place.position]) for place in found]
-        text = segment.text
-        maps.append(
-            PassageMap(
-                number=segment.number,
-                text=text,
-                relevance=float(np.sum(own)),
-                tokens=tuple(
-                    Part(start=place.start, end=max(place.start, place.end), relevance=value)
-                    for place, value in zip(found, own, strict=True)
-                ),
-                words=_parts(found, own, words(text)),
-                sentences=_parts(found, own, sentences(text)),
-            )
-        )
+        tokens = tuple(Part(p.start, max(p.start, p.end), float(row[p.position])) for p in found)
+        maps.append(PassageMap(segment.number, tokens))
     return tuple(maps)
-
-
-def _parts(found: Sequence[Place], own: Sequence[float], spans: Sequence[tuple[int, int]]) -> tuple[Part, ...]:
-    """Sums over the words or sentences `spans`; what stands between two counts to the first."""
-    parts = divide(found, [start for start, _ in spans]) if spans else ()
-    return tuple(
-        Part(start=start, end=end, relevance=float(sum(own[i] for i in inside)))
-        for (start, end), inside in zip(spans, parts, strict=True)
-    )

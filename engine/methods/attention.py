@@ -110,7 +110,7 @@ def _weighted(attentions: Sequence[Any], cache: Any) -> Floats:
     layers = [layer for layer in cache.layers if getattr(layer, "values", None) is not None]
     weights = [weight for weight in attentions if weight is not None]
     if not weights or len(weights) != len(layers):
-        raise CannotDo("This model gives no attention weights. Use input x gradient or occlusion instead.")
+        raise CannotDo("This model does not provide attention weights. Use input x gradient or occlusion instead.")
     total = np.zeros(tuple(weights[0].shape[-2:]))
     for weight, layer in zip(weights, layers, strict=True):
         norms = layer.values.float().norm(dim=-1)[0]  # (key heads, keys)

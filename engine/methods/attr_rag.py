@@ -93,7 +93,7 @@ NOTHING_CHANGED = "No set changed the answer"
 
 
 class Selected(Value, frozen=True):
-    """What was chosen and why; indices count the sets from 0 in re-rank order.
+    """The chosen sets and the reasons; indices count the sets from 0 in re-rank order.
 
     `votes[j]` = metrics that score set j highest, `chosen_by[j]` = metrics whose expansion takes set j,
     `primary` = S* (None if no set is above the floor), `chosen` ascending, `limit` = most sets that may be kept.
@@ -160,7 +160,7 @@ def _descending(values: Sequence[float]) -> list[int]:
 def select(
     alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection | None = None
 ) -> Selected:
-    """Choose chunk sets from alpha_M (each metric one value a set, in [0, 1]) and the floors of regeneration."""
+    """Choose chunk sets from alpha_M (each metric one value per set, in [0, 1]) and the floors of regeneration."""
     settings = settings or Selection()
     found = _choose(alphas, floors, settings)
     return replace(
@@ -193,10 +193,10 @@ def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], 
     wanted = list(range(limit)) if primary is None else [primary, *wanted]
     notes: tuple[str, ...] = ()
     if primary is None:
-        why = "An unrelated passage changes the answer as much as any set does" if means.any() else NOTHING_CHANGED
+        why = "An unrelated passage changes the answer as much as any set" if means.any() else NOTHING_CHANGED
         notes = (f"{why}; the first {limit} of {count} in re-rank order are kept.",)
     elif len(wanted) > limit:
-        notes = (f"The cap of {limit} of {count} sets binds: {len(wanted) - limit} more would join.",)
+        notes = (f"The cap of {limit} of {count} sets applies: {len(wanted) - limit} more would be kept.",)
     return Selected(
         primary=primary,
         chosen=tuple(sorted(wanted[:limit])),
@@ -213,17 +213,17 @@ def _reason(
 ) -> str:
     """Why set j was kept or dropped, in a sentence."""
     metrics, reach, own = len(alphas), len(found.chosen_by[j]), [values[j] for values in alphas.values()]
-    needed = f"{reach} of {metrics} metrics reach it, {settings.min_metrics} are needed"
+    needed = f"{reach} of {metrics} metrics choose it, {settings.min_metrics} are needed"
     if j == found.primary:
-        return f"Kept: it has the most votes, {found.votes[j]} of {metrics} metrics."
+        return f"Kept: it has the most votes ({found.votes[j]} of {metrics} metrics)."
     if found.primary is None and j in found.chosen:
         return f"Kept: no metric chose a set, and it is among the first {found.limit} in re-rank order."
     if j in found.chosen:
         return f"Kept: {needed}."
     if found.primary is not None and reach >= settings.min_metrics:
-        return f"Dropped by the cap of {found.limit} sets: {needed}."
+        return f"Dropped by the limit of {found.limit} sets: {needed}."
     if not any(own):
-        return "Dropped: without it the answer is the same."
+        return "Dropped: the answer is the same without it."
     if all(values[j] <= floors.get(metric, 0.0) for metric, values in alphas.items()):
         return "Dropped: an unrelated passage changes the answer as much."
     return f"Dropped: {needed}."
@@ -309,7 +309,11 @@ def attr_rag(
         lambda r: {"answers": r.written},
     )
     drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
-    selection = _selection(steps, regeneration, settings)
+    selection = steps.run(
+        "selection",
+        lambda: select(regeneration.alphas, regeneration.floors, settings),
+        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
+    )
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
@@ -333,16 +337,8 @@ def attr_rag(
 def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
     """The passages of each set, no character twice."""
     if not chunk_sets:
-        raise AttributionError("No passages were found, so there is nothing to select. Ask another question.")
+        raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
     return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
-
-
-def _selection(steps: Steps, regeneration: Regeneration, settings: Selection) -> Selected:
-    return steps.run(
-        "selection",
-        lambda: select(regeneration.alphas, regeneration.floors, settings),
-        lambda s: {"kept": len(s.chosen), "sets": len(regeneration.alphas)},
-    )
 
 
 def _drops(
@@ -367,14 +363,14 @@ def with_drops(found: AttrRag, score: Score) -> AttrRag:
 
 
 def answers_needed(sets: int, placebos: int) -> int:
-    """What one run writes: A_full, one without each set, A_full again, one with each placebo, the last answer."""
+    """The answers of one run: A_full, one without each set, A_full again, one with each placebo, the last answer."""
     return sets + placebos + 3
 
 
 def _quoted(answer: Answer) -> tuple[str, ...]:
     if not answer.quotes:
         return ()
-    return ("Under the quoting reader occlusion only returns the sets that it quoted.",)
+    return ("With the quoting reader, occlusion only shows which sets it quoted.",)
 
 
 def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...]:
@@ -394,7 +390,7 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
 def scored_by(
     model: LanguageModel, writer: str, prompting: Prompting | None = None, *, watch: Watch | None = None
 ) -> Score:
-    """Teacher-forced drops under `model`; where it is not the writer, the banner stands in the notes."""
+    """Teacher-forced drops under `model`; if it is not the writer, the notes have the banner."""
     prompting = prompting or Prompting()
 
     def score(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import AttributionError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Faithfulness
 from engine.core.statistics import Spread, rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
@@ -85,7 +85,7 @@ def removable(prompt: TokenPrompt) -> tuple[int, ...]:
     """All passage positions, in text order; `AttributionError` if there is none."""
     positions = sorted(passage_positions(prompt, passage_numbers(prompt)))
     if not positions:
-        raise AttributionError("The prompt holds no passage to remove. Answer with at least one passage first.")
+        raise AttributionError("The prompt has no passages to remove. Answer with at least one passage first.")
     return tuple(positions)
 
 
@@ -111,7 +111,7 @@ def curves(
     wanted = list(dict.fromkeys(g for pair in gone.values() for side in pair for g in side if g not in rows))
     scored = model.score([drop_positions(prompt, g) for g in wanted], answer_ids, watch)[:, explained]
     if not np.isfinite(scored).all():
-        raise AttributionError(f"{model.name} gave a probability that is no finite number. Load it in float32.")
+        raise AttributionError(f"{model.name} gave a probability that is not finite. Load it in float32.")
     rows.update(zip(wanted, scored, strict=True))
     return {name: _both_ways(name, rows, sides, len(rankings[name])) for name, sides in gone.items()}
 
@@ -143,18 +143,6 @@ def _curves(name: str, most: Floats, least: Floats, gone: Sequence[frozenset[int
     )
 
 
-def random_abpc(
-    model: LanguageModel,
-    prompt: TokenPrompt,
-    answer_ids: Sequence[int],
-    explained: Mask,
-    settings: Faithfulness | None = None,
-    watch: Watch | None = None,
-) -> RandomABPC:
-    """The last of `random_abpcs`."""
-    return last(random_abpcs(model, prompt, answer_ids, explained, settings, watch))
-
-
 def random_abpcs(
     model: LanguageModel,
     prompt: TokenPrompt,
@@ -181,6 +169,9 @@ def random_abpcs(
         ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
         if len(found) > 1 or settings.rankings == 1:
             yield _described(found)
+
+
+random_abpc = whole(random_abpcs)
 
 
 def _described(abpcs: Sequence[float]) -> RandomABPC:
@@ -250,7 +241,7 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
     """All pairs of `methods` on their first span, the whole answer. Raises `AttributionError` on unlike sources."""
     sources = {attribution.sources for attribution in methods.values()}
     if len(sources) > 1:
-        raise AttributionError("The methods were run on different sources. Run them on the same passages.")
+        raise AttributionError("The methods ran on different sources. Run them on the same passages.")
     signed = {name: attribution.scores[0] for name, attribution in methods.items()}
     ranked = {name: ranked_by(attribution) for name, attribution in methods.items()}
     return tuple(
@@ -267,7 +258,7 @@ def agreement(methods: Mapping[str, Attribution]) -> tuple[Pair, ...]:
 
 
 def ranked_by(attribution: Attribution, span: int = 0) -> tuple[float, ...]:
-    """What the sources are ranked by: sums of |R| where the method has a value for each token, else the scores."""
+    """The values that rank the sources: sums of |R| if the method has a value for each token, else the scores."""
     rows = attribution.details.absolute
     return rows[span] if rows else attribution.scores[span]
 

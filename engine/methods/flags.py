@@ -115,16 +115,18 @@ def distractor_flags(
 
 
 def says_how_much(passages: int) -> str:
-    """What the rule is worth with so many passages; empty from ten on."""
+    """A warning if the rule says little with so many passages; empty from ten on."""
     if passages >= FEW:
         return ""
-    return f"With {passages} passages this rule flags almost everything; it says little."
+    return f"With {passages} passages this rule flags almost everything and says little."
 
 
 def _matrix(relevance: Sequence[Sequence[float]], passages: int, first: int) -> Floats:
     matrix = np.asarray(relevance, dtype=np.float64)[:first]
     if matrix.ndim != 2 or not matrix.size or matrix.shape[1] != passages:
-        raise AttributionError("There are no content tokens or no passages to rank. Choose an answer with both.")
+        raise AttributionError(
+            "The answer has no content tokens, or there are no passages to rank. Choose an answer with both."
+        )
     return matrix
 
 

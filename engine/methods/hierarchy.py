@@ -72,19 +72,19 @@ def hierarchical(
             blocks = _blocks(numbers, documents)
             drops = _drops(model, prompt, answer, blocks, full, settings, watch)
             kept = tuple(_opened(blocks, drops, left - len(blocks)))
-            how = f"of {len(blocks)} blocks those that changed the answer most were opened"
+            how = f"the blocks that changed the answer most, out of {len(blocks)}, were opened"
         else:
             own = answer_for(proxy, answer, "", len(numbers))  # its own tokens of the same text
             drops = _drops(proxy, prompt, own, [(n,) for n in numbers], None, settings, watch)
             kept = tuple(numbers[j] for j in np.argsort(-drops, kind="stable")[:left])
-            how = f"{proxy.name} left out all of them and named those that changed its answer most"
+            how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
         kept = tuple(n for n in numbers if n in set(kept))
         groups = [(n,) for n in kept]
         removed = [passage_positions(coded, group) for group in groups]
         asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=count_citation_markers)
         without = model.score([asked.without(j) for j in range(len(groups))], asked.ids, watch)
     none = np.zeros((0, len(asked.ids)))
-    said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others have no score."
+    said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others are not scored."
     result = attribution_of(model.name, METHOD, asked, Rows(full[0], without, none, none, notes=(said,)), (None, None))
     return replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
@@ -122,7 +122,9 @@ def _blocks(numbers: Sequence[int], documents: Sequence[Sequence[int]] | None) -
         return [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
     blocks = [tuple(block) for block in documents if block]
     if sorted(n for block in blocks for n in block) != sorted(numbers):
-        raise AttributionError("The documents do not part the prompt's passages. Name each passage in one document.")
+        raise AttributionError(
+            "The documents do not partition the prompt's passages. List each passage in exactly one document."
+        )
     return blocks
 
 

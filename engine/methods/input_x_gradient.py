@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from engine.core.errors import AttributionError, CannotDo, ModelError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt, Value
 from engine.methods.spans import Span, content_mask, span_masks
 from engine.models.memory import is_out_of_memory
@@ -101,37 +101,10 @@ def input_x_gradient(
     count_citation_markers: bool = False,
     watch: Watch | None = None,
 ) -> Relevance:
-    """The last of `input_x_gradient_rows`."""
-    rows = input_x_gradient_rows(
-        model,
-        prompt,
-        answer,
-        spans=spans,
-        tokens=tokens,
-        target=target,
-        form=form,
-        count_citation_markers=count_citation_markers,
-        watch=watch,
-    )
-    return last(rows)
-
-
-def input_x_gradient_rows(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    spans: Sequence[Span] | None = None,
-    tokens: Sequence[int] = (),
-    target: Target = "logit",
-    form: Form = "product",
-    count_citation_markers: bool = False,
-    watch: Watch | None = None,
-) -> Iterator[Relevance]:
     """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
 
     `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
-    One forward and len(spans) + len(tokens) backwards, a value after each of those. Raises `CannotDo` for a model
+    One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model
     without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
     logits that are not finite.
     """
@@ -143,22 +116,22 @@ def input_x_gradient_rows(
     wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
     watch = watch or Watch()
     with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
-        for rows, values, argmax in _backwards(module, inputs, wanted, target, form, watch):
-            yield Relevance(
-                method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
-                model=model.name,
-                target=unit_of(target, form),
-                spans=chosen[: len(rows)],
-                by_span=tuple(rows[: len(chosen)]),
-                tokens=tuple(tokens)[: max(0, len(rows) - len(chosen))],
-                by_token=tuple(rows[len(chosen) :]),
-                prompt_tokens=len(inputs.ids),
-                values=values,
-                argmax=argmax,
-                forwards=1,
-                backwards=len(rows),
-                seconds=time.perf_counter() - start,
-            )
+        rows, values, argmax = _backwards(module, inputs, wanted, target, form, watch)
+    return Relevance(
+        method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
+        model=model.name,
+        target=unit_of(target, form),
+        spans=chosen,
+        by_span=tuple(rows[: len(chosen)]),
+        tokens=tuple(tokens),
+        by_token=tuple(rows[len(chosen) :]),
+        prompt_tokens=len(inputs.ids),
+        values=values,
+        argmax=argmax,
+        forwards=1,
+        backwards=len(rows),
+        seconds=time.perf_counter() - start,
+    )
 
 
 def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
@@ -174,8 +147,8 @@ def inputs_of(model: LanguageModel, prompt: Prompt, answer: Answer) -> Inputs:
 
 def _backwards(
     module: Any, inputs: Inputs, wanted: Sequence[Any], target: Target, form: Form, watch: Watch
-) -> Iterator[tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...]]]:
-    """One forward, one backward for each list of answer positions in `wanted`: rows so far, targets, argmax ids."""
+) -> tuple[list[tuple[float, ...]], tuple[float, ...], tuple[int, ...]]:
+    """One forward, one backward for each list of answer positions in `wanted`: rows, targets, argmax ids."""
     import torch
 
     embeddings = embed(module, inputs.row).requires_grad_(True)
@@ -183,15 +156,13 @@ def _backwards(
         logits = answer_logits(module, embeddings, inputs)  # (tokens, vocabulary)
         values = target_values(logits, inputs.answer, target)  # (tokens,)
     if not torch.isfinite(values).all():
-        raise AttributionError("The model gave logits that are no finite numbers. Load it in float32 or bfloat16.")
+        raise AttributionError("The model gave logits that are not finite. Load it in float32 or bfloat16.")
     rows: list[tuple[float, ...]] = []
-    targets, likeliest = tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist())
     for done, positions in enumerate(wanted):
         watch.step("backward passes", done, len(wanted))
         rows.append(_row(values, positions, embeddings, form, keep=done + 1 < len(wanted)))
-        if len(rows) == len(wanted):
-            watch.report("backward passes", len(wanted), len(wanted))
-        yield rows, targets, likeliest
+    watch.report("backward passes", len(wanted), len(wanted))
+    return rows, tuple(values.detach().tolist()), tuple(logits.detach().argmax(-1).tolist())
 
 
 def _row(
@@ -258,6 +229,6 @@ def memory_named() -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         raise ModelError(
-            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, "
-            "or occlusion, which takes less."
+            "The gradients of this prompt do not fit into memory. Use fewer or shorter passages, bfloat16, or "
+            "occlusion."
         ) from error

@@ -106,5 +106,5 @@ def _integrate(
         difference = float(total(embeddings) - total(torch.zeros_like(embeddings)))
     row = attributed.detach().float().sum(-1)[0]
     if not torch.isfinite(row).all():
-        raise AttributionError("The model gave gradients that are no finite numbers. Load it in float32 or bfloat16.")
+        raise AttributionError("The model gave gradients that are not finite. Load it in float32 or bfloat16.")
     return tuple(row.tolist()), abs(float(row.sum()) - difference) / max(abs(difference), 1e-12)

@@ -88,7 +88,8 @@ class Tally(Value, frozen=True):
 
     `mean` is over the pairs whose orders agree, +1 for x, 0 tie, -1 for y, with its 95% bootstrap interval (None
     under ten pairs); `p` is two-sided binomial over wins and losses. `disagreed` and `unparsed` are not counted in
-    either, and are always shown.
+    either, and are always shown. `first_share` is the position bias: of the single votes for an answer, the share for
+    the one that was shown first (0.5: none), None without any.
     """
 
     wins: int
@@ -101,6 +102,7 @@ class Tally(Value, frozen=True):
     low: float | None
     high: float | None
     p: float
+    first_share: float | None = None
 
 
 # Asking
@@ -113,18 +115,11 @@ def pair_prompt(question: str, passages: Sequence[str], first: str, second: str)
 
 
 def judge_pair(
-    judge: Writer,
-    question: str,
-    passages: Sequence[str],
-    x: str,
-    y: str,
-    watch: Watch | None = None,
-    *,
-    reason: bool = False,
+    judge: Writer, question: str, passages: Sequence[str], x: str, y: str, watch: Watch | None = None
 ) -> PairJudgement:
     """Ask twice, x first and y first; raises what the judge raises (`CannotDo`, `PromptTooLong`, `ServerError`)."""
     shown = (pair_prompt(question, passages, x, y), pair_prompt(question, passages, y, x))
-    first, second = choose_each(judge, shown, PAIR, _pair_option, reason=reason, watch=watch)
+    first, second = choose_each(judge, shown, PAIR, _pair_option, watch=watch)
     orders = (_vote(first.option), swapped(_vote(second.option)))
     return PairJudgement(
         winner=decide(*orders),
@@ -138,14 +133,13 @@ def judge_pair(
 
 
 def judge_criteria(
-    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, question: str, reference: str, answer: str, watch: Watch | None = None
 ) -> CriteriaJudgement:
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
     if can_score(judge):
-        prompts = [criterion_prompt(name, **about) for name in CRITERIA]
-        choices = choose_each(judge, prompts, NUMBERS, reason=reason, watch=watch)
-        asked = dict(zip(CRITERIA, choices, strict=True))
+        prompts = [criterion_prompt(name, **about) for name in MEANING]
+        asked = dict(zip(MEANING, choose_each(judge, prompts, NUMBERS, watch=watch), strict=True))
         scores = {name: int(str(choice.option)) for name, choice in asked.items()}
         return CriteriaJudgement(
             scores=dict(scores),
@@ -171,11 +165,11 @@ def criterion_prompt(name: str, question: str, reference: str, answer: str) -> P
 
 
 def judge_relevance(
-    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None, *, reason: bool = False
+    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None
 ) -> RelevanceJudgement:
     """How far a document helps with a step of a problem."""
     prompt = ask("judge_relevance", problem=problem, step=step, document=document)
-    choice = choose(judge, prompt, LEVELS, parse_relevance, reason=reason, watch=watch)
+    choice = choose(judge, prompt, LEVELS, parse_relevance, watch=watch)
     return RelevanceJudgement(
         level=choice.option,  # type: ignore[arg-type]
         raw=choice.reply,
@@ -247,8 +241,16 @@ def decide(first: Vote | None, second: Vote | None) -> Winner:
 
 
 def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
-    """Count judgements of x against y."""
-    winners = [j if isinstance(j, str) else j.winner for j in judgements]
+    """Count judgements of x against y; winners alone have no position bias."""
+    judged = list(judgements)
+    winners = [j if isinstance(j, str) else j.winner for j in judged]
+    votes = [
+        vote == first
+        for j in judged
+        if not isinstance(j, str)
+        for vote, first in zip(j.orders, ("x", "y"), strict=True)
+        if vote in ("x", "y")
+    ]
     counts = {name: winners.count(name) for name in get_args(Winner)}
     values = [{"x": 1.0, "tie": 0.0, "y": -1.0}[w] for w in winners if w in ("x", "y", "tie")]
     decided = counts["x"] + counts["y"]
@@ -264,9 +266,14 @@ def tally(judgements: Iterable[PairJudgement | Winner]) -> Tally:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         p=binomial_test(counts["x"], decided),
+        first_share=sum(votes) / len(votes) if votes else None,
     )
 
 
 def judge_warning(judge: str, writers: Sequence[str]) -> str:
     """The warning to show with judgements by this model; empty unless it judges its own answers."""
-    return f"{judge} judges its own answers: models prefer their own. Name another judge." if judge in writers else ""
+    return (
+        f"{judge} judges its own answers, and models prefer their own. Choose another judge."
+        if judge in writers
+        else ""
+    )

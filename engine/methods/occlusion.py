@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Occlusion
 from engine.core.text import words
 from engine.core.values import Answer, Attribution, Details, Prompt, Segment
@@ -169,7 +169,7 @@ def ask(
 ) -> OcclusionTask:
     """Check that there is something to ask; `AttributionError` without sources or content tokens."""
     if not groups:
-        raise AttributionError("The prompt holds no source to leave out. Answer with at least one passage first.")
+        raise AttributionError("The prompt has no source to leave out. Answer with at least one passage first.")
     content = content_mask(answer, count_citation_markers=count_citation_markers)
     return OcclusionTask(
         prompt=prompt,
@@ -201,7 +201,7 @@ def score_rows(
             yield split(scored, notes, whole=False)
     if not np.isfinite(scored[0]).all():
         raise AttributionError(
-            f"{model.name} gave a probability that is no finite number for the full prompt. "
+            f"{model.name} gave a probability that is not finite for the full prompt. "
             "Load it in float32 or bfloat16 and try again."
         )
     yield split(scored, notes, whole=True)
@@ -221,7 +221,7 @@ def _scores(
     except PromptTooLong:
         if not placebos:
             raise
-        said = "With an unrelated passage the prompt does not fit into the window: no placebo floor."
+        said = "The placebo floor is missing: with an unrelated passage the prompt exceeds the window."
         for scored, _ in _scores(model, rows, (), ids, watch):
             yield scored, (said,)
 
@@ -281,7 +281,7 @@ def _details(
 
 def _missing(asked: OcclusionTask, kept: list[int], *, whole: bool) -> tuple[str, ...]:
     gone = ["+".join(map(str, group)) for j, group in enumerate(asked.groups) if j not in kept]
-    why = "the model gave no finite probability" if whole else "the run was stopped"
+    why = "the model's probability was not finite" if whole else "the run was stopped"
     return (f"Not scored, because {why}: passage {', '.join(gone)}.",) if gone else ()
 
 
@@ -292,43 +292,13 @@ def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured beside the scores: floors, each source alone; and how."""
+    """Measurements besides the scores: floors, each source alone, and the method."""
 
     placebos: Sequence[str] = ()
     alone: bool = False
     floors: bool = True
     settings: Occlusion = Occlusion()
     watch: Watch | None = None
-
-
-def occlusion(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    sources: Sequence[Sequence[int]] | None = None,
-    spans: Sequence[Span] | None = None,
-    placebos: Sequence[str] = (),
-    alone: bool = False,
-    floors: bool = True,
-    settings: Occlusion | None = None,
-    watch: Watch | None = None,
-) -> Attribution:
-    """The last of `occluding`."""
-    return last(
-        occluding(
-            model,
-            prompt,
-            answer,
-            sources=sources,
-            spans=spans,
-            placebos=placebos,
-            alone=alone,
-            floors=floors,
-            settings=settings,
-            watch=watch,
-        )
-    )
 
 
 def occluding(
@@ -359,6 +329,9 @@ def occluding(
     return occlude("occlusion", model, prompt, answer, coded, groups, removed, spans, options)
 
 
+occlusion = whole(occluding)
+
+
 def occlude(
     method: str,
     model: LanguageModel,
@@ -370,7 +343,7 @@ def occlude(
     spans: Sequence[Span] | None,
     options: Options,
 ) -> Iterator[Attribution]:
-    """Occlusion of any sets of prompt positions `removed`; `groups[j]` names the passages that j stands in."""
+    """Occlusion of any sets of prompt positions `removed`; `groups[j]` lists the passages of j."""
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else answer_spans(answer)
     counted = options.settings.count_citation_markers
@@ -398,10 +371,10 @@ def _exact(
     floors = floors_of(model, asked, rows) if options.floors else (None, None)
     result = attribution_of(model.name, method, asked, rows, floors)
     if texts and len(rows.placebos) < settings.placebos:
-        said = f"The placebo floor stands on {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
+        said = f"The placebo floor uses {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
         result = replace(result, notes=(*result.notes, said))
     if result.numerical_floor == 0.0 and getattr(model, "dtype", "float32") != "float32":
-        said = f"Rounding did not show in the floor, yet {model.name} computes in {getattr(model, 'dtype', '')}: "
+        said = f"The floor shows no rounding, but {model.name} computes in {getattr(model, 'dtype', '')}: "
         said += "differences of a few tenths of a nat may be rounding."
         result = replace(result, notes=(*result.notes, said))
     yield result

@@ -25,6 +25,7 @@ from engine.models.protocols import Embedder
 Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
 
+METHOD = "occlusion-regenerate"
 METRICS = ("cosine", *LEXICAL)
 PLACEBOS = 3  # unrelated passages inserted for the floor
 
@@ -122,7 +123,7 @@ def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None,
     notes: list[str] = []
     placebos = len(repeats) - 1  # the first repeat has none
     if placebos < PLACEBOS:
-        notes.append(f"The floor stands on {placebos} unrelated passages instead of {PLACEBOS}.")
+        notes.append(f"The floor uses {placebos} unrelated passages instead of {PLACEBOS}.")
     return Regeneration(
         full=full,
         ablated=tuple(ablated),
@@ -138,7 +139,7 @@ def attribution_of(result: Regeneration, model: str) -> Attribution:
     """Each source's effect on the whole of the answer: the mean of its alphas over the metrics."""
     rows = tuple(zip(*result.alphas.values(), strict=True))
     return Attribution(
-        method="occlusion-regenerate",
+        method=METHOD,
         model=model,
         unit="1 - similarity",
         spans=((0, len(result.full.text)),),

@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from engine.core.errors import InputError
 from engine.core.progress import Watch
-from engine.core.settings import Gradient, Occlusion
+from engine.core.settings import Occlusion, Settings
 from engine.core.values import Answer, Attribution, Details, Prompt
 from engine.methods import hierarchy
 from engine.methods.aggregate import passage_attribution
@@ -30,7 +30,8 @@ from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Rel
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import Span, anchor
-from engine.models.protocols import LanguageModel
+from engine.models.protocols import LanguageModel, require
+from engine.models.registry import load_writer
 
 Attribute = Callable[[LanguageModel, Prompt, Answer, Sequence[Span], Watch | None], Attribution]
 GROUP = "groundwork.attribution"
@@ -52,22 +53,24 @@ class Method:
     explain: Callable[..., Relevance] | None = None
 
 
-def _left_out(settings: Occlusion) -> Attribute:
+def _of_passages(score: Callable[..., Attribution]) -> Attribute:
+    """A method that leaves passages out, with its stretches and watch by place."""
+
     def attribute(
         model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
     ) -> Attribution:
-        return occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
+        return score(model, prompt, answer, spans=spans, watch=watch)
 
     return attribute
 
 
-def _down(counted: bool) -> Attribute:
-    def attribute(
-        model: LanguageModel, prompt: Prompt, answer: Answer, spans: Sequence[Span], watch: Watch | None
-    ) -> Attribution:
-        return hierarchy.hierarchical(model, prompt, answer, spans=spans, count_citation_markers=counted, watch=watch)
-
-    return attribute
+def _hierarchical(settings: Occlusion, *given: Any, **more: Any) -> Attribution:
+    """Leave-one-out down a hierarchy, by the proxy of the settings where they name one."""
+    proxy, counted = load_writer(settings.proxy) if settings.proxy else None, settings.count_citation_markers
+    if proxy is not None:
+        require(proxy, "score")
+    assert proxy is None or isinstance(proxy, LanguageModel)
+    return hierarchy.hierarchical(*given, proxy=proxy, count_citation_markers=counted, **more)
 
 
 def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: str) -> Method:
@@ -82,20 +85,27 @@ def _of_tokens(name: str, explain: Callable[..., Relevance], unit: str, about: s
     return Method(name, attribute, unit, about=about, explain=explain)
 
 
-def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Method, ...]:
-    """The project's own methods; `how` gives the gradient methods their target and steps."""
-    counted = count_citation_markers
+def built_in(settings: Settings) -> tuple[Method, ...]:
+    """The project's own methods with the target, the steps and the treatment of citation markers that are set."""
+    how, counted = settings.gradient, settings.occlusion.count_citation_markers
     gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
     norm = partial(gradient, form="norm")
     integrated = partial(
         integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
     )
-    left_out = _left_out(Occlusion(count_citation_markers=counted))
+    left_out = partial(occlusion, floors=False, settings=Occlusion(count_citation_markers=counted))
+    down = partial(_hierarchical, settings.occlusion)
     return (
-        Method("occlusion", left_out, "nats", "score", "Drop of the answer's log-probability without the passage."),
+        Method(
+            "occlusion",
+            _of_passages(left_out),
+            "nats",
+            "score",
+            "Drop in the answer's log-probability without the passage.",
+        ),
         Method(
             hierarchy.METHOD,
-            _down(counted),
+            _of_passages(down),
             "nats",
             "score",
             "Occlusion for many passages: blocks first, then the passages of those that matter.",
@@ -109,7 +119,7 @@ def built_in(how: Gradient, *, count_citation_markers: bool = False) -> tuple[Me
             "value-weighted attention",
             partial(value_weighted_attention, count_citation_markers=counted),
             "attention x value norm",
-            "Where the attention goes, weighted by what it carries; never negative.",
+            "Attention weighted by the value it carries; never negative.",
         ),
     )
 
@@ -121,7 +131,7 @@ _lock = threading.Lock()
 def register(method: Method) -> None:
     """Add a method for this process; `InputError` if the name is taken."""
     with _lock:
-        if method.name in {known.name for known in built_in(Gradient())} | _registered.keys():
+        if method.name in {known.name for known in built_in(Settings())} | _registered.keys():
             raise InputError(f"There is already an attribution method named {method.name!r}. Choose another name.")
         _registered[method.name] = method
 
@@ -132,10 +142,9 @@ def unregister(name: str) -> None:
         _registered.pop(name, None)
 
 
-def methods(how: Gradient | None = None, *, count_citation_markers: bool = False) -> tuple[Method, ...]:
-    """All methods: the built-in ones as `how` sets them, those of installed packages, those of this process."""
-    own = built_in(how or Gradient(), count_citation_markers=count_citation_markers)
-    return (*own, *_installed(), *_registered.values())
+def methods(settings: Settings | None = None) -> tuple[Method, ...]:
+    """All methods: the built-in ones as they are set, those of installed packages, those of this process."""
+    return (*built_in(settings or Settings()), *_installed(), *_registered.values())
 
 
 @cache
@@ -144,9 +153,9 @@ def _installed() -> tuple[Method, ...]:
     return tuple(entry.load() for entry in entry_points(group=GROUP))
 
 
-def method(name: str, how: Gradient | None = None, *, count_citation_markers: bool = False) -> Method:
-    """The method named `name` as `how` sets it; `InputError` listing the names there are."""
-    found = {known.name: known for known in methods(how, count_citation_markers=count_citation_markers)}
+def method(name: str, settings: Settings | None = None) -> Method:
+    """The method named `name` as it is set; `InputError` listing the names there are."""
+    found = {known.name: known for known in methods(settings)}
     if name not in found:
         raise InputError(f"There is no attribution method {name!r}. Choose one of: {', '.join(found)}.")
     return found[name]

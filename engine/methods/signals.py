@@ -10,7 +10,7 @@ answer's own ids. Left out: nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from engine.core.metrics import (
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.text import content_words, words
-from engine.core.values import Answer, Passage, Prompt, Value
+from engine.core.values import Answer, Case, Passage, Prompt, Value
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
 
@@ -40,7 +40,7 @@ def s1(with_passages: str, without: str) -> float:
 
 
 def s2(model: LanguageModel, prompt: Prompt, answer: Answer, watch: Watch | None = None) -> tuple[float, float | None]:
-    """Mean gain (nats a token) that the passages give: over all tokens, and over those outside citation markers.
+    """Mean gain from the passages (nats per token): over all tokens, and over those outside citation markers.
 
     `answer` carries the model's token ids, at least one. Two rows are scored. The second figure is None where every
     token is a marker's.
@@ -80,6 +80,13 @@ def _blanked(text: str) -> str:
 def s3(words: Sequence[Word]) -> float | None:
     """Share of the words that were found, in [0, 1]; None for an answer without content words."""
     return sum(word.found for word in words) / len(words) if words else None
+
+
+def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
+    """S3 of the answers that this model wrote: the distribution behind D's threshold."""
+    own = (case for case in cases if case.stamp.model == model and case.answer.finished and case.answer.text)
+    found = (s3(overlap_words(case.answer.text, case.passages)) for case in own)
+    return tuple(value for value in found if value is not None)
 
 
 def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> OverlapThreshold:
@@ -126,8 +133,8 @@ MEASURES: tuple[tuple[str, str, bool | None], ...] = (
     ("words", "Words", None),
     ("citations", "Citations", None),
 )
-"""What page and report show of a case: field, name, and whether more is better (None: neither). STR-EM is not among
-them: it takes gold answers, which data sets have and cases do not."""
+"""Scores of page and report: field, name, and whether more is better (None: neither). STR-EM is missing: it needs
+gold answers, which data sets have and cases do not."""
 
 
 def remembered(entails: Entails) -> Entails:
@@ -182,18 +189,18 @@ def _entailed(
 def _missing(answer: Answer, verifier: bool, labelled: bool, gold: bool) -> dict[str, str]:
     missing = {}
     if not verifier:
-        missing["citation_precision"] = "No verifier was asked."
+        missing["citation_precision"] = "No verifier ran."
     elif not answer.citations:
-        missing["citation_precision"] = "The answer cites nothing."
+        missing["citation_precision"] = "The answer does not cite any passages."
     if not labelled:
-        missing["rfcp"] = missing["distractor_share"] = "No passage is labelled. Mark passages relevant or not."
+        missing["rfcp"] = missing["distractor_share"] = "No passages are labelled. Mark passages as relevant or not."
     if not gold:
         missing["str_em"] = "The question has no gold answer."
     return missing
 
 
 def deployed_cost(value: Refinement, name: str) -> Cost:
-    """What a condition costs on its own: its calls, A where it stands on A, the gradient rows where it needs them."""
+    """The cost of a condition alone: its calls, A if it depends on A, the gradient rows if it needs them."""
     own = value.variants[name].cost
     if name not in ("A", "B", "C1"):
         own = value.variants["A"].cost + own

@@ -50,8 +50,8 @@ def content_mask(answer: Answer, *, count_citation_markers: bool = False) -> Mas
     mask = written if count_citation_markers else written & np.asarray(content_token_mask(answer), dtype=bool)
     if not mask.any():
         raise AttributionError(
-            "The answer has no content tokens: it is empty or made of citation markers only. "
-            "Choose an answer with text, or count the citation markers."
+            "The answer has no content tokens: it is empty or has only citation markers. Choose an answer with text, "
+            "or count the markers."
         )
     return mask
 
@@ -100,7 +100,7 @@ def passage_positions(prompt: TokenPrompt, numbers: Iterable[int]) -> frozenset[
     missing = wanted - set(prompt.numbers)
     if missing:
         listed = ", ".join(map(str, sorted(missing)))
-        raise AttributionError(f"The prompt holds no passage {listed}. Choose among its passages.")
+        raise AttributionError(f"The prompt does not contain passage {listed}. Choose from its passages.")
     pieces = zip(prompt.spans, prompt.numbers, strict=True)
     return frozenset(i for (_, start, end), number in pieces if number in wanted for i in range(start, end))
 

@@ -1,4 +1,4 @@
-"""What an analysis of a case scores, and what it leaves: prompt and answer in, an `Analysis` with its stamp out.
+"""The input and output of an analysis: prompt and answer in, an `Analysis` with its stamp out.
 
 The prompt is the one that was sent where the scorer wrote the answer, else the engine's answering prompt over the
 case's passages (docs/methods/common-ground.md); a banner in the notes says so.
@@ -21,7 +21,7 @@ from engine.models.protocols import LanguageModel
 
 
 def banner(writer: str, scorer: str) -> str:
-    """What has to stand above a score where scorer and writer differ; empty where they are one."""
+    """The banner above a score if scorer and writer differ; empty if they are the same."""
     if writer == scorer:
         return ""
     return (
@@ -42,7 +42,7 @@ def answer_for(
 def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Prompt, Answer, tuple[str, ...]]:
     """(prompt, answer with the model's token ids, notes) for scoring a case; `AttributionError` without passages."""
     if not case.passages:
-        raise AttributionError("This case has no passages, so there is nothing to attribute its answer to.")
+        raise AttributionError("This case has no passages to attribute the answer to.")
     sent = case.prompt if case.stamp.model == model.name else None
     prompt = sent or build_prompt(case.question, case.passages, settings.prompting)
     answer = answer_for(model, case.answer, case.stamp.model, len(case.passages), settings.prompting.citations)
@@ -51,7 +51,7 @@ def subject(case: Case, model: LanguageModel, settings: Settings) -> tuple[Promp
 
 
 def markers_stamped(settings: Settings) -> Json:
-    """What a stamp says of citation markers: nothing where they are left out, as in every older stamp."""
+    """The stamp's entry for citation markers: none if they are left out, as in every older stamp."""
     return {"occlusion": {"count_citation_markers": True}} if settings.occlusion.count_citation_markers else {}
 
 

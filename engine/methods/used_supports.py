@@ -60,7 +60,7 @@ def used_supports(
     verifier: Entailment,
     watch: Watch | None = None,
 ) -> UsedSupports:
-    """Put an occlusion whose spans are clauses (or facts' clauses) beside the verifier's judgement of each pair.
+    """Combine an occlusion by clause (or facts' clauses) with the verifier's judgement of each pair.
 
     `passages[number]` is the passage's text. Raises `AttributionError` for scores that are not in nats.
     """

@@ -1,4 +1,4 @@
-"""What a small model cannot see by itself: which words and numbers of a claim its evidence shares.
+"""The words and numbers that a claim shares with its evidence; a small model cannot see these by itself.
 
 A reading aid of the embedded verifier (no paper's method). Every word of claim and evidence gets one of eight
 kinds by comparing the two texts, and the kinds enter the network as token types.
@@ -18,6 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.core.text import unligated
 
 KINDS = 8
 OTHER, SHARED, RUN, NAME, EQUAL, SMALLER, LARGER, ALONE = range(KINDS)
@@ -50,7 +52,8 @@ class AlignedWord:
 
 
 def clean(text: str) -> str:
-    """Brackets and quotes of tokenised corpora as plain characters, white space single."""
+    """Brackets and quotes of tokenised corpora as plain characters, ligatures as letters, white space single."""
+    text = unligated(text)
     for old, new in _CLEAN:
         text = text.replace(old, new)
     return " ".join(text.split())
@@ -58,6 +61,7 @@ def clean(text: str) -> str:
 
 def stem(word: str) -> str:
     """A crude stem: one ending off where four letters or more remain ("directed", "director" -> "direct")."""
+    word = word if word.isascii() else unligated(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and len(word) > 4:
             return word[: -len(ending)]

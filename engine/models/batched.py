@@ -1,4 +1,4 @@
-"""Writing several answers at once: one forward a token for all rows, and every answer as if it were written alone.
+"""Write several answers at once: one forward pass per token for all rows, with the same texts as one by one.
 
 Each prompt is read alone, which costs no more and pads nothing. Then the rows' caches are joined, padded on the left so
 that all write at the same column; the padding is masked, and positions count from a row's own first token. A batch adds
@@ -113,7 +113,7 @@ def floor_of(dtype: torch.dtype) -> float:
 def write_rows(
     module: Any, asked: Sequence[WritingRequest], stop: frozenset[int], watch: Watch | None = None, rows: int = GPU_ROWS
 ) -> list[Tokens]:
-    """What `write_alone` gives for each of `asked`: the same ids, log-probabilities within `floor_of`.
+    """The results of `write_alone` for each of `asked`: the same ids, log-probabilities within `floor_of`.
 
     `rows` caps the rows of a batch. One that does not fit into memory is halved; `watch` hears of that, and of how many
     answers were written again alone. Raises `Cancelled` between two layers, `ModelError` where one row is too big.
@@ -135,13 +135,13 @@ def write_rows(
         written |= {i: tokens for i, tokens in zip(pending, found, strict=False) if tokens is not None}
         pending = pending[size:]
     for i in close:
-        watch.step(f"writing {len(close)} answers again, alone, for a choice too close", len(written), len(asked))
+        watch.step(f"rewriting {len(close)} answers alone, because a choice was too close", len(written), len(asked))
         written[i] = write_alone(module, asked[i], stop, Watch(cancel=watch.cancel))
     return [written[i] for i in range(len(asked))]
 
 
 def rows_at_once(module: Any, longest: WritingRequest) -> int:
-    """Rows of a batch: those whose caches half of the free memory holds beside one row's activations; at least 1."""
+    """Rows of a batch: their caches fit into half of the free memory with one row's activations; at least 1."""
     device = module.get_input_embeddings().weight.device
     tokens, config = len(longest.ids), module.config
     cache = (tokens + longest.limit) * cache_values(config) * module.dtype.itemsize

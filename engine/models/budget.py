@@ -1,4 +1,4 @@
-"""What a served model may be asked for, and what it has been: calls and tokens, counted where they are spent."""
+"""The budget of a served model and its use: calls and tokens, counted where they are spent."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Budget:
         """Count a request that is about to be sent; raise `BudgetSpent` where there is nothing left for it."""
         with self._lock:
             if self.calls is not None and self.spent.calls >= self.calls:
-                raise BudgetSpent(f"The budget of {self.calls:,} calls is spent. Raise it and resume the run.")
+                raise BudgetSpent(f"The budget of {self.calls:,} calls is used up. Raise it and resume the run.")
             if self.tokens is not None and self.spent.tokens >= self.tokens:
-                raise BudgetSpent(f"The budget of {self.tokens:,} tokens is spent. Raise it and resume the run.")
+                raise BudgetSpent(f"The budget of {self.tokens:,} tokens is used up. Raise it and resume the run.")
             self._add(Spent(calls=1))
 
     def read(self, tokens: int) -> None:
@@ -55,7 +55,7 @@ class Budget:
 
     @contextmanager
     def metered(self) -> Iterator[BudgetMeter]:
-        """What this thread spends inside the block."""
+        """The calls and tokens that this thread spends inside the block."""
         meter, before = BudgetMeter(), getattr(self._mine, "spent", Spent())
         try:
             yield meter

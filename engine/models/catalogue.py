@@ -66,7 +66,7 @@ def locked(path: Path, watch: Watch) -> Iterator[None]:
         try:
             lock.acquire(timeout=0.2)
         except Timeout:
-            watch.step("waiting for another process that prepares this model")
+            watch.step("waiting for another process to prepare this model")
     try:
         yield
     finally:
@@ -154,7 +154,7 @@ def read_catalogue(path: Path) -> tuple[Entry, ...]:
         for name in (entry.name, entry.file, *(file.path for file in entry.files)):
             if not _stays_inside(name):
                 raise FileError(
-                    f"The model catalogue {path} names {name!r}, which leads out of its folder. Correct it."
+                    f"The model catalogue {path} names {name!r}, which points outside its folder. Correct it."
                 )
     return entries
 

@@ -131,7 +131,7 @@ try:
             ):
                 length += len(part)
                 if length > given["longest"]:
-                    sys.exit("it writes more than a prompt holds")
+                    sys.exit("it writes more than fits into a prompt")
         except TemplateSyntaxError:
             raise
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
@@ -145,7 +145,7 @@ except (MemoryError, RecursionError, OverflowError) as error:
 
 @lru_cache(maxsize=64)
 def check_template(template: str) -> None:
-    """Try a chat template under limits; `ModelError` where it does not end, takes too much or writes too much."""
+    """Try a chat template under limits; `ModelError` where it does not terminate, takes too much or writes too much."""
     given = {"template": template, "memory": _MEMORY, "seconds": _SECONDS, "longest": LONGEST}
     try:
         done = subprocess.run(
@@ -157,16 +157,20 @@ def check_template(template: str) -> None:
             timeout=4 * _SECONDS,
         )
     except subprocess.TimeoutExpired:
-        reason = "it does not end"
+        reason = "it does not terminate"
     else:
         if not done.returncode:
             return
-        reason = "it does not end" if done.returncode < 0 else (done.stderr.strip().splitlines() or ["it fails"])[-1]
-    raise ModelError(f"The model's chat template is not used: {reason[:200]}. Use another model or another file of it.")
+        reason = (
+            "it does not terminate" if done.returncode < 0 else (done.stderr.strip().splitlines() or ["it fails"])[-1]
+        )
+    raise ModelError(
+        f"The model's chat template is not used: {reason[:200]}. Use another model, or another file of this one."
+    )
 
 
 def render_frame(tokenizer: Any, messages: tuple[ChatTurn, ...]) -> list[str] | None:
-    """What the template writes before, between and after the messages: len(messages) + 1 texts.
+    """The template's text before, between and after the messages: len(messages) + 1 texts.
 
     None where the template refuses these roles, drops a message or moves one.
     """

@@ -25,14 +25,14 @@ from engine.prompts import fill
 Parse = Callable[[str], str | None]
 By = Literal["likelihood", "reply"]
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
-TEMPLATES = ("choose_one", "reason_first", "reason")
+TEMPLATES = ("choose_one", "reason_first")
 
 
 class Choice(Value, frozen=True):
     """The answer to a closed question. `option` is None where a reply names none, or two that differ.
 
     `probabilities` are the shares of all options (sum 1), empty where a reply decided. `prompt` is what was scored or
-    sent, `reply` what the model wrote: the whole reply, or the reason that came before the likelihoods.
+    sent, `reply` what the model wrote, empty by likelihood.
     """
 
     option: str | None
@@ -58,16 +58,15 @@ def choose(
     options: Sequence[str],
     parse: Parse | None = None,
     *,
-    reason: bool = False,
     decoding: Decoding = GREEDY,
     watch: Watch | None = None,
 ) -> Choice:
     """The option that the model gives to the question of `prompt`, which does not list the options yet.
 
-    With `reason`, a model that scores first writes a reason of one sentence; one that cannot score always does.
-    `parse` reads a reply instead of `parse_option`. Raises what the model raises (`CannotDo`, `PromptTooLong`).
+    One that cannot score writes its reason first; `parse` reads its reply instead of `parse_option`. Raises what the
+    model raises (`CannotDo`, `PromptTooLong`).
     """
-    return choose_each(model, [prompt], options, parse, reason=reason, decoding=decoding, watch=watch)[0]
+    return choose_each(model, [prompt], options, parse, decoding=decoding, watch=watch)[0]
 
 
 def choose_each(
@@ -76,7 +75,6 @@ def choose_each(
     options: Sequence[str],
     parse: Parse | None = None,
     *,
-    reason: bool = False,
     decoding: Decoding = GREEDY,
     watch: Watch | None = None,
 ) -> list[Choice]:
@@ -84,13 +82,8 @@ def choose_each(
     if not can_score(model):
         asked = [closed(prompt, options, "reason_first") for prompt in prompts]
         return [_by_reply(model, prompt, options, parse, decoding, watch) for prompt in asked]
-    replies = [""] * len(prompts)
-    if reason:
-        prompts = [_with(prompt, Segment(kind="question", text=fill("reason"))) for prompt in prompts]
-        replies = [model.generate(prompt, decoding, None, watch).text.strip() for prompt in prompts]
-    asked = [after(prompt, reply, options) for prompt, reply in zip(prompts, replies, strict=True)]
-    shares = probabilities(model, asked, options, watch)
-    return [_likeliest(*one) for one in zip(asked, shares, replies, strict=True)]
+    asked = [closed(prompt, options) for prompt in prompts]
+    return list(map(_likeliest, asked, probabilities(model, asked, options, watch)))
 
 
 def after(prompt: Prompt, reply: str, options: Sequence[str]) -> Prompt:
@@ -123,10 +116,10 @@ def probabilities(
     return [dict(zip(options, softmax(row).tolist(), strict=True)) for row in sums]
 
 
-def _likeliest(prompt: Prompt, shares: dict[str, float], reply: str = "") -> Choice:
+def _likeliest(prompt: Prompt, shares: dict[str, float]) -> Choice:
     """The option with the largest share, of equal ones the first."""
     best = max(shares, key=shares.__getitem__)
-    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares, reply=reply)
+    return Choice(option=best, by="likelihood", prompt=prompt, probabilities=shares)
 
 
 def listed(shares: Mapping[str, float]) -> str:

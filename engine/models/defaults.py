@@ -15,7 +15,7 @@ from engine.core.errors import InputError, StorageError, first_line
 from engine.core.files import EMBEDDED, home, replace_file
 from engine.core.hosts import Host, bare_address
 from engine.core.values import Value, decoded
-from engine.models.registry import SERVED, available_models
+from engine.models.registry import SERVED, available_models, check_address, served_address, source_of
 
 AUTO, READER, NONE = "auto", "reader", ""  # `NONE`: no model judges unless one is named
 FILE = "models.json"
@@ -50,8 +50,8 @@ def default_for(role: Role) -> Default:
         return Default(model=name, note=problem)
     return Default(
         model=built_in,
-        note=f"The default {NOUNS[role]} {name} is not available any more; {built_in or 'none'} is used instead. "
-        "Install it again, or choose another one in Settings.",
+        note=f"The default {NOUNS[role]} {name} is no longer available; {built_in or 'none'} is used instead. "
+        f"Install it again, or choose another in Settings.",
     )
 
 
@@ -76,15 +76,17 @@ def default_hosts() -> tuple[Host, ...]:
     """The hosts of the defaults that are served models and name their address."""
     served = {role: default_for(role).model for role in NOUNS}
     return tuple(
-        Host(address=bare_address(_address(name)), when=f"the default {NOUNS[role]} is asked: questions and passages")
+        Host(address=bare_address(address), when=f"the default {NOUNS[role]} is asked: questions and passages")
         for role, name in served.items()
-        if name.startswith(SERVED) and _address(name)
+        if name.startswith(SERVED) and (address := served_address(name))
     )
 
 
 def candidates(role: Role) -> list[str]:
     """Names of the available models that can take a role, the built-in default first."""
-    cards = (card for card in available_models() if card.name != READER and not card.name.startswith(SERVED))
+    cards = (
+        card for card in available_models() if card.name != READER and (card.title or not card.name.startswith(SERVED))
+    )
     able = (card.name for card in cards if (card.can_score if role == "scores" else card.can_generate))
     return list(dict.fromkeys([Defaults().of(role), *able]))
 
@@ -96,14 +98,12 @@ def can_fill(name: str, role: Role) -> bool:
 
 def choose_default(role: Role, name: str) -> None:
     """Keep a model as the default of a role; raise `InputError` for one that cannot be it, `StorageError`."""
+    name = source_of(name)
     if not can_fill(name, role):
         raise InputError(
             f"{name or 'No model'} cannot be the default {NOUNS[role]}. Choose one of: {', '.join(candidates(role))}."
         )
-    if name.startswith(SERVED) and "@" in _address(name):
-        raise InputError(
-            "The address has a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
-        )
+    check_address(name)
     stored, _ = read_defaults()
     chosen = Defaults.from_dict({**stored.to_dict(), role: name})
     path = _path()
@@ -116,7 +116,7 @@ def choose_default(role: Role, name: str) -> None:
 
 
 def read_defaults() -> tuple[Defaults, str]:
-    """What is stored, whether or not it can be used, and what is wrong with the file; nothing stored: as built in."""
+    """The stored defaults, usable or not, and the file's problem; built-in defaults if nothing is stored."""
     path = _path()
     try:
         return decoded(path.read_bytes(), Defaults), ""
@@ -127,16 +127,6 @@ def read_defaults() -> tuple[Defaults, str]:
             f"The default models in {path} cannot be read ({first_line(error)}), so the built-in ones apply. "
             "Choose them again in Settings."
         )
-
-
-def _address(name: str) -> str:
-    """The address in a served model's name, empty where it has none.
-
-    >>> _address("openai:m@https://a.example/v1"), _address("openai:m")
-    ('https://a.example/v1', '')
-    """
-    _, found, rest = name.partition("@http")
-    return f"http{rest}" if found else ""
 
 
 def _path() -> Path:

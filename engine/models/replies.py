@@ -54,7 +54,7 @@ def bare(line: str) -> str:
 
 
 def content(reply: str) -> list[str]:
-    """The lines inside code fences where there are such, else those between an opening and talk to the reader."""
+    """The lines inside code fences if there are any, else those between an opening and talk to the reader."""
     fenced, rest = _split_at_fences(reply)
     if any(line.strip() for line in fenced):
         return fenced

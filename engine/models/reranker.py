@@ -38,7 +38,7 @@ class BestSentence:
         self.name = f"{BEST_SENTENCE} ({embedder.name})"
 
     def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
-        """Return one score a text, shape (len(texts),); -1 for a text without a sentence."""
+        """Return one score per text, shape (len(texts),); -1 for a text without a sentence."""
         parts = [_titled_sentences(text) for text in texts]
         flat = [sentence for part in parts for sentence in part]
         vectors = self._embedder.embed([question, *flat])
@@ -67,7 +67,7 @@ class CrossEncoderReranker:
         self.name = name
 
     def rank_scores(self, question: str, texts: Sequence[str]) -> Floats:
-        """Return one score a text, shape (len(texts),)."""
+        """Return one score per text, shape (len(texts),)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
         scores = self._model.predict([(question, text) for text in texts], show_progress_bar=False)

@@ -57,7 +57,7 @@ def scores_by_batch(
         yield scores
         return
     if any(not row for row in rows):
-        raise ModelError("An empty prompt gives the first token nothing to follow. Give at least one token.")
+        raise ModelError("An empty prompt cannot predict the first token. Give at least one token.")
     pending = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
     size = min(limit or len(rows), batch_size(module, len(rows[pending[0]]) + len(answer), len(answer)))
     watch = watch or Watch()
@@ -88,14 +88,14 @@ def halved(stage: str, rows: int, watch: Watch, done: int, total: int) -> int:
     """Half of the rows that did not fit into memory, said to `watch`; raise `ModelError` for one alone."""
     if rows == 1:
         raise ModelError(
-            "One prompt alone does not fit into memory. Use fewer or shorter passages, bfloat16, or a smaller model."
+            "A single prompt does not fit into memory. Use fewer or shorter passages, bfloat16, or a smaller model."
         )
-    watch.report(f"{stage}: out of memory with {rows} prompts at once, going on with {rows // 2}", done, total)
+    watch.report(f"{stage}: out of memory with {rows} prompts at once, continuing with {rows // 2}", done, total)
     return rows // 2
 
 
 def if_it_fits(batch: Callable[[], T]) -> T | None:
-    """What a batch gives; None where memory ran out."""
+    """The result of a batch; None if memory ran out."""
     try:
         return batch()
     except (RuntimeError, MemoryError) as error:

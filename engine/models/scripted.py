@@ -29,12 +29,9 @@ def word_tokens(text: str) -> tuple[Token, ...]:
     >>> [(t.start, t.end) for t in word_tokens("Ice  melts.")]
     [(0, 3), (3, 11)]
     """
-    return tuple(Token(id=word_id(m.group()), start=m.start(), end=m.end()) for m in WORD.finditer(text))
-
-
-def word_id(word: str) -> int:
-    """An id from the word's hash, 31 bits."""
-    return int(sha256(word)[:8], 16) >> 1
+    return tuple(
+        Token(id=int(sha256(m.group())[:8], 16) >> 1, start=m.start(), end=m.end()) for m in WORD.finditer(text)
+    )
 
 
 class ScriptedWriter:
@@ -162,7 +159,7 @@ class ScriptedScorer(ScriptedWriter):
 
 
 def reads(numbers: Collection[int], gain: float = 1.0, base: float = -5.0) -> TokenLogprob:
-    """A function for `ScriptedScorer`: `base` nats a token plus `gain` for each of `numbers` that is present.
+    """A function for `ScriptedScorer`: `base` nats per token plus `gain` for each of `numbers` that is present.
 
     `reads({3})` reads passage 3 alone; `reads(())` ignores the passages. Order does not matter to it.
     """

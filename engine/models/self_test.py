@@ -1,4 +1,4 @@
-"""Whether a model's prompts, scores and gradients can be trusted: what every attribution stands on, measured.
+"""Checks of a model's prompts, scores and gradients, on which every attribution depends.
 
 Run once a model; the table stands in Settings and in every report that used the model.
 """
@@ -91,7 +91,7 @@ def _guarded(name: str, check: Callable[[], tuple[SelfTestCheck, ...]]) -> tuple
 
 
 def _not_offered(model: Writer) -> tuple[SelfTestCheck, ...]:
-    """What the model does not claim to do is no failure; it is said."""
+    """An ability that the model does not claim is reported, not failed."""
     words = {"score": "scores of a given text", "gradients": "gradients"}
     missing = [words[name] for name in words if not getattr(model.can, name)]
     detail = f"{', '.join(missing)}: not offered. {model.can.why_not}".strip()
@@ -154,7 +154,7 @@ def _segments(model: Any, prompt: Prompt) -> SelfTestCheck:
     return SelfTestCheck(
         name="byte-exact segments",
         passed=tiled and not wrong,
-        detail="segments whose tokens do not spell their text" if tiled else "the spans leave gaps",
+        detail="segments whose tokens do not match their text" if tiled else "the spans leave gaps",
         figure=wrong,
     )
 
@@ -166,7 +166,7 @@ def _removal(model: LanguageModel, prompt: Prompt) -> SelfTestCheck:
     return SelfTestCheck(
         name="removal equals re-tokenised removal",
         passed=wrong == 0,
-        detail=f"of {len(sets)} removals that give other ids than the shorter prompt",
+        detail=f"of {len(sets)} removals whose ids differ from the shorter prompt's",
         figure=wrong,
     )
 
@@ -176,7 +176,7 @@ def _scores(model: LanguageModel, prompt: Prompt) -> tuple[SelfTestCheck, ...]:
     written = [token.logprob for token in answer.tokens]
     ids = [token.id for token in answer.tokens]
     if not ids or None in written:
-        return (SelfTestCheck(name="scores", passed=False, detail="the model wrote nothing that can be scored"),)
+        return (SelfTestCheck(name="scores", passed=False, detail="the model wrote nothing to score"),)
     coded = model.encode(prompt)
     own = model.score([coded], ids)[0]
     agree = _within("score equals generation's log-probabilities", model, np.abs(own - np.array(written, float)))
@@ -251,7 +251,9 @@ def remember(model: Writer, checks: tuple[SelfTestCheck, ...]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, json.dumps([check.to_dict() for check in checks], indent=1).encode())
     except OSError as error:
-        raise StorageError(f"The self-test cannot be kept in {path.parent} ({error.strerror}). Free space.") from error
+        raise StorageError(
+            f"The self-test cannot be saved in {path.parent} ({error.strerror}). Free some disk space."
+        ) from error
 
 
 def remembered(name: str, revision: str, dtype: str) -> tuple[SelfTestCheck, ...] | None:

@@ -78,7 +78,7 @@ def _read(client: Any, request: Json, items: SimpleQueue[Any], stop: threading.E
 
 
 class Received:
-    """What has come of one answer: text, the tokens that the server named, and how it ended."""
+    """The state of one answer: text, the server's token counts, and how it ended."""
 
     def __init__(self, on_text: Callable[[str], None] | None = None) -> None:
         self.text = ""
@@ -168,7 +168,7 @@ def explain(error: Exception, model: Any, partial: str) -> GroundworkError:
         )
     if partial:
         return ServerError(
-            f"{model.name} went away in the middle of its answer. Ask again; the text so far is kept.", partial
+            f"{model.name} disconnected in the middle of its answer. Ask again; the text so far is kept.", partial
         )
     return ServerError(_reason(error, model))
 
@@ -177,13 +177,13 @@ def _reason(error: Exception, model: Any) -> str:
     import openai
 
     if isinstance(error, openai.APITimeoutError):
-        return f"{model.name} said nothing for {model.timeout:g} seconds. Try again, or choose another model."
+        return f"{model.name} did not reply for {model.timeout:g} seconds. Try again, or choose another model."
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
         return f"{model.name} refused the key. Set {model.key_env} to a key that may use this model."
     if isinstance(error, openai.NotFoundError):
         return f"There is no model {model.model} at {model.base_url}. Check the name and the address."
     if isinstance(error, openai.RateLimitError):
-        return f"{model.name} takes no more requests for now. Wait, or check the account's limits."
+        return f"{model.name} accepts no more requests for now. Wait, or check the account's limits."
     if isinstance(error, openai.APIStatusError):
         return f"{model.name} failed with status {error.status_code} ({_short(error, model)}). Try again later."
     return (
@@ -200,8 +200,8 @@ def _short(error: Exception, model: Any) -> str:
 
 OPENAI = "https://api.openai.com/v1"
 WHY_NOT = (
-    "A served model gives no exact score of a given text and no gradients. "
-    "Score its answers with embedded or with a Hugging Face id or folder."
+    "A served model gives neither exact scores of a given text nor gradients. Score its answers with embedded or a "
+    "Hugging Face id or folder."
 )
 LONGEST_PAUSE = 30.0  # seconds between two attempts, whatever the server asks for
 
@@ -245,7 +245,7 @@ class ServerModel:
         """From `openai:MODEL@BASE_URL`; without an address OPENAI_BASE_URL, else OpenAI's own."""
         model, _, address = name.removeprefix("openai:").partition("@http")
         if not model.strip():
-            raise ModelNotFound("The name has no model. Write openai:MODEL@BASE_URL.")
+            raise ModelNotFound("The model is missing. Write openai:MODEL@BASE_URL.")
         return cls(model.strip(), f"http{address}" if address else "", **options)
 
     def generate(
@@ -273,7 +273,7 @@ class ServerModel:
                     watch.report(f"waiting to ask {self.model} again", attempt + 1, self.attempts)
                     watch.cancel.wait(min(pause, LONGEST_PAUSE))
                     watch.step(f"asking {self.model} again", attempt + 1, self.attempts)
-        raise ServerError(f"{self.name} was not asked: attempts is {self.attempts}. Allow at least one.")
+        raise ServerError(f"{self.name} was not called: attempts is {self.attempts}. Allow at least one.")
 
     def _once(self, messages: list[dict[str, str]], decoding: Decoding, received: Received, watch: Watch) -> Answer:
         """One request, repeated only where the server refuses an optional parameter."""
@@ -337,7 +337,7 @@ class ServerModel:
 
 def checked_address(address: str) -> str:
     """A base URL without a trailing slash; refused where it carries a password, since it is kept in cases."""
-    wrong = ModelNotFound(f"{address!r} is no address of a server. Write it like http://127.0.0.1:8000/v1.")
+    wrong = ModelNotFound(f"{address!r} is not the address of a server. Write it like http://127.0.0.1:8000/v1.")
     try:
         parts = urlsplit(address)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -346,12 +346,12 @@ def checked_address(address: str) -> str:
     if not usable:
         raise wrong
     if parts.username or parts.password or parts.query:
-        raise ModelNotFound("The address of a server must not hold a key. Put the key into OPENAI_API_KEY.")
+        raise ModelNotFound("A server's address must not contain a key. Put the key into OPENAI_API_KEY.")
     return address.rstrip("/")
 
 
 def _transport() -> tuple[type[Exception], ...]:
-    """What the client and the connection under it raise."""
+    """The errors raised by the client and its connection."""
     import openai
 
     pass

@@ -127,7 +127,7 @@ def softmax(logits: Floats) -> Floats:
 
 
 def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()) -> str:
-    """The words that stand beside a verdict: who says so, how often it is right, and "unsure" under 0.6.
+    """The words shown with a verdict: the verifier, how often it is right, and "unsure" below 0.6.
 
     >>> verdict_note(Judged("supportive", {"supportive": 0.5, "editing_required": 0.2, "irrelevant": 0.3}), "V")
     'supportive by V, not measured; unsure'

@@ -116,7 +116,7 @@ def label_order(id2label: Mapping[int, str]) -> list[int]:
     if None in order or 0 not in order or len(set(order)) != len(order) or len(order) < 2:
         names = ", ".join(id2label[i] for i in sorted(id2label))
         raise ModelError(
-            f"The labels of this model ({names}) do not say which means entailment. "
+            f"The labels of this model ({names}) do not show which one means entailment. "
             "Choose a natural language inference model whose config names its labels."
         )
     return [index for index in order if index is not None]
@@ -178,7 +178,7 @@ def first_difference(one: Sequence[int], zero: Sequence[int]) -> tuple[list[int]
     for i, (a, b) in enumerate(zip(one, zero, strict=False)):
         if a != b:
             return list(one[:i]), a, b
-    raise CannotDo("This model's tokenizer writes 1 and 0 alike. Choose a model that answers 1 or 0.")
+    raise CannotDo("This model's tokenizer encodes 1 and 0 alike. Choose a model that answers 1 or 0.")
 
 
 def _limit(tokenizer: Any) -> int:
@@ -219,7 +219,7 @@ _BATCH = 32
 
 
 class Calibration(Value, frozen=True):
-    """What turns logits into verdicts, as fitted on dev halves: p = softmax(scale * logits + bias), 3 values each."""
+    """Calibration from logits to verdicts, fitted on dev halves: p = softmax(scale * logits + bias), 3 values each."""
 
     scale: tuple[float, ...] = (1.0, 1.0, 1.0)
     bias: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -248,7 +248,7 @@ class EmbeddedVerifier(WindowedVerifier):
         return other
 
     def note(self, judged: Judged) -> str:
-        """The words that stand beside one of its verdicts."""
+        """The words shown with one of its verdicts."""
         return verdict_note(judged, self.name, self.calibration.precisions)
 
     def logits(self, pairs: Pairs) -> Floats:

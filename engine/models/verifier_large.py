@@ -101,7 +101,7 @@ def load_large(folder: Path = FOLDER) -> LargeVerifier:
     base = entry_of(BASE)
     if not base.installed:
         raise ModelNotFound(
-            f"The large verifier runs on {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
+            f"The large verifier needs {BASE}, which is not installed. Run: {base.how_to_install}, or use embedded."
         )
     try:
         calibration = decoded((folder / "thresholds.json").read_bytes(), Calibration)

@@ -125,7 +125,7 @@ def base_network(base: str = DEFAULT) -> tuple[EvidenceNetwork, Any]:
     """
     folder = packaged_weights() if base == DEFAULT else installed_folder(base, EMBEDDER)
     if folder is None:
-        raise ModelNotFound(f"A verifier cannot stand on {base}: the catalogue of models has no embedder of that name.")
+        raise ModelNotFound(f"A verifier cannot use {base}: the model catalogue has no embedder of that name.")
     # Eager attention: the fused kernel's backward pass takes a third of the training time on a CPU.
     with LOADING:
         from transformers import AutoModel, AutoTokenizer

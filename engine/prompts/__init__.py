@@ -1,6 +1,8 @@
 """Prompt templates: one text file per step, `{name}` for a hole; a missing or an extra value raises.
 
-What stands above a line `---` is the system message, what follows is the user's.
+The text above a line `---` is the system message, the text below it the user's. `examples.json` has worked examples:
+for ARE's decomposer, verifier and editor and for the questions of RARR and CCVER three each, the verdicts one of each
+kind; for Least-to-Most's decomposition and Step-Back's principle, whose papers show some, two each. The text is ours.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import string
 from functools import cache
 from pathlib import Path
 
-from engine.core.values import Prompt, Segment, sha256
+from engine.core.values import Prompt, Segment, Value, decoded, sha256
 
 FOLDER = Path(__file__).parent
 _SPLIT = "\n---\n"
@@ -53,6 +55,34 @@ def ask(name: str, **values: str | int) -> Prompt:
     above, _, below = template(name).partition(_SPLIT)
     user = Segment(kind="instruction", text=below.format(**values))
     return Prompt(segments=(Segment(kind="system", role="system", text=above.format(**values)), user))
+
+
+class WorkedExample(Value, frozen=True):
+    """The values for a template's holes, and the expected reply."""
+
+    given: dict[str, str]
+    reply: str
+
+
+@cache
+def examples() -> dict[str, tuple[WorkedExample, ...]]:
+    """The shipped ones by template, in file order."""
+    return decoded((FOLDER / "examples.json").read_bytes(), dict[str, tuple[WorkedExample, ...]])
+
+
+def with_examples(name: str, prompt: Prompt, count: int, tail: str = "", *, reasoned: bool = True) -> Prompt:
+    """The prompt of template `name` with the first `count` examples after its system message, as turns.
+
+    `tail` ends what each example asks; not `reasoned`: only the last line of each reply, the answer, is shown.
+    """
+    first, *rest = prompt.segments
+    turns: list[Segment] = []
+    for example in examples()[name][:count]:
+        reply = example.reply if reasoned else example.reply.rpartition("\n")[2]
+        asked = "".join(segment.text for segment in ask(name, **example.given).segments[1:]) + tail
+        turns.append(Segment(kind="demonstration", text=asked))
+        turns.append(Segment(kind="demonstration", role="assistant", text=reply))
+    return Prompt(segments=(first, *turns, *rest))
 
 
 def templates_hash(*names: str) -> str:

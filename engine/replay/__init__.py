@@ -1,4 +1,4 @@
-"""Replay: the same inputs again in a fresh process, and every number held against the stored one."""
+"""Replay: compute a case again in a fresh process and compare every number with the stored one."""
 
 from engine.replay.compare import Number, Replay
 from engine.replay.run import replay, replay_here

@@ -70,7 +70,7 @@ def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor
             _walk(f"{place}.{key}", stored.get(key, _ABSENT), replayed.get(key, _ABSENT), outcome, own, found)
     elif isinstance(stored, list) and isinstance(replayed, list):
         if len(stored) != len(replayed):
-            said = f"it has {len(replayed)} entries now, {len(stored)} were stored"
+            said = f"it now has {len(replayed)} entries; {len(stored)} were stored"
             found.append(Number(place=place, status="drifted", why=said))
         for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
             _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index), found)
@@ -88,13 +88,13 @@ def _of_entry(floor: Floor, index: int) -> float:
 def _number(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float) -> Number:
     if replayed is _ABSENT:
         # What a later version no longer computes is named, not passed over.
-        return Number(place=place, status="cannot", stored=stored, why=outcome.why or "it is not computed any more")
+        return Number(place=place, status="cannot", stored=stored, why=outcome.why or "it is no longer computed")
     if _is_number(stored) and _is_number(replayed):
         difference = abs(replayed - stored)
         status: Status = "reproduced" if difference <= floor else "drifted"
         return Number(place=place, status=status, stored=stored, replayed=replayed, difference=difference, floor=floor)
     status = "reproduced" if stored == replayed else "drifted"
-    why = "" if status == "reproduced" else "it is another value"
+    why = "" if status == "reproduced" else "the value differs"
     return Number(place=place, status=status, stored=stored, replayed=replayed, why=why)
 
 

@@ -34,19 +34,14 @@ from engine.retrieve.search import search
 
 # An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.
 
-INPUT = "the answer of {} is an input of the replay, not written again"
-
-
-def stored_text(case: Case) -> Any:
-    """The text, and the log-probability (nats) of each token that has one."""
-    return plain({"text": case.answer.text, "logprobs": _logprobs(case)})
+INPUT = "the answer of {} is an input of the replay and is not rewritten"
 
 
 def scored_again(case: Case, tools: Loaders) -> Outcome:
     """The tokens' log-probabilities after the prompt that was sent; the text is not compared."""
     why, tokens = INPUT.format(case.stamp.model), case.answer.tokens
     if case.origin == "imported":
-        return Outcome(why="the answer was imported; nothing here writes it")
+        return Outcome(why="the answer was imported, so it is not rewritten")
     if case.prompt is None or not tokens or case.stamp.model.startswith(SERVED):
         return Outcome(why=why)
     model: LanguageModel = tools.writer(case.stamp.model)  # type: ignore[assignment]
@@ -66,21 +61,6 @@ def _logprobs(case: Case) -> list[float | None]:
 # What was retrieved and re-ranked: the search again in the collection as it is now, the re-ranker on the same sets.
 
 
-def stored_inputs(case: Case) -> Any:
-    """The hash of question and passages."""
-    return case.stamp.inputs
-
-
-def inputs_again(case: Case, tools: Loaders) -> Outcome:
-    """The hash, computed from the texts."""
-    return Outcome(values=inputs_hash(case.question, case.passages))
-
-
-def stored_hits(case: Case) -> Any:
-    """Each retrieved passage in rank order: rank, score, parts."""
-    return plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)])
-
-
 def _hit(rank: int, hit: Hit) -> Json:
     return {"rank": rank, "score": hit.score, "parts": hit.parts}
 
@@ -89,7 +69,7 @@ def hits_again(case: Case, tools: Loaders) -> Outcome:
     """The search again, in the collection as it is now."""
     settings = case.stamp.settings.get("retrieval")
     if case.corpus is None or settings is None:
-        return Outcome(why="the stamp names no collection or no retrieval settings")
+        return Outcome(why="the stamp lacks a collection or retrieval settings")
     collection = tools.collection(case.corpus)
     changed = changed_since(collection, (hit.passage.id for hit in case.hits))
     if changed:
@@ -101,11 +81,6 @@ def hits_again(case: Case, tools: Loaders) -> Outcome:
     values = [_hit(*found[hit.passage.id]) if hit.passage.id in found else None for hit in case.hits]
     texts = [hit.passage.text for hit in case.hits]
     return Outcome(values=plain(values), floor=embedding_floor(collection.embedder, case.question, texts))
-
-
-def stored_sets(case: Case) -> Any:
-    """The re-ranker's score of each chunk set, in stored order."""
-    return plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets])
 
 
 def sets_again(case: Case, tools: Loaders) -> Outcome:
@@ -131,7 +106,7 @@ def again_of(analysis: Analysis) -> Again | None:
 def unreplayable(analysis: Analysis) -> str:
     """Why an analysis of a kind without replay is not compared."""
     kind = find(analysis.kind)
-    return kind.not_again if kind and kind.not_again else f"there is no replay of the kind {analysis.kind!r} yet"
+    return kind.not_again if kind and kind.not_again else f"the kind {analysis.kind!r} cannot be replayed yet"
 
 
 def stripped(case: Case) -> Case:
@@ -181,7 +156,7 @@ def replay_here(case: Case, tools: Loaders | None = None) -> Replay:
 
 def recompute(case: Case, tools: Loaders) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
-    outcomes = {"stamp.inputs": _tried(lambda: inputs_again(case, tools))}
+    outcomes = {"stamp.inputs": _tried(lambda: Outcome(values=inputs_hash(case.question, case.passages)))}
     if case.hits:
         outcomes["hits"] = _tried(lambda: hits_again(case, tools))
     if case.chunk_sets:
@@ -217,10 +192,12 @@ def _tried(work: Callable[[], Outcome]) -> Outcome:
 def compared(case: Case, outcomes: Outcomes) -> Replay:
     """The stored values of a case against the outcomes of its replay."""
     stored = {
-        "stamp.inputs": stored_inputs(case),
-        "hits": stored_hits(case),
-        "chunk_sets": stored_sets(case),
-        "answer": stored_answer(case) if case.stamp.model == READER else stored_text(case),
+        "stamp.inputs": case.stamp.inputs,
+        "hits": plain([_hit(rank, hit) for rank, hit in enumerate(case.hits)]),
+        "chunk_sets": plain([{"score": chunk_set.score} for chunk_set in case.chunk_sets]),
+        "answer": stored_answer(case)
+        if case.stamp.model == READER
+        else plain({"text": case.answer.text, "logprobs": _logprobs(case)}),
         **{f"analyses[{a.id}]": _stored(a) for a in case.analyses},
     }
     numbers: list[Number] = []
@@ -249,7 +226,7 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
             raise
     if process.returncode:
         last = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise CaseError(f"The replay stopped before its end ({last or process.returncode}). Nothing was changed.")
+        raise CaseError(f"The replay stopped early ({last or process.returncode}). Nothing was changed.")
     return decoded(out.rpartition(b"\n")[2], Outcomes)
 
 

@@ -1,4 +1,4 @@
-"""What an auditor takes away: one HTML file, or Markdown."""
+"""The report for an auditor: one HTML file, or Markdown."""
 
 from engine.report.build import html_report, markdown_report
 

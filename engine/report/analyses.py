@@ -31,7 +31,7 @@ def _title(case: Case, analysis: Analysis) -> str:
 
 
 def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Block]:
-    """What its kind draws of it; of an unknown kind or shape what was stored."""
+    """The kind's blocks for an analysis; the stored JSON for an unknown kind or shape."""
     kind = find(analysis.kind)
     try:
         if kind is not None:
@@ -48,6 +48,6 @@ def stored_section(case: Case, analysis: Analysis) -> list[Block]:
     pairs = [(path, short(value)) for path, value in leaves(analysis.stored())]
     rows = [cells(path, value) for path, value in pairs if len(value) <= 200][:200]
     text = msgspec.json.format(msgspec.json.encode(analysis.result, order="sorted"), indent=2).decode()
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... cut here; the case file has all of it."
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... shortened; the case file has the full text."
     table = Table("Stored values", ("Place", "Value"), tuple(rows))
     return [Fold("What was stored", (table, Code(shown, "Stored JSON")))]

@@ -1,4 +1,4 @@
-"""A case as a report: the sections in reading order, from the answer to what it all stands on."""
+"""A case as a report: the sections in reading order, from the answer to the inputs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ from engine.report.methods import methods_blocks, self_test_blocks
 from engine.report.summary import summary_blocks
 
 APPENDIX = (
-    "What follows is everything the case holds. Parts behind a line with a triangle open on screen; they are left out"
-    " on paper."
+    "The rest of this report is the full case. Lines with a triangle open on screen; print leaves out their content."
 )
 
 
@@ -71,7 +70,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
         Section("Answer as it was given", _answer(case), id="answer"),
         Section(f"Passages given to the writer ({len(case.passages)})", _passages(case, history), id="passages"),
         *([Section("Analyses", analyses, id="analyses")] if analyses else []),
-        Section("How the answer came about", _making(case), id="making"),
+        Section("How the answer was made", _making(case), id="making"),
         Section("Methods", (Fold("The methods in words", methods_blocks(case, bool(history))),), id="methods"),
         *([Section("Self-tests of the models", (Fold("Every check", tests),), id="self-tests")] if tests else []),
         Section("Provenance", _provenance(case, chain.head), id="provenance"),
@@ -85,7 +84,7 @@ def report(case: Case, history: Sequence[Mark] = (), key: bytes | None = None) -
 
 
 def banners(case: Case) -> tuple[Block, ...]:
-    """What must be read with every figure: who wrote and who scored."""
+    """The notes that belong to every figure: who wrote and who scored."""
     scorers = dict.fromkeys(a.stamp.model for a in case.analyses if has_scores(a))
     return tuple(Notice(said) for scorer in scorers if (said := banner(case.stamp.model, scorer)))
 
@@ -114,21 +113,21 @@ def labels_of(case: Case) -> list[Labelled]:
 def _answer(case: Case) -> tuple[Block, ...]:
     blocks: list[Block] = []
     if case.answer.refused:
-        blocks.append(Notice("The writer said that the passages do not answer the question."))
+        blocks.append(Notice("The writer says that the passages do not answer the question."))
     if not case.answer.finished:
-        blocks.append(Notice("The answer is not finished: the run was stopped or is still going on."))
+        blocks.append(Notice("The answer is unfinished: the run was stopped or is still running."))
     blocks.append(Text(answer_runs(case.answer, case.passages, labels_of(case)), "answer"))
     invalid = sorted({c.number for c in case.answer.citations if not c.valid})
     if invalid:
         listed = ", ".join(map(str, invalid))
-        blocks.append(Notice(f"The answer cites passages that were not given: {listed}."))
+        blocks.append(Notice(f"The answer cites passages that do not exist: {listed}."))
     options = tuple((Cell(str(i)), Cell(option)) for i, option in enumerate(case.options, start=1))
     return (*blocks, *([Table("Options of the question", ("No.", "Option"), options)] if options else ()))
 
 
 def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
     if not case.passages:
-        return (plain("The writer was given no passages."),)
+        return (plain("The writer had no passages."),)
     labels = review_of(history).labels
     cited = [c.number for c in case.answer.citations if c.valid]
     sections: list[Block] = []
@@ -170,7 +169,7 @@ def _making(case: Case) -> tuple[Block, ...]:
         parts = [Code(s.text, f"Segment {i}: {s.kind} ({s.role})") for i, s in enumerate(case.prompt.segments, start=1)]
         blocks.append(Fold("The exact prompt", tuple(b for p in parts for b in (plain(p.label, "note"), p))))
     if not blocks:
-        blocks.append(plain("The answer was imported; how it was made is not known here."))
+        blocks.append(plain("The answer was imported, so its origin is unknown."))
     return tuple(blocks)
 
 
@@ -240,7 +239,7 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     facts = [("Status", review.status)]
     if review.reviewer:
         facts.append(("Set by", f"{review.reviewer}, {when(review.time)}"))
-    facts += [("Protection", chain.protection), ("Head hash, to be kept elsewhere", chain.head or "none")]
+    facts += [("Protection", chain.protection), ("Head hash (store it elsewhere)", chain.head or "none")]
     blocks: list[Block] = [Facts(tuple(facts))]
     if review.verdicts:
         rows = tuple(
@@ -261,8 +260,8 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
             cells(m.target, m.machine, m.value or "taken out", m.reason, m.author, when(m.time))
             for m in review.sentences.values()
         )
-        columns = ("Sentence", "As it was", "As the reviewer writes it", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Sentences that a reviewer wrote anew", columns, rows))
+        columns = ("Sentence", "Original", "Reviewer's version", "Reason", "Reviewer", "Time")
+        blocks.append(Table("Sentences rewritten by a reviewer", columns, rows))
     if review.labels:
         rows = tuple(
             cells(f"Passage {n}", m.value, m.reason, m.author, when(m.time)) for n, m in sorted(review.labels.items())
@@ -274,7 +273,7 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     if history:
         blocks.append(Fold(f"The whole history ({len(history)} entries)", (_history(history),)))
     else:
-        blocks.append(plain("Nobody has reviewed this case yet."))
+        blocks.append(plain("This case has not been reviewed yet."))
     return tuple(blocks)
 
 

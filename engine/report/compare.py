@@ -177,7 +177,7 @@ def shared_scales(case: Case) -> dict[str, dict[int, float]]:
 
 
 def scaled(attribution: Attribution) -> dict[int, float]:
-    """Passage number to share in [-1, 1] for the first span; a group's score stands at each of its passages."""
+    """Passage number to share in [-1, 1] for the first span; each passage of a group has the group's score."""
     scores = attribution.scores[0] if attribution.scores else ()
     largest = max((abs(score) for score in scores), default=0.0) or 1.0
     return {
@@ -201,6 +201,6 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
 
 
 def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:
-    """By label, so that the same fact is found in both; a proposed edit is no verdict."""
+    """By label, so that the same fact is found in both; a proposed edit is not a verdict."""
     found = (place for analysis in analyses for place in verdicts(analysis))
     return {place.label: place.machine for place in found if not place.target.startswith("edit:")}

@@ -97,7 +97,7 @@ def drawn_map(case: Case, found: TokenMap, sentence: int | None = None) -> Drawi
     what = f"“{without_markers(found.answer.text[slice(*span)])}”" if row and span else "the answer"
     said = (
         f"{found.method.capitalize()} of the {found.target.replace('_', '-')} of {what}, by {found.model}: share of the"
-        f" sum of |relevance| per word. The colour grows with the root of the share and is full from {end:.2%} on."
+        f" sum of |relevance| per word. The colour scales with the root of the share and is full from {end:.2%} on."
     )
     return Drawing(name=f"{case.id}_token_map", caption=_caption(case, said), parts=tuple(parts))
 

@@ -13,7 +13,7 @@ from engine.cases.places import revision
 from engine.cases.review import Review
 from engine.core.values import Answer, Case
 
-TRACKED = "Struck through: taken out. Underlined: put in. An edit that is not decided is a proposal."
+TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits are proposals."
 
 
 def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple[Block, ...]:
@@ -29,7 +29,7 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     blocks.append(Section(title, (Text(_cited((TextRun(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
     rows = tuple(_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
-    columns = ("No.", "Sentence as it was given", "Verdict", "Evidence, quoted")
+    columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
     return (*blocks, Table("Every sentence with its best evidence", columns, rows))
 
 

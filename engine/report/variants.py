@@ -8,17 +8,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.occlusion import occlusion_of
-from engine.analyses.refinement import RefinementReport, report_facts, report_scores, reports_of
+from engine.analyses.refinement import reports_of
 from engine.cases.review import Mark, review_of, with_labels
 from engine.cases.store import CaseStore
 from engine.core.errors import CaseError
 from engine.core.metrics import ENTAILED
-from engine.core.progress import Watch, last
-from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, inputs_hash
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Variant
-from engine.models.protocols import LanguageModel
 
 KEPT = "facts of A"
 SCORES = "scores"
@@ -38,12 +35,12 @@ def conditions(case: Case) -> tuple[str, ...]:
 
 
 def variant_case(case: Case, name: str) -> Case:
-    """What a condition wrote as the answer of a case: with the analyses that are about this very answer."""
+    """A condition's text as the answer of a case, with the analyses of this answer."""
     report = _last(case)
     variant = report.refinement.variants.get(name) if report else None
     if report is None or variant is None or variant.answer is None:
-        known = ", ".join(conditions(case)) or "none: run them on the Refinement page"
-        raise CaseError(f"The case {case.id!r} has no answer of a condition {name!r}. There are: {known}.")
+        known = ", ".join(conditions(case)) or "none; run them on the Refinement page"
+        raise CaseError(f"The case {case.id!r} has no answer of condition {name!r}. Available: {known}.")
     stamp = report.refinement.stamp
     answered = inputs_hash(case.question, case.passages, variant.answer.text)
     about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINEMENT)
@@ -60,13 +57,6 @@ def variant_case(case: Case, name: str) -> Case:
         ),
         analyses=(*about, *_figures(case, report, name, answered)),
     )
-
-
-def scored(case: Case, scorer: LanguageModel, settings: Settings, watch: Watch | None = None) -> Case:
-    """The case with occlusion by this model, computed where it is not there."""
-    if any(analysis.id == f"occlusion:{scorer.name}" for analysis in case.analyses):
-        return case
-    return replace(case, analyses=(*case.analyses, last(occlusion_of(case, scorer, settings, watch=watch))))
 
 
 def _last(case: Case) -> RefinementReport | None:

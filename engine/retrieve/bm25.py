@@ -59,7 +59,7 @@ class Bm25:
         return cls(index, len(texts))
 
     def scores(self, question: str) -> Floats:
-        """One score a text, 0 and up, shape (n,)."""
+        """One score per text, 0 and up, shape (n,)."""
         tokens = _tokens([question])[0]
         if self._index is None or not any(token in self._index.vocab_dict for token in tokens):
             return np.zeros(self._size, dtype=np.float32)
@@ -74,14 +74,14 @@ class Bm25:
         return self.scores(question)[rows]
 
     def save(self, place: Path) -> None:
-        """Keep the index; a full disk is no error here, since it can be made again."""
+        """Save the index; ignore a full disk, because the index can be rebuilt."""
         new = place.with_name(f"{place.name}.new")
         try:
             shutil.rmtree(new, ignore_errors=True)
             self._index.save(str(new), show_progress=False)
             new.replace(place)
         except OSError as error:
-            log.warning("The word index was not kept (%s); it will be made again.", error)
+            log.warning("The word index was not saved (%s); it will be rebuilt.", error)
             shutil.rmtree(new, ignore_errors=True)
 
     @classmethod
@@ -95,7 +95,7 @@ class Bm25:
             index = bm25s.BM25.load(str(place))
             held = int(index.scores["num_docs"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("The kept word index cannot be read (%s) and is made again.", error)
+            log.warning("The stored word index cannot be read (%s) and is rebuilt.", error)
             return None
         return cls(index, size) if held == size else None
 
@@ -133,10 +133,10 @@ class Postings:
         self._most = np.load(place / _MOST, allow_pickle=False)
         self.size = int(index.scores["num_docs"])
         if not len(self._most) + 1 == len(self._starts) == len(self._words) + 1 or len(self._texts) != self._starts[-1]:
-            raise ValueError("its files do not fit together")
+            raise ValueError("its files do not match")
 
     def scores(self, question: str) -> Floats:
-        """One score a text, 0 and up, shape (n,)."""
+        """One score per text, 0 and up, shape (n,)."""
         found = np.zeros(self.size, dtype=np.float32)
         for word in self._asked(question):
             texts, adds = self._part(word)
@@ -184,7 +184,7 @@ class Postings:
         return np.asarray(self._texts[part]), np.asarray(self._adds[part])
 
     def _adds_to(self, word: int, rows: NDArray[Any]) -> Floats:
-        """What a word adds to each of some texts."""
+        """A word's contribution to each of some texts."""
         texts, adds = self._part(word)
         place = np.minimum(np.searchsorted(texts, rows.astype(texts.dtype)), len(texts) - 1)
         added: Floats = np.where(texts[place] == rows, adds[place], np.float32(0))
@@ -289,7 +289,7 @@ def _mapped(place: Path, snapshot: Snapshot) -> Postings:
             return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if place.is_dir():
-            log.warning("The kept word index cannot be read (%s) and is made again.", error)
+            log.warning("The stored word index cannot be read (%s) and is rebuilt.", error)
     draft = place.with_name("bm25.new")
     with storage("the word index"):
         shutil.rmtree(draft, ignore_errors=True)

@@ -113,11 +113,11 @@ def check_query(query: str) -> str:
     model wrote, may be longer.
     """
     if not query.strip():
-        raise QuestionError("The text to search with is empty. Write one and search again.")
+        raise QuestionError("The search text is empty. Enter a text and search again.")
     if len(query) > LONGEST_QUERY:
         raise QuestionError(
-            f"The text to search with has {len(query):,} characters; the limit is {LONGEST_QUERY:,}. "
-            "Ask for less, or ingest the long text as a document."
+            f"The search text has {len(query):,} characters; the limit is {LONGEST_QUERY:,}. "
+            "Shorten it, or ingest it as a document."
         )
     return query
 

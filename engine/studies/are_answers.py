@@ -1,4 +1,4 @@
-"""What the studies of ARE share: an answer checked or revised by a method, as values; Attr, Pres and F1 as cells.
+"""Common parts of the ARE studies: an answer checked or revised by a method, as values; Attr, Pres and F1 as cells.
 
 The paper's F1 is the harmonic mean of the two means of a table's row, not the mean over questions; so is ours, and its
 interval resamples the questions of both means together.
@@ -39,13 +39,9 @@ from engine.studies.values import Column, Estimate, Found, Measure, Row, Unit
 
 ROLES = ("decomposer", "judge", "editor", "expander")  # what `options.by_model` may hand to the language model
 MEASURES = ("attr_r", "attr_p", "pres")
-COLUMNS = (
-    Column(name="method"),
-    Column(name="Attr_r", unit="0 to 1", better="higher"),
-    Column(name="Attr_p", unit="share of clauses or evidences", better="higher"),
-    Column(name="Pres", unit="0 to 1", better="higher"),
-    Column(name="F1_PP", unit="0 to 1", better="higher"),
-    Column(name="F1_RP", unit="0 to 1", better="higher"),
+COLUMNS = Column.row(
+    "method | Attr_r (0 to 1) ↑ | Attr_p (share of clauses or evidences) ↑ | "
+    "Pres (0 to 1) ↑ | F1_PP (0 to 1) ↑ | F1_RP (0 to 1) ↑"
 )
 
 
@@ -104,7 +100,7 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
     found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
-    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence does not belong to clauses."}
+    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)
 

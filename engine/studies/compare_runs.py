@@ -1,4 +1,4 @@
-"""Two runs of one study beside each other: every value that both measured, by method, over the questions of both."""
+"""Compare two runs of one study: every value that both measured, by method, over their common questions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from engine.studies.evaluate import Evaluation
 from engine.studies.summary import CORRECTION, PAIRED, PairedComparison, by_question, measured, of_method, pair
 from engine.studies.values import Cell, Column, Row, StudyTable
 
-COLUMNS = (
-    Column(name="method"),
-    Column(name="value"),
-    Column(name="first"),
-    Column(name="second"),
-    Column(name="first minus second"),
-    Column(name="higher", unit="questions"),
-    Column(name="lower", unit="questions"),
-    Column(name="p, Holm"),
-    Column(name="effect", unit="d_z"),
+COLUMNS = Column.row(
+    "method | value | first | second | first minus second | higher (questions) | "
+    "lower (questions) | p, Holm | effect (d_z)"
 )
 
 
@@ -40,7 +33,9 @@ def differing(first: Evaluation, second: Evaluation) -> tuple[str, ...]:
 def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
     """Means and paired differences; raise `InputError` for runs of two studies or without a question in common."""
     if first.config.study != second.config.study:
-        raise InputError(f"One run is of {first.config.study}, the other of {second.config.study}. Choose two of one.")
+        raise InputError(
+            f"One run is of {first.config.study}, the other of {second.config.study}. Choose two runs of one study."
+        )
     shared = [m for m in _methods(first) if m in _methods(second)]
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
     found = [(method, name, *_pair(first, second, method, name)) for method in shared for name in names]
@@ -52,7 +47,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         _line(m, name, replace(one, p=p), means) for (m, name, one, means), p in zip(kept, corrected, strict=True)
     )
     questions = max(one.difference.n for _, _, one, _ in kept)
-    notes = (PAIRED, CORRECTION, "Only questions that both runs have; a failed unit counts as 0.")
+    notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
 
 

@@ -1,4 +1,4 @@
-"""What is evaluated, as a TOML file that is kept with the results.
+"""The config of an evaluation: a TOML file, stored with the results.
 
 study = "refinement"
 data = "bank-investigation"      # a sample world, or the path of a data set
@@ -35,7 +35,7 @@ NO_RESULT_HANGS_ON = ("budget", "concurrency", "batch", "title")  # fields of a 
 
 
 class Limit(Value, frozen=True):
-    """What a served model may be asked for over the whole run, earlier parts included; None: no limit.
+    """The budget of a served model over the whole run, including earlier parts; None: no limit.
 
     A unit that was cut off leaves no row, so that what it had taken is not known to the next part. Workers of their
     own share what is left; units in flight can take it over the limit by one call each.
@@ -45,7 +45,7 @@ class Limit(Value, frozen=True):
     tokens: int | None = None
 
     def less(self, calls: int, tokens: int) -> Limit:
-        """What is left after so much, never under 0."""
+        """The rest of the budget after so much, never below 0."""
         return Limit(
             calls=None if self.calls is None else max(0, self.calls - calls),
             tokens=None if self.tokens is None else max(0, self.tokens - tokens),
@@ -94,7 +94,7 @@ class Config(Value, frozen=True):
             strange = sorted(set(fields) - set(data.get(stage, {})))
             if strange or stage not in data:
                 known = ", ".join(data.get(stage, data))
-                raise InputError(f"[settings.{stage}] {', '.join(strange)} is no setting. There are: {known}.")
+                raise InputError(f"[settings.{stage}] {', '.join(strange)} is not a setting. Available: {known}.")
             data[stage].update(fields)
         for stage in ("decoding", "occlusion", "faithfulness"):
             data[stage]["seed"] = seed
@@ -103,7 +103,7 @@ class Config(Value, frozen=True):
         try:
             return converted(data, Settings)
         except msgspec.ValidationError as error:
-            raise InputError(f"A value under [settings] is of the wrong kind or out of its range: {error}.") from error
+            raise InputError(f"A value under [settings] has the wrong type or is out of range: {error}.") from error
 
 
 def with_assignments(config: Config, assignments: Sequence[str]) -> Config:
@@ -147,15 +147,15 @@ def parse_config(text: str, name: str = "the config") -> Config:
     try:
         config = converted(tomllib.loads(text), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise InputError(f"{name} is no valid config: {error}.") from error
+        raise InputError(f"{name} is not a valid config: {error}.") from error
     if not config.seeds:
-        raise InputError(f"{name} names no seed. Write seeds = [1337], or more of them.")
+        raise InputError(f"{name} has no seeds. Write for example seeds = [1337].")
     config.stages(config.seeds[0])
     return config
 
 
 def found(path: Path) -> Path:
-    """The file itself, or the preset of that name where there is no such file."""
+    """The file itself, or the preset of that name if the file does not exist."""
     preset = CONFIGS / f"{path.name.removesuffix('.toml')}.toml"
     return preset if not path.exists() and preset.exists() and path.parent == Path() else path
 
@@ -197,7 +197,7 @@ def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 def _said(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "all"
-    return "as the engine has it" if value is None else "none" if value == "" else str(value)
+    return "the engine's default" if value is None else "none" if value == "" else str(value)
 
 
 # A config as the TOML that it would be read from: fields at their default are left out.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from filelock import FileLock, Timeout
 
-from engine.core.errors import InputError
+from engine.core.errors import InputError, StorageError
 from engine.core.files import package_versions
 from engine.core.values import Value, decoded, sha256
 from engine.studies.catalogue import study_of
@@ -55,7 +55,7 @@ class Evaluation(Value, frozen=True):
 
 
 def cost_of(config: Config, control: Control | None = None) -> tuple[Plan, Estimate]:
-    """What a config would run and the most that it would take; loads data and corpora, runs nothing."""
+    """Plan a config and its largest cost; loads data and corpora, runs nothing."""
     planned = plan(config)
     prepare(planned, (control or Control()).watch)
     return planned, estimate(planned, StudyTools(config), planned.units)
@@ -72,15 +72,15 @@ def evaluate(
     on_cost: Callable[[Plan, Estimate], None] | None = None,
     tools: StudyTools | None = None,
 ) -> Evaluation:
-    """Run the config written in `text`, or go on with the run in `folder`, and write its tables and figures.
+    """Run the config in `text`, or resume the run in `folder`, and write its tables and figures.
 
     `on_cost` gets the plan and the most that the units left will take before the first one starts; it may raise
     `Cancelled`. Raises `InputError` for another config, other data or a folder in use; and what `Run.go` raises.
     """
     control, config = control or Control(), parse_config(text)
     check_folder(folder, resume)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):
             planned = plan(config)
             prepare(planned, control.watch)
@@ -92,7 +92,14 @@ def evaluate(
             _run(run, lambda: _pool(run, workers, on, tools))
             return draw(folder)
     except Timeout:
-        raise InputError(f"Another process is running in {folder}. Wait for it, or name another folder.") from None
+        raise InputError(
+            f"Another process is running in {folder}. Wait for it to finish, or choose another folder."
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            f"The run in {folder} could not be written ({error.strerror or error}). Free some space or make the folder "
+            "writable, then resume; or choose another folder."
+        ) from error
 
 
 def _run(run: Run, pool: Callable[[], Pool]) -> None:
@@ -130,9 +137,9 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     if path.exists():
         known = decoded(path.read_bytes(), RunManifest)
         if known.config != config:
-            raise InputError(f"{folder} holds a run of another config. Resume it with its own config.toml.")
+            raise InputError(f"{folder} contains a run with another config. Resume it with its own config.toml.")
         if known.data != planned.data:
-            raise InputError(f"The examples are not those that {folder} was begun with. Start again in a new folder.")
+            raise InputError(f"The examples differ from those {folder} was started with. Start again in a new folder.")
         return
     paper = CONFIGS / f"{planned.config.study.replace('-', '_')}_paper.toml"
     manifest = RunManifest(
@@ -157,7 +164,9 @@ def opened(folder: Path) -> Evaluation:
         manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{folder} holds no run ({error.strerror}). Name the folder given with --out.") from error
+        raise InputError(
+            f"{folder} does not contain a run ({error.strerror}). Give the folder used with --out."
+        ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
     rows = ordered(manifest.units, Journal(folder).rows())
@@ -184,7 +193,7 @@ def report(evaluation: Evaluation) -> str:
 
 
 def report_head(evaluation: Evaluation) -> str:
-    """What was run on what, what failed, was left out or switched off, and where it departs from the paper."""
+    """The run's data and models, failures, parts left out or off, and departures from the paper."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
     model, verifier, judge, data = map(as_text, (config.model, config.verifier, config.judge or "none", config.data))
@@ -195,7 +204,7 @@ def report_head(evaluation: Evaluation) -> str:
         f" judge {judge}; {data}; seeds {', '.join(map(str, config.seeds))}.",
         "",
         f"{len(evaluation.rows)} of {len(manifest.units)} units have run, {len(failed)} failed,"
-        f" {sum(row.unparsed for row in evaluation.rows)} replies could not be read.",
+        f" {sum(row.unparsed for row in evaluation.rows)} replies were unreadable.",
         "",
         *_listed("Failed", [f"{unit.example}, {unit.method}: {failure.message}" for unit, failure in failed]),
         *_listed("Left out", [f"{count} examples without {what}" for what, count in manifest.left_out.items()]),

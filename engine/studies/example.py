@@ -35,7 +35,7 @@ class GoldClause(Value, frozen=True):
 
 
 class GoldError(Value, frozen=True):
-    """A false stretch of `answer`: `wrong` stands once in it, `right` replaces it (empty: to be deleted)."""
+    """A false span of `answer`: `wrong` occurs once in it, `right` replaces it (empty: to be deleted)."""
 
     wrong: str
     right: str
@@ -110,7 +110,7 @@ def lacks(example: Example, needs: Iterable[str]) -> tuple[str, ...]:
     asked = tuple(needs)
     unknown = [name for name in asked if name not in NEEDS]
     if unknown:
-        raise RecordError(f"There is no need called {unknown[0]!r}. Name one of: {', '.join(NEEDS)}.")
+        raise RecordError(f"There is no need called {unknown[0]!r}. Choose one of: {', '.join(NEEDS)}.")
     return tuple(name for name in asked if not NEEDS[name](example))
 
 

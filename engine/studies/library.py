@@ -59,7 +59,7 @@ def evaluations() -> Path:
 def folder_of(name: str) -> Path:
     """The folder of a run; raise `InputError` for a name that leads elsewhere."""
     if name != Path(name).name or not name.strip("."):
-        raise InputError(f"{name!r} is no name of a run. Choose one of the list.")
+        raise InputError(f"{name!r} is not the name of a run. Choose one from the list.")
     own, shipped = evaluations() / name, SHIPPED / name
     return shipped if shipped.is_dir() and not own.exists() else own
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.analyses.refinement import LIBRARY, report_scores, reports_of
+from engine.analyses.refinement import LIBRARY, reports_of
 from engine.answer.context import find_context
 from engine.cases.review import review_of, with_labels
 from engine.cases.store import CaseStore
@@ -24,6 +24,7 @@ from engine.methods.refinement.advisor import (
     gain_by_quartile,
     point_of,
 )
+from engine.methods.refinement.assess import report_scores
 from engine.models.reranker import load_reranker
 
 

@@ -9,11 +9,12 @@ from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, ServerEr
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.budget import Spent
+from engine.models.memory import is_out_of_memory
 from engine.studies.catalogue import study_of
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
 from engine.studies.tools import StudyTools
-from engine.studies.values import Failure, Found, Row, Unit
+from engine.studies.values import OUT_OF_MEMORY, Failure, Found, Row, Unit
 
 STOPS = (Cancelled, ServerError, BudgetSpent)  # the unit is not at fault: it is run again when the run goes on
 
@@ -68,7 +69,8 @@ class Performer:
                 return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
             except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
                 known = isinstance(error, GroundworkError)
-                found = Failure(type=type(error).__name__, message=str(error) if known else f"Unforeseen: {error}")
+                kind = OUT_OF_MEMORY if is_out_of_memory(error) else type(error).__name__
+                found = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
         if isinstance(found, Failure):
             return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
         return self._done(unit, found, meter.spent)

@@ -26,7 +26,7 @@ SAMPLED = 3  # examples whose cost is worked out; the others are taken to cost t
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be run. `left_out` counts examples by what they lack, `off` says what is switched off and for how many.
+    """The plan of a run. `left_out` counts examples by what they lack, `off` lists parts that are off and for how many.
 
     `data` is a hash of the examples: a run is resumed on the same ones only.
     """
@@ -45,7 +45,9 @@ def plan(config: Config) -> Plan:
     study = study_of(config.study)
     strange = sorted(set(config.methods) - set(study.methods))
     if strange:
-        raise InputError(f"{', '.join(strange)} is no method of {study.name}. It has: {', '.join(study.methods)}.")
+        raise InputError(
+            f"{', '.join(strange)} is not a method of {study.name}. Its methods are: {', '.join(study.methods)}."
+        )
     usable: list[Example] = []
     left_out: Counter[str] = Counter()
     for example in load(config.data, **config.load):
@@ -58,7 +60,7 @@ def plan(config: Config) -> Plan:
     chosen = evenly(usable, config.n)
     if not chosen:
         wanted = ", ".join(left_out or study.needs)
-        raise InputError(f"No example of {config.data} can be used by {study.name}: they lack {wanted}.")
+        raise InputError(f"{study.name} cannot use any example of {config.data}: they lack {wanted}.")
     methods = [name for name in study.methods if not config.methods or name in config.methods]
     units = tuple(Unit(example=e.id, method=m, seed=s) for e in chosen for s in config.seeds for m in methods)
     by_id = {example.id: example for example in chosen}
@@ -96,12 +98,12 @@ def sampling(units: Sequence[Unit]) -> list[Unit]:
 
 
 def switched_off(study: Study, examples: Sequence[Example]) -> tuple[str, ...]:
-    """What is not computed for want of a field, and for how many of the examples."""
+    """Parts that are off because a field is missing, and for how many examples."""
     said = []
     for need, what in study.uses.items():
         without = sum(bool(lacks(example, (need,))) for example in examples)
         if without:
-            said.append(f"{what}: off for {without} of {len(examples)} examples, which bring no {_bare(need)}.")
+            said.append(f"{what}: off for {without} of {len(examples)} examples without {_bare(need)}.")
     return tuple(said)
 
 

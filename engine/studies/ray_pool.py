@@ -24,7 +24,7 @@ from engine.studies.workers import ROOT
 
 
 class Serving:
-    """What stands on a node: the models of one config. Speaks JSON, so that both sides agree on the values."""
+    """The models of one config on a node. It uses JSON, so that both sides agree on the values."""
 
     def __init__(self, config: bytes) -> None:
         self._performer = Performer(decoded(config, Config))
@@ -98,7 +98,5 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError(
-            "Ray is not installed, so there is no cluster to run on. Install requirements-ray.txt, or use --workers."
-        ) from None
+        raise InputError("Ray is not installed. Install requirements-ray.txt, or use --workers.") from None
     return ray

@@ -67,9 +67,7 @@ def score_tables(
         rows=tuple((n, *(measure(of_condition(rows, n), s.field, s.lost) for s in defined)) for n in names),
         n=questions_in(rows),
         shows="grounded refinement, Tables 1 and 3",
-        notes=notes(
-            rows, "A question's seeds are averaged. A score that an answer does not have is left out of its n."
-        ),
+        notes=notes(rows, "Seeds are averaged per question. A score's n leaves out answers for which it is undefined."),
     )
     return [
         scores,
@@ -89,7 +87,7 @@ def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     kinds = sorted({kind for count in counts.values() for kind in count})
     return StudyTable(
         name="outcomes",
-        title="What came of each condition",
+        title="Outcomes of each condition",
         columns=(Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds)),
         rows=tuple((n, *(counts[n][kind] for kind in kinds)) for n in names),
         n=len(rows),
@@ -111,15 +109,11 @@ def _added(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
             lines.append((name, measure(more, "is", None), measure(less, "is", None)))
     return StudyTable(
         name="added",
-        title="Runs in which a condition says more, or less, that no passage holds than A",
-        columns=(
-            Column(name="condition"),
-            Column(name="more", unit="share of runs", better="lower"),
-            Column(name="less", unit="share of runs", better="higher"),
-        ),
+        title="Runs in which a condition says more, or less, than A that no passage contains",
+        columns=Column.row("condition | more (share of runs) ↓ | less (share of runs) ↑"),
         rows=tuple(lines),
         n=questions_in(rows),
-        notes=notes(rows, "By content words that stand in none of the passages."),
+        notes=notes(rows, "By content words that occur in none of the passages."),
     )
 
 
@@ -137,16 +131,9 @@ def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: 
     return StudyTable(
         name="comparisons",
         title="Paired differences between conditions, every second pass on",
-        columns=(
-            Column(name="comparison"),
-            Column(name="score"),
-            Column(name="difference", unit="of the score"),
-            Column(name="higher", unit="questions"),
-            Column(name="lower", unit="questions"),
-            Column(name="ties", unit="questions"),
-            Column(name="p, Holm"),
-            Column(name="effect", unit="d_z"),
-            Column(name="n"),
+        columns=Column.row(
+            "comparison | score | difference (of the score) | higher (questions) | "
+            "lower (questions) | ties (questions) | p, Holm | effect (d_z) | n"
         ),
         rows=tuple(lines),
         n=questions_in(rows),
@@ -196,11 +183,9 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], h
         lines.append((rule, sum(marks.values()), len(rows) - len(marks), *line))
     return StudyTable(
         name="gated",
-        title="Each second pass under its own rule, minus A; where the rule does not fire the answer is A's",
+        title="Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
         columns=(
-            Column(name="condition"),
-            Column(name="fired", unit="runs"),
-            Column(name="not asked", unit="runs"),
+            *Column.row("condition | fired (runs) | not asked (runs)"),
             *(Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores),
         ),
         rows=tuple(lines),
@@ -225,14 +210,8 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTa
     return StudyTable(
         name="flag_rates",
         title="How often each rule starts a second pass",
-        columns=(
-            Column(name="condition"),
-            Column(name="rule"),
-            Column(name="fires", unit="runs"),
-            Column(name="of", unit="runs"),
-            Column(name="rate", unit="share"),
-            Column(name="by chance", unit="share"),
-            Column(name="not asked", unit="runs"),
+        columns=Column.row(
+            "condition | rule | fires (runs) | of (runs) | rate (share) | by chance (share) | not asked (runs)"
         ),
         rows=tuple((name, rule, *_rate(rows, asked, rule == RULES["labels"])) for name, rule, asked in rules),
         n=len(rows),
@@ -268,12 +247,8 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
     table = StudyTable(
         name="advice",
         title="Gain of D over A by the advisor's branch",
-        columns=(
-            Column(name="branch"),
-            Column(name="runs"),
-            Column(name="gain", unit="citation precision", better="higher"),
-            Column(name="gained", unit="share of runs", better="higher"),
-            Column(name="lost", unit="share of runs", better="lower"),
+        columns=Column.row(
+            "branch | runs | gain (citation precision) ↑ | gained (share of runs) ↑ | lost (share of runs) ↓"
         ),
         rows=tuple(
             (
@@ -296,7 +271,7 @@ def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
 
 
 def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """What a condition takes on its own: its calls, A where it stands on A, gradient rows where it needs them."""
+    """The cost of a condition alone: its calls, A if it depends on A, gradient rows if it needs them."""
     fields = (("forwards", "calls of the model"), ("backwards", ""), ("tokens", "positions"), ("written", "tokens"))
     columns = tuple(Column(name=f, unit=u, better="lower") for f, u in (*fields, ("seconds", "s")))
     lines: list[tuple[Cell, ...]] = []
@@ -305,7 +280,7 @@ def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
         lines.append((name, *(measure(costs, column.name, None) for column in columns)))
     return StudyTable(
         name="costs",
-        title="What a condition takes, with all that it stands on",
+        title="Cost of a condition, including everything it depends on",
         columns=(Column(name="condition"), *columns),
         rows=tuple(lines),
         n=questions_in(rows),
@@ -326,7 +301,9 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
     for unit, gains in kinds.items():
         points = [(row, gain) for row, gain in zip(rows, gains, strict=True) if gain is not None]
         try:
-            study = gain_by_quartile([_point(row, gain) for row, gain in points])
+            study = gain_by_quartile(
+                [Point(question=row.unit.example, s3=row.values["s3"], first=0.0, second=gain) for row, gain in points]
+            )
         except InputError as error:
             said.append(f"Gain by quartile of S3, {unit} (Table 4): {error}")
             continue
@@ -345,20 +322,13 @@ def _vote(row: Row) -> float | None:
     return VOTES.get(row.values.get("judged", {}).get("D-A", "")) if row.values.get("s3") is not None else None
 
 
-def _point(row: Row, gain: float) -> Point:
-    return Point(question=row.unit.example, s3=row.values["s3"], first=0.0, second=gain)
-
-
 def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> StudyTable:
     rho = "not defined" if study.rho is None else f"{study.rho:.2f}"
     return StudyTable(
         name=f"quartiles_{name}",
         title=f"Gain of D over A by quartile of S3 ({unit})",
         columns=(
-            Column(name="quartile"),
-            Column(name="questions"),
-            Column(name="S3 from"),
-            Column(name="S3 to"),
+            *Column.row("quartile | questions | S3 from | S3 to"),
             Column(name="gain", unit=unit, better="higher"),
         ),
         rows=tuple(

@@ -28,7 +28,7 @@ from engine.models.budget import Spent
 from engine.studies.perform import Done, Lost, Outcome, Stopped
 from engine.studies.plan import Plan, sampling
 from engine.studies.pools import Pool
-from engine.studies.values import Failure, Row, Unit
+from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit
 
 # units.jsonl: a row is appended and synced when its unit has ended. A last line without its line break was cut off: it
 # is dropped, and its unit runs again.
@@ -41,8 +41,8 @@ class Journal:
         self.path = folder / "units.jsonl"
 
     def rows(self) -> list[Row]:
-        """The rows that were written whole, in the order of writing; raise `InputError` for a damaged line."""
-        return list(self._rows()) if self.path.exists() else []
+        """The last complete row of each unit; raise `InputError` for a damaged line."""
+        return list({row.unit: row for row in self._rows()}.values()) if self.path.exists() else []
 
     def _rows(self) -> Iterator[Row]:
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
@@ -51,7 +51,7 @@ class Journal:
                 yield decoded(line, Row)
             except msgspec.MsgspecError as error:
                 raise InputError(
-                    f"Line {number} of {self.path} is no row of this version ({error}). Start again in a new folder."
+                    f"Line {number} of {self.path} is not a row of this version ({error}). Start again in a new folder."
                 ) from error
 
     def mend(self) -> None:
@@ -74,7 +74,9 @@ class Journal:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise StorageError(f"{self.path} cannot be written ({error.strerror}). Make room and resume.") from error
+            raise StorageError(
+                f"{self.path} cannot be written ({error.strerror}). Free some disk space and resume."
+            ) from error
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -83,11 +85,13 @@ def write_whole(path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data)
     except OSError as error:
-        raise StorageError(f"{path} cannot be written ({error.strerror}). Make room and resume.") from error
+        raise StorageError(f"{path} cannot be written ({error.strerror}). Free some disk space and resume.") from error
 
 
 TRIES = 3  # of a unit that loses its worker or its server; then it counts as failed
 POLL = 0.2  # seconds between two looks at whether the user asked to pause or stop
+# Failures that are not the unit's own: a resumed run tries these units again.
+PASSING = ("WorkerLost", "ServerError", OUT_OF_MEMORY)
 STOPPED: dict[str, type[GroundworkError]] = {"ServerError": ServerError, "BudgetSpent": BudgetSpent}
 
 
@@ -104,7 +108,7 @@ class Progress(Value, frozen=True):
 
 
 def _unseen(progress: Progress) -> None:
-    """What a run tells nobody."""
+    """Progress that nobody receives."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,10 @@ class Control:
     tell: Callable[[Progress], None] = _unseen
 
 
+def _passing(row: Row) -> bool:
+    return row.failure is not None and row.failure.type in PASSING
+
+
 class Run:
     """The units that are left, and what became of those handed out."""
 
@@ -124,7 +132,7 @@ class Run:
         self.journal = Journal(folder)
         self.journal.mend()
         known = set(planned.units)
-        self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known}
+        self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known and not _passing(row)}
         self.waiting = deque(unit for unit in sampling(planned.units) if unit not in self.rows)
         self._running: set[Unit] = set()
         self._tries: Counter[Unit] = Counter()
@@ -134,7 +142,7 @@ class Run:
 
     @property
     def served(self) -> Spent:
-        """What all rows took of served models, earlier sessions included."""
+        """The use of served models by all rows, including earlier sessions."""
         return sum((row.served for row in self.rows.values()), Spent())
 
     def go(self, pool: Pool) -> list[Row]:
@@ -154,7 +162,7 @@ class Run:
                 self._take_in(outcome)
             self._tell()
         if self._stop is not None:
-            kept = f"{len(self.rows)} of {len(self.plan.units)} units are kept."
+            kept = f"{len(self.rows)} of {len(self.plan.units)} units are saved."
             raise STOPPED[self._stop.kind](f"{self._stop.message} {kept}")
         return [self.rows[unit] for unit in self.plan.units]
 
@@ -170,7 +178,7 @@ class Run:
             self._unserved.clear()
             self._keep(outcome)
         elif isinstance(outcome, Lost):
-            self._again(outcome.unit, Failure(type="WorkerLost", message=f"Its worker died {TRIES} times."))
+            self._again(outcome.unit, Failure(type="WorkerLost", message=f"Its worker process died {TRIES} times."))
         else:
             self._stopped(outcome)
 
@@ -246,6 +254,6 @@ def check_folder(folder: Path, resume: bool) -> None:
     """Refuse to mix two runs; raise `InputError` saying what to do."""
     begun = (folder / "run.json").exists()
     if begun and not resume:
-        raise InputError(f"{folder} holds a run already. Go on with it with --resume, or name another folder.")
+        raise InputError(f"{folder} already contains a run. Resume it with --resume, or choose another folder.")
     if resume and not begun:
-        raise InputError(f"{folder} holds no run to resume. Leave --resume out.")
+        raise InputError(f"{folder} does not contain a run to resume. Leave out --resume.")

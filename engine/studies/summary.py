@@ -18,7 +18,7 @@ from engine.core.values import Value
 from engine.studies.values import Column, Measure, Row, Series, StudyTable
 
 CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
-PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), a question's seeds together."
+PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), seeds of a question together."
 MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
 
 
@@ -38,7 +38,7 @@ def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> d
 
 
 def measured(values: Mapping[str, float] | Sequence[float]) -> Measure:
-    """The mean with its interval, of one value a question."""
+    """The mean with its interval, of one value per question."""
     listed = list(values.values()) if isinstance(values, Mapping) else list(values)
     if not listed:
         return Measure(value=None)
@@ -106,13 +106,9 @@ def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> 
 def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
     """Comparisons as a table that names its test and its correction."""
     columns = (
-        Column(name="method"),
+        *Column.row("method"),
         Column(name=f"minus {against}", unit=unit),
-        Column(name="higher", unit="questions"),
-        Column(name="lower", unit="questions"),
-        Column(name="ties", unit="questions"),
-        Column(name="p, Holm"),
-        Column(name="effect", unit="d_z"),
+        *Column.row("higher (questions) | lower (questions) | ties (questions) | p, Holm | effect (d_z)"),
     )
     rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
     most = max((c.difference.n for c in found), default=0)
@@ -152,5 +148,5 @@ def questions_in(rows: Sequence[Row]) -> int:
 def notes(rows: Sequence[Row], *more: str) -> tuple[str, ...]:
     """How the intervals are made, and what was lost, said also where nothing was."""
     _, failed, unparsed = counts(rows)
-    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies could not be read; both stay in the denominators."
+    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies were unreadable; both stay in the denominators."
     return (MEANS, lost, *more)

@@ -90,7 +90,7 @@ class Together:
         return call.answer
 
     def _batch_of(self, call: _Call, watch: Watch) -> list[_Call]:
-        """What this thread is to write, its own call first; nothing where another has written that meanwhile."""
+        """The calls this thread must write, its own first; nothing if another thread has written them."""
         with self._changed:
             self._waiting.append(call)
             try:

@@ -1,4 +1,4 @@
-"""What a unit works with (models, corpora, settings, loaded on demand, once per process), and what a study is."""
+"""The tools of a unit (models, corpora, settings, loaded on demand, once per process), and the type of a study."""
 
 from __future__ import annotations
 

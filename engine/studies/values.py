@@ -1,10 +1,11 @@
-"""What an evaluation is made of: units, what each found, and the tables and figures that come of them.
+"""The values of an evaluation: units, their results, tables and figures.
 
 Tables and figures are data: a page draws them, a file keeps them, and no plotting library is needed to make them.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from engine.core.values import Case, Value, sha256
@@ -16,7 +17,7 @@ State = Literal["done", "failed"]
 
 
 class Unit(Value, frozen=True):
-    """What is run and written as a whole: one example by one method with one seed."""
+    """The smallest part of a run: one example by one method with one seed."""
 
     example: str
     method: str
@@ -29,7 +30,7 @@ class Unit(Value, frozen=True):
 
 
 class Found(Value, frozen=True):
-    """What a unit came to. `values` is plain JSON by name, read again by the study's own results.
+    """The result of a unit. `values` is plain JSON by name, read again by the study's own results.
 
     A value that is not defined here is None and `missing` says why. `case` holds the whole run; its id is given by
     the runner. `unparsed` counts replies that could not be read.
@@ -40,6 +41,9 @@ class Found(Value, frozen=True):
     case: Case | None = None
     cost: Cost = Cost()
     unparsed: int = 0
+
+
+OUT_OF_MEMORY = "OutOfMemory"  # the type of a failure caused by too little memory
 
 
 class Failure(Value, frozen=True):
@@ -67,7 +71,7 @@ class Row(Value, frozen=True):
 
 
 class Estimate(Value, frozen=True):
-    """What a unit, or a run, will take at most: answers written, texts scored by forwards, prompt tokens read.
+    """The largest cost of a unit or a run: answers written, texts scored by forwards, prompt tokens read.
 
     `backwards` are gradient passes, `judged` calls of the judge. `tokens` counts what is read and may be written.
     """
@@ -102,6 +106,20 @@ class Column(Value, frozen=True):
     unit: str = ""
     better: Better = ""
 
+    @classmethod
+    def row(cls, heads: str) -> tuple[Column, ...]:
+        """A table's columns as they are printed: "name (unit) ↑", with bars between them.
+
+        >>> [(c.name, c.unit, c.better) for c in Column.row("method | recall (share) ↑")]
+        [('method', '', ''), ('recall', 'share', 'higher')]
+        """
+        found = (_HEAD.fullmatch(head.strip()) for head in heads.split("|"))
+        return tuple(cls(name=head[1], unit=head[2] or "", better=_BETTER[head[3]]) for head in found if head)
+
+
+_HEAD = re.compile(r"(.+?)(?: \((.+)\))?(?: ([↑↓]))?")
+_BETTER: dict[str | None, Better] = {None: "", "↑": "higher", "↓": "lower"}
+
 
 class StudyTable(Value, frozen=True):
     """A table. `name` is its file's name, `shows` what it redraws ("Attr-RAG, Table I"), `n` how many `unit`s it is of.
@@ -121,7 +139,7 @@ class StudyTable(Value, frozen=True):
 
 
 class Axis(Value, frozen=True):
-    """What an axis shows and in what unit."""
+    """The name and unit of an axis."""
 
     name: str
     unit: str = ""

@@ -26,7 +26,7 @@ IDLE_DEATHS = 3  # workers in a row that die without having finished anything: t
 
 
 class Worker:
-    """One process and the task that it has. What it says goes into `said`, None when it is gone."""
+    """One process and the task that it has. Its messages go into `said`, None when it has ended."""
 
     def __init__(self, config: Config, threads: int, log: IO[bytes], said: queue.SimpleQueue[tuple[Worker, Said]]):
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -111,12 +111,13 @@ class Processes:
         self._idle_deaths += 1
         if self._idle_deaths > IDLE_DEATHS * self.size:
             raise GroundworkError(
-                f"Worker processes die before they finish anything. {Path(self._log.name)} says why; then resume."
+                f"Worker processes die before they finish anything. Read {Path(self._log.name)}, correct the cause, "
+                f"then resume."
             )
         return self._start()
 
     def close(self) -> None:
-        """End all workers at once; their units are run again when the run goes on."""
+        """End all workers at once; their units run again when the run resumes."""
         for worker in self._workers:
             worker.end()
         self._log.close()

@@ -1,4 +1,4 @@
-"""Ask: a question, the steps as they run, the answer beside its passages."""
+"""Ask: a question, the steps as they run, the answer next to its passages."""
 
 import streamlit as st
 
@@ -15,8 +15,10 @@ from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
 from components.polling import cancel_button
 from components.provenance import provenance
+from components.ranking import ranking
 from components.runs import Run, start
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
+from components.source_view import open_source
 from components.steps import draw_steps
 from engine.answer.in_documents import doubted
 from engine.core.values import Case
@@ -58,8 +60,8 @@ def watch_run() -> None:
     cancel_button(run, key="cancel_ask")
     if run.text:
         show(tag("div", with_pills(run.text), class_="gw-answer"))
-    if run.case is not None and run.case.passages:
-        evidence(run.case, key=f"evidence_{run.case.id}", lengths={})
+    if run.case is not None and run.case.hits:
+        ranking(run.case, key=f"ranking_{run.case.id}", moving=True)
 
 
 def finish(run: Run[Case]) -> None:
@@ -67,12 +69,23 @@ def finish(run: Run[Case]) -> None:
     if run.case is not None:
         state.open_case(run.case.id)
     if run.was_cancelled:
-        st.info("Stopped. The steps that were finished are kept in this case.")
+        st.info("Stopped. The case keeps the finished steps.")
     elif run.problem:
         st.error(plain(run.problem))
     else:
         state.forget_run("ask")
         st.rerun()  # the case picker, drawn before, shows the new case
+
+
+@st.fragment
+def given_passages(case: Case) -> None:
+    """The answer and the passages that the writer was given; a click on one draws nothing else anew."""
+    selected = state.selected_passage(len(case.passages))
+    asked = evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus), opened=selected)
+    if "passage" in asked:
+        state.select(passage=asked["passage"])
+    if "source" in asked:
+        open_source(case, asked["source"])
 
 
 def ask_form(case: Case | None) -> None:
@@ -98,8 +111,8 @@ def ask_form(case: Case | None) -> None:
             format_func=model_title,
             accept_new_options=True,
             persist_state="session",
-            help="auto: the default of Settings; without one the documents are quoted. Or name a model: embedded, an"
-            " installed one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
+            help="auto: the default of Settings, or quotes from the documents. Or a model: embedded, an installed "
+            "one, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL.",
         )
         if right.form_submit_button("Ask", type="primary", width="stretch"):
             begin(question, corpus, method, model or "auto")
@@ -116,7 +129,7 @@ def ask_form(case: Case | None) -> None:
 doors("ask")
 heading(
     "Ask your documents",
-    "The answer cites the passages it rests on. Everything that led to it is saved as a case, to inspect and review.",
+    "The answer cites its passages. Groundwork saves every step as a case that you can inspect and review.",
     "quoting-reader",
     "retrieval",
     "attr-rag",
@@ -135,11 +148,11 @@ elif case is not None:
         st.warning(doubt)
         not_in_documents(case, doubt)
     draw_steps((), case.steps)
-    given = st.container()
-    if verdict is not None:
-        checked, given = st.tabs(["Sentences and evidence", "Passages given to the writer"])
-        with checked:
-            checked_answer(case, verdict)
-    with given:
-        evidence(case, key=f"evidence_{case.id}", lengths=document_lengths(case.corpus))
+    views = {} if verdict is None else {"Sentences and evidence": lambda: checked_answer(case, verdict)}
+    views["Passages given to the writer"] = lambda: given_passages(case)
+    if case.hits:
+        views["Ranking"] = lambda: ranking(case, key=f"ranked_{case.id}")
+    for tab, draw in zip(st.tabs(list(views)), views.values(), strict=True):
+        with tab:
+            draw()
     provenance(case)

@@ -27,7 +27,7 @@ def result(case: Case) -> None:
 doors("audit")
 heading(
     "Audit an answer",
-    "Is every sentence borne out by the sources? Paste an answer from any system. Nothing leaves this machine.",
+    "Do the sources bear out every sentence? Paste an answer from any system. Nothing leaves this machine.",
     "verifier",
     "support",
     "facts",

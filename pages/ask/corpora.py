@@ -21,6 +21,7 @@ from engine.core.settings import Settings, all_settings
 from engine.core.text import counted
 from engine.corpus.collection import Collection, IngestReport, list_corpora, remove, unreadable_corpora
 from engine.corpus.sources import MEDIA_TYPES
+from engine.corpus.store import originals_size
 from engine.models.embedder import DEFAULT, full_name, load_embedder
 from engine.workbench import Workbench
 
@@ -68,9 +69,9 @@ def watch_ingest() -> None:
 
 
 def draw_report(run: Run[IngestReport]) -> None:
-    """What an ingest did, and each file that it left out with the reason."""
+    """The result of an ingest, and each file that it left out with the reason."""
     if run.was_cancelled:
-        st.info("Stopped. Nothing was added; what was embedded is kept for the next try.")
+        st.info("Stopped. Nothing was added; the next try reuses the finished embeddings.")
     elif run.problem:
         st.error(plain(run.problem))
     else:
@@ -87,13 +88,13 @@ def draw_report(run: Run[IngestReport]) -> None:
 def add_documents() -> None:
     """The upload form."""
     with st.expander("Add documents", expanded=not list_corpora()), st.form("add", border=False):
-        name = st.text_input("Corpus", placeholder="A new name, or one that exists", key="add_name")
+        name = st.text_input("Corpus", placeholder="A new or existing name", key="add_name")
         uploads = st.file_uploader(
             f"Files ({', '.join(sorted(MEDIA_TYPES))}), also in .zip and .tar archives",
             accept_multiple_files=True,
             key="add_files",
         )
-        st.caption("For a new corpus. One that exists keeps its own; change it below.")
+        st.caption("For a new corpus. An existing corpus keeps its embedder; change it below.")
         settings = corpus_settings(FRESH, "add", (*CHUNKING, EMBEDDER))
         if st.form_submit_button("Add", type="primary"):
             if not name.strip() or not uploads:
@@ -149,13 +150,13 @@ def overview() -> str | None:
         ]
     )
     st.dataframe(table, hide_index=True)
-    return st.selectbox("Look into", list(table["corpus"]), key="corpus", bind="query-params", persist_state="session")
+    return st.selectbox("Show", list(table["corpus"]), key="corpus", bind="query-params", persist_state="session")
 
 
 @st.dialog("Remove a corpus")
 def confirm_removal(name: str) -> None:
     """Ask before removing; cases are not touched."""
-    st.write(f"Remove {plain(name)} with its documents and index? Cases keep the passages that they were given.")
+    st.write(f"Remove {plain(name)} with its documents and index? Cases keep their passages.")
     if st.button("Remove", type="primary"):
         try:
             remove(name)
@@ -174,19 +175,19 @@ def rebuild(name: str, asked: Settings, run: Run[Collection]) -> Collection:
 
 
 def cut_again(name: str) -> None:
-    """Cut and embed the stored documents again: progress, cancel; started again it goes on where it stopped."""
+    """Split and embed the stored documents again, with progress and cancel; a stopped run resumes."""
     task = f"cut:{name}"
     run = state.run_of(task)
     if run is not None and not run.ended:
-        wait_for(task, "Cutting and embedding the documents again")
+        wait_for(task, "Splitting and embedding the documents again")
         return
-    with st.popover("Cut and embed again"), st.form(f"cut_{name}", border=False):
+    with st.popover("Split and embed again"), st.form(f"cut_{name}", border=False):
         manifest = Collection.open(name).manifest
         chunking = {f"chunking.{field}": value for field, value in manifest.chunking.to_dict().items()}
         own = Settings().with_values({**chunking, EMBEDDER: manifest.embedder})
         asked = corpus_settings(own, f"cut_{name}", (*CHUNKING, EMBEDDER))
-        st.caption("Cases keep the passages that they were given. With an overlap, occlusion understates.")
-        if st.form_submit_button("Cut and embed again", type="primary"):
+        st.caption("Cases keep their passages. With an overlap, occlusion underestimates effects.")
+        if st.form_submit_button("Split and embed again", type="primary"):
             state.keep_run(task, start(workers(), lambda run: rebuild(name, asked, run), label="cut"))
             st.rerun()
     if run is not None:
@@ -219,6 +220,8 @@ def look_into(name: str) -> None:
             selection_mode="single-row",
             column_config={name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
         )
+        if size := originals_size(Collection.open(name).folder):
+            st.caption(f"The PDF files are stored as well ({size / 2**20:,.1f} MB), so that their pages can be shown.")
         cut_again(name)
         if st.button("Remove this corpus"):
             confirm_removal(name)
@@ -234,12 +237,12 @@ def watch_samples() -> None:
     run = further_preparation()
     if not run.running:
         st.rerun()
-    st.caption(f"The sample corpora are being read: {run.place('loading the embedder')}.")
+    st.caption(f"Reading the sample corpora: {run.place('loading the embedder')}.")
 
 
 heading(
     "Corpora",
-    "A corpus is a set of documents to ask, cut into passages. Passages are what is found, cited and scored.",
+    "A corpus is a set of documents split into passages. Groundwork retrieves, cites and scores passages.",
     "retrieval",
 )
 if further_preparation().running:

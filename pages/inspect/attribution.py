@@ -45,7 +45,7 @@ def occlusion_tab(case: Case, model: str) -> None:
     occlusion_view(case, model, chosen_settings())
     selection = latest(case, "attr-rag")
     if selection is None:
-        st.caption("Ask with the method Attr-RAG to see what the writer would say without each chunk set.")
+        st.caption("To see what the writer would say without each chunk set, ask with the method Attr-RAG.")
         return
     st.subheader("What would the writer say instead: occlusion by regeneration, and the selection")
     found = AttrRag.from_dict(selection.result)
@@ -55,7 +55,7 @@ def occlusion_tab(case: Case, model: str) -> None:
 
 
 def tokens_tab(case: Case, model: str) -> None:
-    """Every passage as a heatmap of its words, how far the map can be trusted, and the flags that stand on it."""
+    """Every passage as a heatmap of its words, the map's reliability, and the flags based on it."""
     method = _choose_map(case, model)
     whole = MapRows(model=model, method=method)
     result = map_of(case, method, model)
@@ -77,8 +77,8 @@ def tokens_tab(case: Case, model: str) -> None:
             st.caption(plain(note))
     if result.argmax_differs:
         st.caption(
-            f"At {counted(len(result.argmax_differs), 'token')} (dotted) {plain(result.model)} would itself have"
-            " chosen another one; the token of the answer is explained all the same."
+            f"At {counted(len(result.argmax_differs), 'token')} (dotted) {plain(result.model)} would have chosen "
+            f"another token. The map explains the token in the answer."
         )
     cost = f"{result.forwards} forward and {result.backwards} backward passes, {result.seconds:.1f} s"
     st.caption(f"{method.capitalize()} of the {result.target.replace('_', '-')} by {plain(result.model)}. {cost}.")
@@ -137,7 +137,7 @@ def faithfulness_tab(case: Case, model: str) -> None:
 
 
 def used_tab(case: Case, model: str) -> None:
-    """What the model used beside what the passage supports."""
+    """The model's use of each passage next to the passage's support."""
     found = latest(case, USED_SUPPORTS, model)
     ask_for(case, USED_SUPPORTS, "Compare use and support", model, done=is_by(found, model))
     if found is not None:
@@ -156,7 +156,7 @@ TABS: dict[str, Callable[[Case, str], None]] = {
 
 heading(
     "Attribution",
-    "What did each passage do to this answer, and how far can that be trusted?",
+    "How did each passage affect this answer, and how reliable are these figures?",
     "occlusion",
     "input-x-gradient",
     "faithfulness",
@@ -170,7 +170,7 @@ heading(
 )
 stored = open_case()
 if stored is not None and not stored.passages:
-    st.info("This case has no passages, so there is nothing to attribute its answer to. Open another case.")
+    st.info("This case has no passages to attribute the answer to. Open another case.")
 elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
     case_head(case)

@@ -34,7 +34,7 @@ from engine.report.drawings import drawn_facts
 
 
 def controls(case: Case, record: AreRecord | None) -> Asked | None:
-    """What to check against and by whom, with what it will cost; progress while it runs. None while it runs."""
+    """The controls of a check with its cost, or progress while it runs. None while it runs."""
     name = check_name(case.id)
     running = state.run_of(name)
     if running is not None and not running.ended:
@@ -57,16 +57,16 @@ def controls(case: Case, record: AreRecord | None) -> Asked | None:
 
 
 def last_took(record: AreRecord) -> str:
-    """What the check that is shown came to, as a measure of the next one."""
+    """The cost of the check shown, as an estimate of the next one."""
     given = sum(len(done.checks) for fact in record.facts for done in fact.iterations)
     came_to = f"{counted(given, 'verdict')} in {record.seconds:.0f} s"
-    return plain(f"; the last check, by {record.verifier}, came to {came_to}")
+    return plain(f"; the last check, by {record.verifier}, gave {came_to}")
 
 
 def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
-        banner("The check was stopped; this is what was finished.")
+        banner("The check was stopped. These are the finished facts.")
     for line in record.notes:
         note(line)
     found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
@@ -75,11 +75,11 @@ def result(case: Case, record: AreRecord) -> None:
     if record.facts:
         tree(case, record, author)
     else:
-        st.info("The answer says nothing that could be checked.")
+        st.info("The answer contains no claim to check.")
     edits_view(case, record, author)
     st.header("Attribution report")
     measures_view(record)
-    with st.expander("Used x supports: what the writer used of each passage beside what the passage bears out"):
+    with st.expander("Used x supports: does the answer depend on each passage, and does the passage support it?"):
         matrix = next((a for a in reversed(case.analyses) if a.kind == "used x supports"), None)
         if matrix is None:
             st.caption("Not run on this case. Compare use and support on the Attribution page.")
@@ -107,7 +107,7 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
 
 heading(
     "Facts",
-    "Does the answer stand, fact by fact? Each fact with a verdict and its evidence, each edit as a tracked change.",
+    "Does the answer stand, fact by fact? Each fact has a verdict with evidence; edits are tracked changes.",
     "facts",
     "verifier",
     "are-baselines",

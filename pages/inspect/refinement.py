@@ -1,6 +1,6 @@
 """Refinement: does a second pass help this answer, what started it, and what did it cost."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import streamlit as st
 
@@ -18,23 +18,18 @@ from components.refinement_controls import begin, controls, options_for, watch_r
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
 from components.runs import start
+from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
 from engine.analyses.kind import REFINEMENT
-from engine.analyses.refinement import (
-    RefinementReport,
-    analysis_id,
-    history_of,
-    report_facts,
-    report_scores,
-    reports_of,
-)
+from engine.analyses.refinement import analysis_id, history_of, reports_of
 from engine.cases.review import MarkDraft, Review, review_of, with_labels, withdrawals
 from engine.core.errors import GroundworkError
 from engine.core.settings import Settings
 from engine.core.values import Case
 from engine.methods.refinement import gates
 from engine.methods.refinement.advisor import CAVEATS, TASKS, QuartileStudy
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
 from engine.methods.refinement.values import Gate
 from engine.studies.on_case import case_advice, library_quartiles, task_advice
 
@@ -64,11 +59,11 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     signal_scales(value.signals, value.threshold, history_of(workbench().cases, value.stamp.model, settings))
     if value.threshold is not None:
         st.caption(
-            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)}, {value.threshold.n} cases"
-            " behind it. S3 is string matching: it cannot see a detail made up inside a well-cited sentence."
+            f"D's threshold {value.threshold.value:.2f}: {plain(value.threshold.rule)} ({value.threshold.n} cases so "
+            f"far). S3 is string matching: it misses an invented detail inside a well-cited sentence."
         )
     if value.baseline is not None and value.signals.words:
-        st.subheader("Words of A: underlined in green where a passage has them, wavy where none has")
+        st.subheader("Words of A: green underline if a passage contains them, wavy if none does")
         marked_words(value.baseline.text, value.signals.words)
     st.subheader("What starts a second pass")
     labels = {number: passage.relevant for number, passage in enumerate(case.passages, start=1)}
@@ -90,8 +85,8 @@ def signals_and_triggers(case: Case, report: RefinementReport, gate: Gate, setti
     if value.gradient is not None:
         flag_table(gates.flags_of(value.gradient, labels, settings), case)
     st.caption(
-        "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; it is offered"
-        " for cases without labels."
+        "v2a, v2b and v2c share one rule. The paper reports the concentration rule as a negative result; use it for "
+        "cases without labels."
     )
 
 
@@ -99,7 +94,7 @@ def passages_tab(case: Case, review: Review) -> None:
     """Mark passages; the rules and scores of the other tabs follow at once."""
     author = reviewer()
     if not author:
-        st.caption("Give your name to mark passages: the case's history keeps who marked what.")
+        st.caption("Enter your name to mark passages. The case's history records it.")
 
     def mark(number: int, chosen: str) -> None:
         try:
@@ -122,35 +117,35 @@ def drafts(case: Case, number: int, chosen: str, author: str) -> tuple[MarkDraft
 
 
 def scores_tab(case: Case, report: RefinementReport) -> None:
-    """Scores and cost of every condition beside A."""
+    """Scores and cost of every condition, compared with A."""
     if not report.entailments:
-        st.caption("The verifier has not been asked about these answers: the citation scores come with the next run.")
+        st.caption("The verifier has not checked these answers yet. The next run adds the citation scores.")
     score_table(report_scores(report, case.passages), report.refinement)
     st.caption(
         f"Citation scores by {plain(report.verifier or 'no verifier')}: pairs with an entailment probability above one"
-        " half. A dash is a score that is not defined here; a green edge is better than A, an orange one worse."
+        " half. A dash: not defined here. Green edge: better than A. Orange edge: worse."
     )
     facts_line(report)
 
 
 def facts_line(report: RefinementReport) -> None:
-    """What became of A's facts in each condition, where the Facts page took A apart."""
+    """The fate of A's facts in each condition, if the Facts page split A."""
     kept = report_facts(report)
     if report.facts and kept:
-        st.subheader("Facts of A, and whether each answer still says them")
+        st.subheader("Facts of A, and whether each answer still states them")
         fact_table(kept)
     else:
         st.caption(
-            "To see what became of each fact: run the Facts page on this case, then these conditions with the case's"
-            " answer as A."
+            "To follow each fact, check this case on the Facts page. Then run these conditions with the case's "
+            "answer as A."
         )
 
 
 def quartiles_tab() -> None:
     """Gain by quartile of S3 over the library."""
     st.caption(
-        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs with the gate always count: a gated"
-        " D is A wherever S3 is high."
+        "Gain of D over A in citation precision, by quartile of S3 of A. Only runs that start every second pass "
+        "count; otherwise D equals A wherever S3 is high."
     )
     bench = workbench()
     if st.button("Gather from the library"):
@@ -166,46 +161,58 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     """Advice on this case, and the task table of an investigation."""
     advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
     st.subheader("Tasks of a money-laundering investigation")
-    if st.button("Work the table through on the sample bank investigation"):
+    if st.button("Run these tasks on the sample bank investigation"):
         state.keep_run("tasks", start(workers(), lambda run: task_advice(run.watch)))
         st.rerun()
     wait_for("tasks", "Retrieving for each example")
     found = result_of("tasks")
     advices = found if isinstance(found, tuple) else (None,) * len(TASKS)
     task_table(list(zip(TASKS, advices, strict=True)))
+    task = st.selectbox("Task", TASKS, format_func=lambda task: task.name, key="aml_task", width=420)
+    if st.button("Answer this task's question as a case") and task is not None:
+        bench = chosen_workbench()
+        state.keep_run("task case", start(workers(), lambda run: bench.ask_task(task, run.watch)))
+        st.rerun()
+    wait_for("task case", "Answering the question")
+    made = result_of("task case")
+    if isinstance(made, Case):
+        state.open_case(made.id)
+        state.forget_run("task case")
+        st.rerun()
     for caveat in CAVEATS:
         st.caption(caveat)
 
 
+@st.fragment
 def tabs(
     case: Case, review: Review, report: RefinementReport | None, names: tuple[str, ...], gate: Gate, settings: Settings
 ) -> None:
-    """All that there is to look at."""
-    titles = ["Side by side", "Signals and triggers", "Scores", "Passages", "Judge", "Gain by S3", "Advisor"]
-    drawn = st.tabs(titles)
-    views = (
-        (drawn[0], lambda r: side_by_side(r, names)),
-        (drawn[1], lambda r: signals_and_triggers(case, r, gate, settings)),
-        (drawn[2], lambda r: scores_tab(case, r)),
-        (drawn[4], lambda r: judge_tab(case, r)),
-    )
-    for tab, draw in views:
-        with tab:
-            if report is None:
-                st.info("No condition has run on this case by this model yet. Choose above and press Run.")
-            else:
-                draw(report)
-    with drawn[3]:
-        passages_tab(case, review)
-    with drawn[5]:
-        quartiles_tab()
-    with drawn[6]:
-        advisor_tab(case, report)
+    """The open one of the tabs; a click in it draws nothing else anew."""
+
+    def of_a_run(draw: Callable[[RefinementReport], None]) -> None:
+        if report is None:
+            st.info("This model has not run any condition on this case yet. Choose conditions above and press Run.")
+        else:
+            draw(report)
+
+    views: dict[str, Callable[[], None]] = {
+        "Side by side": lambda: of_a_run(lambda r: side_by_side(r, names)),
+        "Signals and triggers": lambda: of_a_run(lambda r: signals_and_triggers(case, r, gate, settings)),
+        "Scores": lambda: of_a_run(lambda r: scores_tab(case, r)),
+        "Passages": lambda: passages_tab(case, review),
+        "Judge": lambda: of_a_run(lambda r: judge_tab(case, r)),
+        "Gain by S3": quartiles_tab,
+        "Advisor": lambda: advisor_tab(case, report),
+    }
+    for tab, draw in zip(st.tabs(list(views), key="refine_tab", on_change="rerun"), views.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 heading(
     "Refinement",
-    "Does a second pass help this answer? Conditions side by side on the same passages, with what started each.",
+    "Does a second pass help this answer? Compare conditions on the same passages and see what triggered each.",
     "refinement",
     "flags",
     "citation-metrics",
@@ -214,7 +221,7 @@ heading(
 )
 stored = open_case()
 if stored is not None and not stored.passages:
-    st.info("This case has no passages, so there is nothing to ground its answer in. Open another case.")
+    st.info("This case has no passages to ground the answer in. Open another case.")
 elif stored is not None:
     variant_style()
     review = review_of(workbench().cases.history(stored.id))
@@ -228,7 +235,7 @@ elif stored is not None:
         watch_run(f"refine:{case.id}", report_id, names)
     else:
         left, right = st.columns([1, 4], vertical_alignment="center")
-        label = "Run" if report is None else "Run what is missing"
+        label = "Run" if report is None else "Run the missing conditions"
         if left.button(label, type="primary", width="stretch", disabled=not chosen.model):
             begin(case, names, gate, chosen)
             st.rerun()

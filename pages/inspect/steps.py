@@ -33,7 +33,7 @@ def controls(case: Case, model: str) -> None:
         begin(case, name, model)
         st.rerun()
     cost = workbench().cost(case, STEPS, StepsOptions(method=name, model=model))
-    st.caption(f"{method.label}: {method.said}. {cost}. Calls that this case already holds are not made again.")
+    st.caption(f"{method.label}: {method.said}. {cost}. Calls already stored in this case are not repeated.")
 
 
 def gold_of(case: Case) -> frozenset[str]:
@@ -49,10 +49,10 @@ def gold_of(case: Case) -> frozenset[str]:
 def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
     """T as a slider over the passages that are there: nothing is searched or written until it is asked for."""
     if run.threshold is None:
-        st.caption("T applies to RAISE alone: this method gives every retrieved passage to the model.")
+        st.caption("T applies only to RAISE. This method gives the model every retrieved passage.")
         return run
     chosen = st.slider(
-        "T: the similarity that a passage has to reach",
+        "T: the lowest similarity at which a passage is kept",
         0.0,
         1.0,
         round(run.threshold, 2),
@@ -68,7 +68,7 @@ def threshold_slider(case: Case, run: Solution, model: str) -> Solution:
     st.caption(f"Written under T = {run.threshold:.2f}. T of {plain(run.embedder)}: {plain(source)}.")
     if changed:
         numbers = ", ".join(map(str, changed))
-        if st.button(f"Answer again under T = {chosen:.2f}: steps {numbers} read other passages", key="again"):
+        if st.button(f"Answer again under T = {chosen:.2f}: steps {numbers} would read other passages", key="again"):
             begin(case, run.method, model, chosen)
             st.rerun()
     return moved
@@ -101,10 +101,10 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
 
 
 def results(case: Case, model: str) -> None:
-    """The runs that the case holds: a table, one run in full, another beside it."""
+    """The case's runs: a table, one run in full, and another one to compare with."""
     runs, gold = solutions_of(case), gold_of(case)
     if not runs:
-        st.info("Nothing was worked out yet. Choose a method above; RAISE shows every step that it takes.")
+        st.info("No run yet. Choose a method above; RAISE shows each of its steps.")
         return
     question = primer_question(case.question)
     runs_table(runs, gold, question.correct if question else None, [read(run) for run in runs])
@@ -115,7 +115,7 @@ def results(case: Case, model: str) -> None:
     others = [i for i in range(len(runs)) if i != chosen]
     beside = None
     if others:
-        beside = right.selectbox("Beside it", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
+        beside = right.selectbox("Compare with", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
     run = runs[chosen if chosen is not None else first]
     shown = threshold_slider(case, run, model)
     similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
@@ -130,9 +130,7 @@ def results(case: Case, model: str) -> None:
 
 
 heading(
-    "Steps",
-    "A problem worked out step by step: what was asked, what was searched, what was kept and what dropped.",
-    "raise",
+    "Steps", "Solve a problem step by step: each sub-question, its search, and the passages kept or dropped.", "raise"
 )
 step_style()
 with st.expander("Another problem"):

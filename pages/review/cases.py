@@ -9,7 +9,7 @@ from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
 from components.html import cell, note, plain
-from components.library import bin_list, case_table, query_controls, writer_table
+from components.library import bin_list, case_table, leaderboard_table, query_controls
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
 from components.reviewer import reviewer
@@ -40,10 +40,10 @@ def library() -> None:
     note(
         counted(found, "case")
         if found == len(rows)
-        else f"The first {len(rows):,} of {found:,} cases; search for fewer."
+        else f"The first {len(rows):,} of {found:,} cases. Refine the search to see fewer."
     )
     if not rows:
-        st.info("No case is found. Search for something else, ask a question, or import an answer.")
+        st.info("No cases match. Change the search, ask a question, or import an answer.")
     quality = qualities(store, rows)
     chosen = case_table(rows, quality, key="case_table") if rows else []
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -63,7 +63,7 @@ def library() -> None:
         st.button("Delete", disabled=not chosen, on_click=delete, args=(chosen,))
         if rows and not chosen:
             note("Tick cases in the table: one to open, two to compare.")
-    writer_table(rows, quality)
+    leaderboard_table(rows, quality, key="cases_group")
     binned = store.rows(Query(deleted=True))
     bin_list(binned, lambda case_id: store.restore(case_id), lambda: store.empty_bin(), key="bin")
 
@@ -75,7 +75,7 @@ def review(case: Case) -> None:
     found, chain = review_of(history), check_chain(history, case.id, _key())
     author = reviewer()
     if not author:
-        note("Give your name to review: the case's history keeps who said what.")
+        note("Enter your name to review. The case's history records it.")
 
     def add(draft: MarkDraft) -> None:
         try:
@@ -88,7 +88,7 @@ def review(case: Case) -> None:
 
     review_status(found, chain, author, add, lambda: sign_off_dialog(case, found, author, store), key="review")
     if found.status == "signed off":
-        st.info("This case is frozen. A change makes a new version, which starts open and keeps what stands.")
+        st.info("This case is frozen. To change it, make a new version: it starts open, with the same content.")
         if st.button("Make a new version", disabled=not author):
             state.open_case(store.new_version(case.id, author).id)
             st.rerun()
@@ -113,7 +113,7 @@ def _key() -> bytes | None:
 def take_away(case: Case) -> None:
     """The report and the case file, made when they are asked for."""
     store = workbench().cases
-    st.write("One file each, complete. The report opens without a network and prints on A4.")
+    st.write("Each file is complete. The report opens offline and prints on A4.")
     kinds = (
         ("Report (HTML)", f"{case.id}.html", "text/html", lambda: html_report(*store.load_whole(case.id), _key())),
         (
@@ -136,7 +136,7 @@ def take_away(case: Case) -> None:
 
 def replaying(case: Case) -> None:
     """Run a replay and show what does not reproduce first."""
-    st.write("The inputs are scored again in a fresh process, on a copy without results, and every number is compared.")
+    st.write("A fresh process scores the inputs again without the stored results, then compares every number.")
     name = f"replay_{case.id}"
     run = state.run_of(name)
     if st.button("Replay", disabled=run is not None and not run.ended):
@@ -180,7 +180,7 @@ def tags_of(case: Case) -> None:
             default=list(case.tags),
             accept_new_options=True,
             key=f"tags_{case.id}",
-            placeholder="choose, or write a new one",
+            placeholder="choose or add a tag",
             width=520,
         )
         if tuple(chosen) != case.tags:
@@ -189,9 +189,7 @@ def tags_of(case: Case) -> None:
         note(f"A new version of case {case.parent}.")
 
 
-heading(
-    "Cases", "Everything that was asked or imported. Open a case, review it, take its report away, or score it again."
-)
+heading("Cases", "All answers you asked for or imported. Open a case, review it, export its report, or replay it.")
 library()
 case = open_case()
 if case is not None:

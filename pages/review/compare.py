@@ -20,7 +20,7 @@ from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.models.defaults import default_for
 from engine.report.compare import compare_cases
-from engine.report.variants import conditions, scored, side
+from engine.report.variants import conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"
@@ -33,7 +33,7 @@ def pick() -> tuple[str, str] | None:
     names = {r.id: f"{r.question} ({r.model}, {r.updated[:16].replace('T', ' ')}, {r.id})" for r in rows}
     ids = list(names)
     if not ids:
-        st.info("There is no case yet. Ask a question, or import an answer.")
+        st.info("There are no cases yet. Ask a question or import an answer.")
         return None
     current = open_case_id()
     first = current if current in names else ids[0]
@@ -44,24 +44,28 @@ def pick() -> tuple[str, str] | None:
     with columns[1]:
         right = _side("right", names, second)
     if left == right:
-        st.info("Both sides are the same answer. Choose another case, or another condition of a refined one.")
+        st.info("Both sides show the same answer. Choose another case or another condition.")
     return left, right
 
 
 def partner_of(first: str, rows: Sequence[CaseRow]) -> str:
-    """The case to open next to `first`: the latest that asks the same, else the latest other one, else itself."""
+    """The side to open next to `first`: the latest case that asks the same, else an answer of its own refinement.
+
+    Where there is neither, the latest other case, or itself.
+    """
     question = next(row.question for row in rows if row.id == first)
     others = [row for row in rows if row.id != first]
     same = [row.id for row in others if row.question == question]
-    return next(iter([*same, *(row.id for row in others)]), first)
+    own = () if same else (f"{first}:{condition}" for condition in _written(first)[-1:])
+    return next(iter([*same, *own, *(row.id for row in others)]), first)
 
 
 def _side(name: str, names: dict[str, str], default: str) -> str:
     """A case, and of a refined one the answer of a condition; the address names what is chosen."""
     case_id, _, condition = st.query_params.get(name, default).partition(":")
-    case_id = case_id if case_id in names else default
+    case_id = case_id if case_id in names else default.partition(":")[0]
     ids, label = list(names), name.capitalize()
-    chosen = st.selectbox(label, ids, ids.index(case_id), format_func=lambda i: visible(names[i]), key=name) or default
+    chosen = st.selectbox(label, ids, ids.index(case_id), format_func=lambda i: visible(names[i]), key=name) or case_id
     options = [OWN, *_written(chosen)]
     found = chosen
     if len(options) > 1:
@@ -91,8 +95,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
 
         def work(run: Run[tuple[Case, Case]]) -> tuple[Case, Case]:
             run.stage = "loading the model"
-            scorer = bench.scorer(name.strip())
-            return scored(left, scorer, bench.settings, run.watch), scored(right, scorer, bench.settings, run.watch)
+            return bench.scored(left, name.strip(), run.watch), bench.scored(right, name.strip(), run.watch)
 
         state.keep_run(run_id, start(workers(), work))
         st.rerun()
@@ -101,7 +104,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
     return found if isinstance(found, tuple) else (left, right)
 
 
-heading("Compare", "Two cases, or two answers of one: settings that differ, words, passages, scores, verdicts.")
+heading("Compare", "Compare two cases, or two answers of one case: settings, words, passages, scores and verdicts.")
 chosen = pick()
 if chosen is not None:
     store = workbench().cases
@@ -113,7 +116,7 @@ if chosen is not None:
     left, right = on_one_scale(left, right)
     found = compare_cases(left, right, review_of(left_marks), review_of(right_marks))
     if found.questions_differ:
-        st.warning("The two questions are not the same; the answers cannot be held against each other.")
+        st.warning("The two questions differ, so the answers are not comparable.")
     differences("Settings that differ", found.settings, "Both were made with the same model, settings and versions.")
     st.header("Answer, word by word")
     word_diff(found.words, left="the left answer", right="the right answer")

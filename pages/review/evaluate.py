@@ -31,7 +31,7 @@ def chosen_run(known: list[Listed]) -> Listed | None:
 
 heading(
     "Evaluate",
-    "A study over a data set: its cost before it starts, its progress, and its tables and figures with intervals.",
+    "Run a study over a data set. See its cost first, follow its progress, and read tables and figures with intervals.",
     "evaluation",
     "decomposer",
 )
@@ -50,7 +50,9 @@ if shown is not None:
     results_view(shown)
     others = {one.name: one for one in known if one.name != shown.name and one.config.study == shown.config.study}
     if others:
-        st.header("Another run beside it")
-        beside = st.selectbox("Beside it", list(others), None, format_func=lambda n: name_of(others[n]), key="beside")
+        st.header("Compare with another run")
+        beside = st.selectbox(
+            "Compare with", list(others), None, format_func=lambda n: name_of(others[n]), key="beside"
+        )
         if beside:
             comparison_view(shown, others[beside])

@@ -1,4 +1,4 @@
-"""Settings: models and what each can do, models to install, a self-test, where data lies, which hosts are contacted."""
+"""Settings: models and what each can do, the defaults, models to add, test and install, data folder, hosts."""
 
 import os
 import sys
@@ -13,18 +13,28 @@ from components.html import plain
 from components.install import install_section
 from components.model_choice import defaults_section, draw_models_line, model_title
 from components.polling import result_of, wait_for
-from components.runs import start
+from components.runs import Run, start
 from components.self_test import checks_table
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, home, models_folder, package_versions
 from engine.core.hosts import hosts
+from engine.core.text import counted
 from engine.models.defaults import default_hosts
-from engine.models.registry import available_models, embedded_source, load_writer, local_model
-from engine.models.self_test import checks_of
+from engine.models.registry import (
+    add_model,
+    added_models,
+    available_models,
+    drop_added,
+    embedded_source,
+    load_writer,
+    local_model,
+    source_of,
+)
+from engine.models.self_test import SelfTestCheck, checks_of
 
 
 def models() -> None:
-    """The models at hand."""
+    """The available models."""
     st.subheader("Models")
     cards = available_models()
     st.dataframe(
@@ -36,7 +46,7 @@ def models() -> None:
                     "writes": card.can_generate,
                     "scores": card.can_score,
                     "gradients": card.can_gradients,
-                    "note": card.note,
+                    "note": ". ".join(filter(None, (card.name if card.title else "", card.note))),
                 }
                 for card in cards
             ]
@@ -44,16 +54,16 @@ def models() -> None:
         hide_index=True,
     )
     st.caption(
-        "auto: the default writer answers, and the default scorer gives probabilities and gradients. The quoting"
-        " reader cannot write its own words; where a method needs that, the embedded model takes its place."
+        "auto: the default writer answers; the default scorer gives probabilities and gradients. The quoting reader "
+        "only quotes; a method that needs new text uses the embedded model."
     )
     draw_models_line()
 
 
 def estimate_of(name: str) -> None:
-    """What a model would take, from its config alone, before anything is loaded."""
+    """The memory of a model, estimated from its config before loading."""
     if name.startswith("openai:"):
-        st.info("A served model takes no memory here.")
+        st.info("A served model uses no memory on this machine.")
         return
     # Torch takes seconds to import: only who asks for an estimate pays for it.
     from engine.models.loading import estimate
@@ -68,30 +78,51 @@ def estimate_of(name: str) -> None:
     st.info(f"{found.parameters / 1e6:,.0f} million parameters; in float32, at 4,096 prompt tokens: {parts}.")
 
 
-def test_a_model() -> None:
-    """Run the self-test of a model by name."""
-    st.subheader("Self-test")
+def add_a_model() -> None:
+    """Name a model, add it to the list, test it, or estimate its memory."""
+    st.subheader("Add or test a model")
     with st.form("self_test", border=False):
-        left, middle, right = st.columns([5, 1, 2], vertical_alignment="bottom")
-        name = left.text_input(
+        left, right = st.columns([5, 2])
+        source = left.text_input(
             "Model",
-            placeholder="embedded, a Hugging Face id or folder, a .gguf file, openai:MODEL@BASE_URL",
+            placeholder="a folder, a .gguf file, a Hugging Face id, openai:MODEL@BASE_URL, or a name of the list",
             key="self_test_model",
         )
-        asked = middle.form_submit_button("Test", width="stretch")
-        said = right.form_submit_button("Estimate memory", width="stretch")
-    if (asked or said) and not name.strip():
+        name = right.text_input("Your name for it", placeholder="optional", key="added_name")
+        with st.container(horizontal=True):
+            add = st.form_submit_button("Add and test", type="primary")
+            test = st.form_submit_button("Test")
+            memory = st.form_submit_button("Estimate memory")
+    source = source.strip()
+    if (add or test or memory) and not source:
         st.warning("Name a model first.")
-    if said and name.strip():
-        estimate_of(name.strip())
-    if asked and name.strip():
-        asked_for = name.strip()
-        state.keep_run(
-            "self_test",
-            start(
-                workers(), lambda run: checks_of(load_writer(asked_for, watch=run.watch), run.watch), label=asked_for
-            ),
-        )
+    elif add:
+        try:
+            added = add_model(source, name)
+        except GroundworkError as error:
+            st.error(plain(str(error)))
+        else:
+            begin_test(added.source)
+            st.rerun()  # the list and the default models above have it now
+    elif test:
+        begin_test(source_of(source))
+    elif memory:
+        estimate_of(source_of(source))
+    test_result()
+    added_list()
+
+
+def begin_test(name: str) -> None:
+    """Load the model and test it in the background."""
+
+    def work(run: Run[tuple[SelfTestCheck, ...]]) -> tuple[SelfTestCheck, ...]:
+        return checks_of(load_writer(name, watch=run.watch), run.watch)
+
+    state.keep_run("self_test", start(workers(), work, label=model_title(name)))
+
+
+def test_result() -> None:
+    """The self-test that runs, or what the last one came to."""
     run = state.run_of("self_test")
     if run is None:
         return
@@ -100,15 +131,34 @@ def test_a_model() -> None:
     else:
         wait_for("self_test", f"Loading and testing {run.label}")
     checks = result_of("self_test")
-    if checks is not None:
+    if isinstance(checks, tuple):
+        passed = sum(check.passed for check in checks)
+        st.markdown(plain(f"{run.label}: {passed} of {counted(len(checks), 'check')} passed."))
         checks_table(checks)
 
 
+def added_list() -> None:
+    """The models that the user added, each with a button that takes it off the list."""
+    added, problem = added_models()
+    if problem:
+        st.warning(plain(problem))
+    for model in added:
+        left, right = st.columns([6, 1], vertical_alignment="center")
+        left.markdown(f"**{plain(model.name)}**: {plain(model.source)}")
+        if right.button("Remove from list", key=f"drop {model.name}", width="stretch"):
+            try:
+                drop_added(model.name)
+            except GroundworkError as error:
+                st.error(plain(str(error)))
+            else:
+                st.rerun()
+
+
 def device() -> str:
-    """What models run on, said without importing torch where nothing has loaded it yet."""
+    """The device for models, without importing torch if nothing has loaded it yet."""
     torch = sys.modules.get("torch")
     if torch is None:
-        return "chosen when the first model is loaded: CUDA or MPS where there is one, else the processor"
+        return "chosen when the first model loads: CUDA or MPS if available, otherwise the CPU"
     return "CUDA" if torch.cuda.is_available() else "MPS" if torch.backends.mps.is_available() else "processor"
 
 
@@ -120,20 +170,23 @@ def machine() -> None:
     st.write("Model weights (set GROUNDWORK_MODELS to share them between data folders)")
     st.code(str(models_folder()), language=None)
     rows = {
-        "processor cores": os.cpu_count(),
+        "CPU cores": os.cpu_count(),
         "device for models": device(),
         "threads for models (OMP_NUM_THREADS)": os.environ.get("OMP_NUM_THREADS", "not set"),
         "hosts contacted": "; ".join(f"{h.address} when {h.when}" for h in (*hosts(), *default_hosts()))
-        or "none, unless one is named",
+        or "none by default",
     }
     st.table(pd.DataFrame({"value": {key: plain(str(value)) for key, value in rows.items()}}))
     with st.expander("Versions"):
         st.json(package_versions())
 
 
-heading("Settings", "Which models there are and what each can do; where your data lies; who is contacted.")
+heading(
+    "Settings",
+    "See the available models and what each can do, where your data is stored, and which hosts are contacted.",
+)
 models()
 defaults_section()
+add_a_model()
 install_section()
-test_a_model()
 machine()

@@ -51,7 +51,7 @@ def test_occlusion_draws_a_number_a_passage_under_the_banner(app, scored, page, 
     expect(page.locator(".card")).to_have_count(2)
     expect(page.locator(".cite")).to_have_text(["1", "2"])
     expect(page.get_by_text("Written by imported. Scored by scorer.")).to_be_visible()
-    page.get_by_text("Every number:").click()
+    page.get_by_text("All scores:").click()
     table = page.locator(".gw-table").first
     expect(table.locator("tbody tr")).to_have_count(3)
     look(page, "attribution_occlusion")
@@ -114,7 +114,7 @@ def test_a_row_is_computed_when_it_is_clicked_and_then_recolours_without_a_rerun
     page.get_by_role("button", name="Check this map").click()
     expect(page.get_by_text(re.compile("^ABPC [+-]")).locator("visible=true")).to_be_visible()
     page.get_by_role("button", name="Compute the flags").click()
-    expect(page.get_by_text("By chance a passage is high")).to_be_visible()
+    expect(page.get_by_text("By chance a passage ranks high")).to_be_visible()
     expect(page.get_by_text("negative result")).to_be_visible()
     look(page, "attribution_tokens")
 

@@ -67,7 +67,7 @@ def test_audit_an_answer_by_the_second_door(app, page, look):
     last.click()
     card.get_by_text("Your verdict").click()
     card.get_by_label("not found").check()
-    card.get_by_label("Write the sentence anew").fill("The sources do not say when the account was closed.")
+    card.get_by_label("Rewrite the sentence").fill("The sources do not say when the account was closed.")
     card.get_by_role("button", name="Save").click()
     expect(card.get_by_role("status")).to_have_text("Give a reason.")
     card.get_by_label("Reason").fill("no source speaks of it")

@@ -24,7 +24,7 @@ def test_upload_shows_counts_reasons_and_chunks(app, page, look):
     expect(page.get_by_text("empty.txt is empty")).to_be_visible()
     expect(page.get_by_text("broken.pdf is damaged")).to_be_visible()
     # The corpus that was made is open, here and on Ask.
-    expect(page.get_by_role("combobox", name="Look into")).to_have_value("field notes")
+    expect(page.get_by_role("combobox", name="Show")).to_have_value("field notes")
     expect(page.locator(".gw-doc")).to_contain_text("The kiln is green.")
     look(page, "corpora_upload")
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Ask").click()

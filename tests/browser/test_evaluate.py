@@ -27,7 +27,7 @@ def test_the_cost_comes_before_the_start(app, page, look):
     page.get_by_label("Examples (0: all)").press("Enter")
     expect(page.get_by_role("button", name="Start")).to_be_disabled()
     page.get_by_role("button", name="See the cost").click()
-    expect(page.get_by_text("At most, worked out")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Upper bounds, estimated")).to_be_visible(timeout=LONG)
     look(page, "evaluate-cost")
     page.get_by_role("button", name="Start").click()
     # The tables at its end are the page test's: units take minutes on a busy machine.
@@ -59,15 +59,15 @@ def test_a_run_is_paused_cancelled_and_gone_on_with(app, page, look):
     expect(page.get_by_role("button", name="Start")).to_be_enabled(timeout=LONG)
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="Pause").click(timeout=LONG)
-    expect(page.get_by_text("Paused: what has begun is finished")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Paused. Started units finish")).to_be_visible(timeout=LONG)
     look(page, "evaluate-paused")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=LONG)
     page.get_by_role("button", name="Cancel").click()
-    stopped = page.get_by_text(re.compile(r"Stopped with \d+ of 24 units done; they are kept"))
+    stopped = page.get_by_text(re.compile(r"Stopped with \d+ of 24 units done and saved"))
     expect(stopped).to_be_visible(timeout=LONG)
     left = 24 - int(re.search(r"with (\d+) of", stopped.inner_text()).group(1))
-    page.get_by_role("button", name=re.compile(f"Go on with the {left} units? left")).click()
+    page.get_by_role("button", name=re.compile(f"Resume the remaining {left} units?")).click()
     expect(page.get_by_text("of 24 units, finished")).to_be_visible(timeout=LONG)
     units = (_newest(app.home) / "units.jsonl").read_text().splitlines()
     assert len(units) == len(set(units)) == 24
@@ -87,7 +87,7 @@ def saved(page, button):
 def test_tables_come_down_in_three_forms_and_a_line_opens_its_case(app, page):
     finished_run(app.home, "taken-away", cases="line")
     page.goto(f"{app.url}/evaluate?run=taken-away")
-    expect(page.get_by_text("Choose a line to open its case.")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Select a row to open its case.")).to_be_visible(timeout=LONG)
     forms = [page.locator(f".st-key-table_taken-away_by_depth_{form} button") for form in ("csv", "tex", "md")]
     table, latex, markdown = (saved(page, form) for form in forms)
     assert [name for name, _ in (table, latex, markdown)] == ["by_depth.csv", "by_depth.tex", "by_depth.md"]

@@ -93,7 +93,7 @@ def test_other_methods_stand_beside_the_check(app, page, look):
 def test_the_entropy_of_facts_stands_beside_that_of_sub_questions(app, page, look):
     save_planted(app.home / "models" / "planted")
     paste(page, app, "Kestrin Holdings received EUR 640,000 on 9 April.", "What did Kestrin Holdings receive then?")
-    page.get_by_text("Entropy of the facts beside that of sub-questions").click()
+    page.get_by_text("Entropy of the facts and of the sub-questions").click()
     page.get_by_label("Scored by").fill("planted")
     page.get_by_label("Scored by").press("Enter")
     page.get_by_role("button", name="Compute the entropy").click()

@@ -151,7 +151,7 @@ def test_a_hostile_file_name_and_a_hostile_error_are_told_as_text(app, hostile, 
     )
     watched.get_by_role("button", name="Add", exact=True).click()
     expect(
-        watched.get_by_text(re.compile(r"login\W?@attack.invalid \*\*bold\*\* :red\[x\].exe is of no known format"))
+        watched.get_by_text(re.compile(r"login\W?@attack.invalid \*\*bold\*\* :red\[x\].exe has an unknown format"))
     ).to_be_visible(timeout=300_000)  # a fresh server reads its samples first
     served = Replies(f"![cat](http://attack.invalid/error.png) {LINE}", status=400)
     watched.goto(f"{app.url}/settings")

@@ -14,7 +14,7 @@ from tests.trust.provider import Provider
 from tests.trust.streamlit_client import Session
 
 ADA = "Ada Quill <ada@example.org>"
-SAID = ["Cases and documents need a login", "You come back to this page after it."]
+SAID = ["Log in to see cases and documents", "You return to this page after logging in."]
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from components.style import stylesheet
+from components.triggers import signal_scale
 from engine.corpus.samples import FIRST_CASE
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine" / "refinement"))
@@ -128,7 +131,7 @@ def test_signals_and_scores_in_dark(app, page, look, refined):
     open_page(page, app)
     page.get_by_role("tab", name="Signals and triggers").click()
     expect(page.get_by_role("img", name=re.compile("^S3 0"))).to_be_visible()
-    expect(page.get_by_text("cases behind it")).to_be_visible()
+    expect(page.get_by_text("cases so far")).to_be_visible()
     expect(page.locator(".gw-absent", has_text="students")).to_be_visible()
     look(page, "refinement_signals_dark")
     page.get_by_role("tab", name="Scores").click()
@@ -158,9 +161,9 @@ def test_marking_a_passage_changes_the_trigger_of_v2c(app, page, look, refined):
 
 def test_all_nine_run_on_real_weights_and_are_kept(app, page, look, refined):
     open_page(page, app, SHORT, "tiny-short")
-    expect(page.get_by_text("No condition has run on this case by this model yet").first).to_be_visible()
+    expect(page.get_by_text("This model has not run any condition on this case yet").first).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_role("button", name="Run what is missing")).to_be_visible(timeout=400_000)
+    expect(page.get_by_role("button", name="Run the missing conditions")).to_be_visible(timeout=400_000)
     for name in ("A", "B", "C1"):
         expect(card(page, name)).to_contain_text("tokens in")
     expect(page.get_by_text("not run yet")).to_have_count(0)
@@ -176,7 +179,7 @@ def test_all_nine_run_on_real_weights_and_are_kept(app, page, look, refined):
 def test_a_prompt_over_the_window_is_said_and_not_an_empty_page(app, page, refined):
     open_page(page, app, FIRST_CASE, "tiny-short")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_role("button", name="Run what is missing")).to_be_visible(timeout=400_000)
+    expect(page.get_by_role("button", name="Run the missing conditions")).to_be_visible(timeout=400_000)
     expect(card(page, "A")).to_contain_text("prompt too long")
     expect(card(page, "D")).to_contain_text("There is no baseline answer")
 
@@ -191,6 +194,20 @@ def test_the_advisor_shows_its_parts_and_the_task_table(app, page, look, refined
     open_page(page, app)
     page.get_by_role("tab", name="Advisor").click()
     expect(page.get_by_role("row", name=re.compile("^Number of passages"))).to_contain_text("15 passages")
-    page.get_by_role("button", name=re.compile("^Work the table through")).click()
+    page.get_by_role("button", name=re.compile("^Run these tasks")).click()
     expect(page.get_by_role("row", name=re.compile("^Alert rationale"))).to_contain_text("difficulty", timeout=400_000)
     look(page, "refinement_advisor")
+
+
+@pytest.mark.parametrize("tick", [0.0, 0.06, 0.5, 0.97, 1.0])
+def test_the_label_of_a_threshold_is_printed_over_no_other_and_stays_inside(page, tick):
+    drawn = signal_scale("S3", "content words", 0.4, (0, 1), "", "grounded", {}, tick)
+    page.set_content(f"<style>{stylesheet('variants.css')}</style><div style='width: 20rem'>{drawn}</div>")
+    scale = page.locator(".gw-scale").bounding_box()
+    labels = [label.bounding_box() for label in page.locator(".gw-ends span").all()]
+    assert len(labels) == 3
+    for one, other in combinations(labels, 2):
+        beside = one["x"] + one["width"] <= other["x"] or other["x"] + other["width"] <= one["x"]
+        assert beside or one["y"] + one["height"] <= other["y"] or other["y"] + other["height"] <= one["y"]
+    for label in labels:
+        assert scale["x"] <= label["x"] and label["x"] + label["width"] <= scale["x"] + scale["width"]

@@ -39,7 +39,7 @@ def test_a_corpus_is_made_with_an_embedder(app, page, look, request):
     page.get_by_text("Add documents").click()
     expect(page.get_by_text("For a new corpus")).to_be_visible()
     look(page, f"corpora_add_{request.node.callspec.id}")
-    page.get_by_role("button", name="Cut and embed again").first.click()
+    page.get_by_role("button", name="Split and embed again").first.click()
     expect(page.get_by_label("Passage length (words)").last).to_have_value("100")
     look(page, f"corpora_again_{request.node.callspec.id}")
 

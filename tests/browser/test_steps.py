@@ -172,7 +172,7 @@ def test_steps_arrive_t_moves_without_a_call_and_hyde_stands_beside(app, page, s
 
     work_out(page, "HyDE")
     expect(page.get_by_role("row", name="HyDE")).to_be_visible()
-    choose(page, "Beside it", "HyDE")
+    choose(page, "Compare with", "HyDE")
     expect(page.get_by_text("Hypothetical answer (guess used only to search)").first).to_be_visible()
     assert not any(asked.startswith("You plan") for asked in served.asked[calls:])
     settled(page)
@@ -190,7 +190,7 @@ def test_cancel_keeps_the_finished_steps(app, page, served, case):
     work_out(page)
     expect(cards(page).nth(1)).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("The steps that were finished are kept below.")).to_be_visible()
+    expect(page.get_by_text("Finished steps are below.")).to_be_visible()
     assert saved(app, case)[0].state == "stopped"
     assert saved(app, case)[0].steps[0].answer == QUESTION.steps[0].answer
     assert len(served.asked) == calls + 5  # the plan, two guesses, one answer, and the one that was given up
@@ -216,4 +216,4 @@ def test_a_problem_of_the_primer_opens_as_a_case(app, page, served):
     settled(page)
     page.get_by_role("button", name="Open as a case").click()
     expect(page.get_by_role("heading", name=primer().questions[1].question)).to_be_visible()
-    expect(page.get_by_text("Nothing was worked out yet.")).to_be_visible()
+    expect(page.get_by_text("No run yet.")).to_be_visible()

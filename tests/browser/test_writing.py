@@ -43,5 +43,5 @@ def test_a_local_model_streams_and_cancel_stops_it(app_with_model, page, look):
     expect(page.locator(".gw-answer")).to_be_visible()
     look(page, "ask_streaming")
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("Stopped. The steps that were finished are kept")).to_be_visible()
+    expect(page.get_by_text("Stopped. The case keeps the finished steps")).to_be_visible()
     expect(page.locator(".card").first).to_be_visible()

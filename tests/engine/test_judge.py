@@ -176,6 +176,18 @@ def test_few_or_no_judgements_have_no_interval_and_no_share():
     assert tally(["tie"] * 12).win_share is None
 
 
+def test_position_bias_is_the_share_of_votes_for_the_answer_shown_first():
+    asked = (GOOD, BAD)
+    always_x = judge_pair(ScriptedWriter(["Verdict: X"] * 2), "When?", PASSAGES, *asked)
+    fair = judge_pair(ScriptedWriter(["Verdict: X", "Verdict: Y"]), "When?", PASSAGES, *asked)
+    tied = judge_pair(ScriptedWriter(["Verdict: tie"] * 2), "When?", PASSAGES, *asked)
+    assert (always_x.winner, fair.winner, tied.winner) == ("disagreed", "x", "tie")
+    assert tally([always_x]).first_share == 1.0
+    assert tally([fair]).first_share == 0.5
+    assert tally([always_x, fair, tied]).first_share == 0.75
+    assert tally([tied]).first_share is None and tally(["x"]).first_share is None
+
+
 def test_swapping_the_answers_mirrors_the_tally():
     winners = ["x"] * 7 + ["y"] * 3 + ["tie"] * 4
     mirrored = [{"x": "y", "y": "x"}.get(w, w) for w in winners]

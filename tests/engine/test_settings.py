@@ -128,6 +128,7 @@ ATTRIBUTION = {
     "gradient.target": "log_probability",
     "gradient.integrated_steps": 3,
 }
+PROXY = "occlusion.proxy"
 PLACEBOS = {"occlusion.placebos": 2}
 FAITHFULNESS = {"faithfulness.steps": 2, "faithfulness.rankings": 2, "faithfulness.seed": 3}
 REFINEMENT = {
@@ -154,6 +155,7 @@ FACTS = {
     "verification.max_iterations": 1,
     "verification.names_and_numbers": False,
     "verification.event_order": False,
+    "verification.roles": False,
     "verification.anchored": False,
     "verification.edit": False,
 }
@@ -174,7 +176,7 @@ def test_the_walk_misses_no_setting() -> None:
         ALONE,
         STEPS,
     )
-    walked = {path for walk in (*walks, ALONE, STEPS, FACTS, PARTS) for path in walk} | {"retrieval.reranker"}
+    walked = {path for walk in (*walks, ALONE, STEPS, FACTS, PARTS) for path in walk} | {"retrieval.reranker", PROXY}
     assert walked == {setting.path for setting in all_settings()}
     for walk in (*walks, ALONE, STEPS, FACTS, PARTS):
         assert all(value != Settings().value(path) for path, value in walk.items())
@@ -216,6 +218,9 @@ def test_attributions_and_curves_read_theirs(
     methods = ("--method", "occlusion,input-x-gradient,integrated-gradients")
     run("attribute", "-", *methods, "--model", folders[0], settings=ATTRIBUTION, stdin=json.dumps(RECORD))
     assert_read(read, ATTRIBUTION)
+    small = {PROXY: folders[0]}
+    run("attribute", "-", "--method", "hierarchy", "--model", folders[0], settings=small, stdin=json.dumps(RECORD))
+    assert_read(read, small)
     run("faithfulness", "-", "--model", folders[0], settings=FAITHFULNESS, stdin=json.dumps(RECORD))
     assert_read(read, FAITHFULNESS)
 
@@ -275,5 +280,5 @@ def test_a_config_takes_a_paper_and_assignments() -> None:
     stages = again.stages(9)
     assert (stages.retrieval.k, stages.reasoning.threshold, stages.refinement.seeds) == (4, 0.84, (1, 2))
     assert (stages.decoding.seed, stages.retrieval.reranker) == (9, "best-sentence")
-    with pytest.raises(InputError, match="no paper called 'x'"):
+    with pytest.raises(InputError, match="no paper 'x'"):
         with_assignments(Config(study="abpc", data="d"), ["paper=x"])

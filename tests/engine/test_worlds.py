@@ -104,10 +104,10 @@ def test_a_quote_is_found_in_the_rendered_text_not_in_the_markdown(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"gold": [{"document": "boil.md", "quote": "Water *boils*"}]}, "holds it 0 times: 'Water \\*boils\\*'"),
-        ({"gold": [{"document": "echo.md", "quote": "Twice."}]}, "holds it 2 times: 'Twice.'"),
+        ({"gold": [{"document": "boil.md", "quote": "Water *boils*"}]}, "contains it 0 times: 'Water \\*boils\\*'"),
+        ({"gold": [{"document": "echo.md", "quote": "Twice."}]}, "contains it 2 times: 'Twice.'"),
         ({"gold": [{"document": "gone.md", "quote": "Twice."}]}, "gone.md is unknown: 'Twice.'"),
-        ({"gold": [{"document": "boil.md", "quote": " "}]}, "holds it 0 times"),
+        ({"gold": [{"document": "boil.md", "quote": " "}]}, "contains it 0 times"),
         ({"gold": []}, "has no gold"),
         ({"kind": "multiple_choice"}, "right option"),
         (
@@ -116,7 +116,10 @@ def test_a_quote_is_found_in_the_rendered_text_not_in_the_markdown(tmp_path):
         ),
         ({"kind": "multiple_choice", "options": ["At 0 °C."], "correct": 4}, "option 4 is not the answer"),
         ({"steps": [{"question": "?", "answer": "!", "gold": []}]}, "union"),
-        ({"passages": [{"document": "echo.md", "quote": "Thrice.", "relevant": True}]}, "holds it 0 times: 'Thrice.'"),
+        (
+            {"passages": [{"document": "echo.md", "quote": "Thrice.", "relevant": True}]},
+            "contains it 0 times: 'Thrice.'",
+        ),
     ],
 )
 def test_a_label_that_does_not_hold_is_named(tmp_path, change, said):
@@ -127,11 +130,11 @@ def test_a_label_that_does_not_hold_is_named(tmp_path, change, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"draft": "Water boils."}, "w1: the draft holds the error 0 times: '90 °C'"),
-        ({"draft": "90 °C, I say 90 °C."}, "w1: the draft holds the error 2 times: '90 °C'"),
-        ({"draft": "Water boils at 90 °C [cite_1]."}, r"w1: \[cite_1\] is none of the 0 passages"),
+        ({"draft": "Water boils."}, "w1: the draft contains the error 0 times: '90 °C'"),
+        ({"draft": "90 °C, I say 90 °C."}, "w1: the draft contains the error 2 times: '90 °C'"),
+        ({"draft": "Water boils at 90 °C [cite_1]."}, r"w1: \[cite_1\] is not one of the 0 passages"),
         ({"question_id": "m2"}, "no question 'm2'"),
-        ({"errors": [WRONG | {"evidence": [{"document": "echo.md", "quote": "Once."}]}]}, "w1: echo.md holds it 0"),
+        ({"errors": [WRONG | {"evidence": [{"document": "echo.md", "quote": "Once."}]}]}, "w1: echo.md contains it 0"),
     ],
 )
 def test_a_draft_that_does_not_hold_is_named(tmp_path, change, said):
@@ -142,16 +145,16 @@ def test_a_draft_that_does_not_hold_is_named(tmp_path, change, said):
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ([SAID | {"draft_id": "w2"}], "w2: no draft has that id"),
-        ([SAID | {"sentence": "Water boils at 100 °C."}], "w1: the draft holds the sentence 0 times"),
-        ([SAID | {"sentence": "o"}], "w1: the draft holds the sentence 2 times"),
-        ([SAID | {"sentence": " "}], "w1: the draft holds the sentence 0 times"),
-        ([SAID | {"facts": []}], "w1: a fact is missing, empty or there twice"),
-        ([SAID | {"facts": ["Water boils.", " "]}], "w1: a fact is missing, empty or there twice"),
-        ([SAID | {"facts": ["Water boils.", "Water boils."]}], "w1: a fact is missing, empty or there twice"),
-        ([SAID | {"facts": ["Water boils [cite_1]."]}], "w1: a citation stands in a fact"),
-        ([SAID, SAID], "w1, 'Water boils at 90 °C.': the sentence with facts stands twice"),
-        ([{"draft_id": "w1", "facts": []}], "facts.jsonl, line 1, is no valid DraftFacts: .*sentence"),
+        ([SAID | {"draft_id": "w2"}], "w2: no draft has this id"),
+        ([SAID | {"sentence": "Water boils at 100 °C."}], "w1: the draft contains the sentence 0 times"),
+        ([SAID | {"sentence": "o"}], "w1: the draft contains the sentence 2 times"),
+        ([SAID | {"sentence": " "}], "w1: the draft contains the sentence 0 times"),
+        ([SAID | {"facts": []}], "w1: a fact is missing, empty or repeated"),
+        ([SAID | {"facts": ["Water boils.", " "]}], "w1: a fact is missing, empty or repeated"),
+        ([SAID | {"facts": ["Water boils.", "Water boils."]}], "w1: a fact is missing, empty or repeated"),
+        ([SAID | {"facts": ["Water boils [cite_1]."]}], "w1: a fact contains a citation"),
+        ([SAID, SAID], "w1, 'Water boils at 90 °C.': the sentence with facts occurs twice"),
+        ([{"draft_id": "w1", "facts": []}], "facts.jsonl, line 1, is not a valid DraftFacts: .*sentence"),
     ],
 )
 def test_facts_that_do_not_hold_are_named(tmp_path, labels, said):
@@ -167,15 +170,15 @@ def test_facts_are_read_in_file_order(tmp_path):
 
 
 def test_a_malformed_record_is_named_by_file_and_line(tmp_path):
-    with pytest.raises(RecordError, match=r"questions.jsonl, line 1, is no valid WorldQuestion: .*kind"):
+    with pytest.raises(RecordError, match=r"questions.jsonl, line 1, is not a valid WorldQuestion: .*kind"):
         load_world("mini", mini(tmp_path, ASKED | {"kind": "riddle"}))
-    with pytest.raises(RecordError, match="Name one of: bench-chemistry"):
+    with pytest.raises(RecordError, match="Choose one of: bench-chemistry"):
         load_world("atlantis")
 
 
 def test_an_id_may_not_stand_twice(tmp_path):
     world = load_world("mini", mini(tmp_path, ASKED))
-    with pytest.raises(RecordError, match="m1: the question's id stands twice"):
+    with pytest.raises(RecordError, match="m1: the question's id occurs twice"):
         check(msgspec.structs.replace(world, questions=world.questions * 2))
 
 

@@ -243,7 +243,7 @@ def test_a_map_no_better_than_random_says_so_and_offers_what_is(case):
 
 def test_an_unchecked_map_says_what_the_check_costs(case):
     app = AppTest.from_function(draw_check, kwargs={"case": case.to_dict()}, default_timeout=60).run()
-    assert app.button[0].label == "Check this map" and "rows through the model" in app.caption[0].value
+    assert app.button[0].label == "Check this map" and "forward passes" in app.caption[0].value
 
 
 def draw_agreement(case):
@@ -282,10 +282,10 @@ def test_flags_stand_beside_chance_and_the_trigger_beside_the_papers_verdict(cas
     ).run()
     assert not app.exception
     drawn = "".join(str(html.proto.body) for html in app.get("html"))
-    assert "By chance a passage is high at a rate of" in drawn
+    assert "By chance a passage ranks high at a rate of" in drawn
     assert "With 3 passages this rule flags almost everything" in drawn
     assert "negative result" in drawn
-    assert any("No passage is marked" in caption.value for caption in app.caption)
+    assert any("No passages are marked" in caption.value for caption in app.caption)
 
 
 def test_an_unticked_passage_is_left_out_and_the_answer_written_again(app, case, sample_home):
@@ -297,11 +297,11 @@ def test_an_unticked_passage_is_left_out_and_the_answer_written_again(app, case,
     app.run().switch_page("pages/inspect/attribution.py").run()
     next(b for b in app.checkbox if b.label.startswith("1 ")).uncheck().run()
     deadline = time.monotonic() + 120
-    while not any("The old answer has" in c.value for c in app.caption) and time.monotonic() < deadline:
+    while not any("Without them the original" in c.value for c in app.caption) and time.monotonic() < deadline:
         app.run()
     assert not app.exception
-    (said,) = [c.value for c in app.caption if "The old answer has" in c.value]
-    assert "scored by scorer. Written by reader; kept in no case" in said
+    (said,) = [c.value for c in app.caption if "Without them the original" in c.value]
+    assert "; scorer). Written by reader; not saved" in said
     assert bench.cases.load(case.id).analyses == ()
 
 

@@ -40,7 +40,7 @@ def press(app, label):
 
 def paste(app, sources=SOURCES, answer=ANSWER):
     field(app, "Question").set_value("What of the tank?")
-    field(app, "Sources, with a line of --- between two").set_value(sources)
+    field(app, "Sources, separated by lines of ---").set_value(sources)
     field(app, "Answer").set_value(answer)
     return press(app, "Audit")
 
@@ -106,7 +106,7 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
     store().add_marks("case", drafts(case, own, "Ada"))
     second = sentences_data(case, verdict_now())["sentences"][1]
     assert "".join(p["text"] for p in second["pieces"] if p.get("change") == "ins") == "Whales sing."
-    assert second["rewritten"] == "Ada wrote this sentence anew: no source has it"
+    assert second["rewritten"] == "Ada rewrote this sentence: no source has it"
     assert verdict_now().text.endswith("Whales sing.")
     machines = {m.target: m.machine for m in store().history("case")}
     assert machines["fact:2.1"] == "irrelevant" and machines["sentence:2"] == second["text"]
@@ -119,29 +119,62 @@ def test_a_decision_goes_into_the_history_with_what_the_machine_says(app):
 def test_what_is_selected_goes_along_to_the_other_pages_of_a_case(app):
     stored_check(app)
     app.query_params["sentence"] = "2"
+    app.query_params["passage"] = "1"
     app.run()
     app.query_params.clear()  # as a link of the navigation does
     app.switch_page("pages/inspect/facts.py").run()
     assert not app.exception
-    assert dict(app.query_params) == {"case": "case", "sentence": "2"}
+    assert dict(app.query_params) == {"case": "case", "sentence": "2", "passage": "1"}
     fact = next(box for box in app.selectbox if box.label == "Fact")
     assert fact.value == "2.1"
     # Another case begins with nothing selected.
     next(box for box in app.selectbox if box.label == "Open case").set_value(FIRST_CASE).run()
-    assert "sentence" not in app.query_params
+    assert "sentence" not in app.query_params and "passage" not in app.query_params
+
+
+def test_a_sentence_replaces_a_sentence_and_its_fact_a_passage_a_passage():
+    def select_in_turn():
+        import streamlit as st
+
+        from components import state
+
+        state.open_case("case")
+        said = []
+        for chosen in (
+            {"sentence": 2, "fact": "2.1"},
+            {"passage": 3},
+            {"sentence": 1},
+            {"fact": "1.2", "sentence": 1, "passage": 4},
+            {"passage": 0},
+            {"sentence": 0},
+        ):
+            state.select(**chosen)
+            link = {name: value for name, value in st.query_params.items() if name != "case"}
+            said.append((link, state.selected_sentence(2), state.selected_fact(), state.selected_passage(3)))
+        st.session_state["said"] = said
+
+    app = AppTest.from_function(select_in_turn, default_timeout=60).run()
+    assert app.session_state["said"] == [
+        ({"sentence": "2", "fact": "2.1"}, 2, "2.1", None),
+        ({"sentence": "2", "fact": "2.1", "passage": "3"}, 2, "2.1", 3),
+        ({"sentence": "1", "passage": "3"}, 1, "", 3),
+        ({"sentence": "1", "fact": "1.2", "passage": "4"}, 1, "1.2", None),
+        ({"sentence": "1", "fact": "1.2"}, 1, "1.2", None),
+        ({}, None, "", None),
+    ]
 
 
 def test_what_cannot_be_audited_is_said(app):
     app = opened(app)
     assert "Paste the text to check" in paste(app, answer=" ").error[0].value
-    assert "nothing to check against" in paste(app, sources="").error[0].value
+    assert "sources are empty" in paste(app, sources="").error[0].value
 
 
 def test_the_example_fills_the_form(app):
     app = press(opened(app), "Fill in an example")
     assert not app.exception
     assert "EUR 89,000" in field(app, "Answer").value
-    assert field(app, "Sources, with a line of --- between two").value.count("\n---\n") == 2
+    assert field(app, "Sources, separated by lines of ---").value.count("\n---\n") == 2
 
 
 def test_a_case_that_nobody_checked_says_so_and_offers_the_check_on_every_page(app):

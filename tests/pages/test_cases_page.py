@@ -11,6 +11,7 @@ from engine.analyses.facts import record_of
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, review_of
 from engine.methods.are.export import proposed
+from engine.report.variants import conditions
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_case_verdict import checked
@@ -59,7 +60,7 @@ def test_a_search_narrows_the_table_and_nothing_found_says_what_to_do(app):
     field(app, "Search").set_value("melts").run()
     assert "1 case<" in page_text(app)
     field(app, "Search").set_value("no such words").run()
-    assert "Search for something else" in app.info[0].value
+    assert "Change the search" in app.info[0].value
 
 
 def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
@@ -70,8 +71,12 @@ def test_each_line_says_how_much_is_borne_out_and_writers_are_compared(app):
     line = table[table["question"] == "What of the bridge?"].iloc[0]
     assert (line["borne out"], line["unsupported"]) == (0.0, 100.0)
     assert table["borne out"].isna().sum() == 2
-    writers = next(t.value for t in app.dataframe if "sentences" in t.value)
-    assert list(writers["written by"]) == ["someone"] and list(writers["sentences"]) == [2]
+    board = next(t.value for t in app.dataframe if "facts supported" in t.value)
+    assert list(board["writer"]) == ["someone"] and [round(share) for share in board["facts supported"]] == [33]
+    group = next(control for control in app.segmented_control if control.label == "Group by")
+    group.set_value("method").run()
+    board = next(t.value for t in app.dataframe if "facts supported" in t.value)
+    assert list(board["method"]) == ["vanilla"] and list(board["does not stand"]) == [0]
 
 
 def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
@@ -86,7 +91,7 @@ def test_a_note_goes_into_the_history_under_the_reviewers_name(app):
 def test_a_note_without_a_name_is_refused_in_words(app):
     field(app, "Note").set_value("Checked.")
     button(app, "Add to the history").click().run()
-    assert "has no name" in app.error[0].value
+    assert "name is missing" in app.error[0].value
     assert store().history("first") == ()
 
 
@@ -180,7 +185,7 @@ def test_compare_shows_what_differs(app):
     app = opened("compare")
     assert not app.exception
     assert app.title[0].value == "Compare"
-    assert "not the same" in app.warning[0].value
+    assert "two questions differ" in app.warning[0].value
     assert [s.value for s in app.header] == [
         "Settings that differ",
         "Answer, word by word",
@@ -213,6 +218,21 @@ def test_a_link_names_both_sides_also_where_cases_share_a_question():
     app = app.run()
     assert not app.exception
     assert {box.label: box.value for box in app.selectbox} == {"Left": "two", "Right": refined.id, "Right answer": "C2"}
+
+
+def test_compare_opens_a_refined_case_next_to_its_own_last_condition():
+    components.cache.workbench.clear()
+    refined = full_record()
+    store().save(refined)
+    store().save(full_case("unrelated", question="What melts ice?"))
+    app = AppTest.from_file("../../pages/review/compare.py", default_timeout=60)
+    app.query_params["case"] = refined.id
+    app = app.run()
+    assert not app.exception
+    sides = {box.label: box.value for box in app.selectbox}
+    last = conditions(refined)[-1]
+    assert sides == {"Left": refined.id, "Left answer": "the case's answer", "Right": refined.id, "Right answer": last}
+    assert app.query_params["right"] == f"{refined.id}:{last}"
 
 
 def test_compare_opens_on_another_case_of_the_same_question():

@@ -53,7 +53,7 @@ def test_a_new_user_sees_a_finished_study_and_opens_a_case_of_it(app):
     assert not app.exception
     shown = app.selectbox(key="run").value
     assert all(one.shipped and one.finished for one in runs())
-    assert "comes with the workbench" in texts(app)
+    assert "included with Groundwork" in texts(app)
     first = opened(folder_of(shown))
     leaderboard = first.results.tables[0]
     assert app.dataframe[0].value.iloc[:, 0].tolist() == [row[0] for row in leaderboard.rows]

@@ -23,7 +23,7 @@ PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 SETTINGS, ASK, ATTRIBUTION = "review/settings.py", "ask/ask.py", "inspect/attribution.py"
 LARGER = "qwen2.5-coder-1.5b"
 EMBEDDED_SCORES = "Scores: embedded (SmolLM2 135M)"
-OFFER = f"{LARGER} writes better answers, about 15 s each; install it in Settings."
+OFFER = f"{LARGER} writes better answers in about 15 s each; install it in Settings."
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +43,12 @@ def model_folder(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"")
 
 
-def page(name, case=EXAMPLE):
-    """A page on its own with a case open, run."""
+def page(name, case=EXAMPLE, tab=""):
+    """A page on its own with a case open, run; `tab` is the open one of a page that draws no other."""
     app = AppTest.from_file(str(PAGES / name), default_timeout=60)
     app.query_params["case"] = case
+    if tab:
+        app.session_state["refine_tab"] = tab
     app.run()
     assert not app.exception
     return app
@@ -94,7 +96,7 @@ def test_defaults_are_chosen_in_settings_and_the_pages_begin_with_them():
     assert box(page(ASK), "Written by").value == "scribe"
     assert box(page(ATTRIBUTION), "Scored by").value == "scribe"
     assert box(page("inspect/steps.py"), "Written by").value == "scribe"
-    assert box(page("inspect/refinement.py"), "Judge").value == "scribe"
+    assert box(page("inspect/refinement.py", tab="Judge"), "Judge").value == "scribe"
     assert box(page("review/compare.py"), "Score both answers with").value == "scribe"
     facts = page("inspect/facts.py")
     assert box(facts, "Language model as a second opinion").value == "scribe"
@@ -123,7 +125,7 @@ def test_a_default_that_is_gone_or_damaged_is_told_and_the_built_in_one_used(tmp
     (tmp_path / "models" / "scribe" / "config.json").unlink()
     attribution = page(ATTRIBUTION)
     assert box(attribution, "Scored by").value == "embedded"
-    assert "The default scorer scribe is not available any more" in attribution.warning[0].value
+    assert "The default scorer scribe is no longer available" in attribution.warning[0].value
     (home() / FILE).write_text("{")
     assert "cannot be read" in page(SETTINGS).warning[0].value
 

@@ -18,9 +18,21 @@ def panel() -> None:
     st.json(chosen_workbench().settings.to_dict())
 
 
+PANEL = "panel_retrieval_reasoning_refinement_selection"
+STAGES = ("retrieval", "reasoning", "refinement", "selection")
+
+
 @pytest.fixture
 def app() -> AppTest:
-    return AppTest.from_function(panel, default_timeout=60).run()
+    app = AppTest.from_function(panel, default_timeout=60)
+    app.session_state[PANEL] = True  # unfolded
+    return app.run()
+
+
+def at(app: AppTest, stage: str) -> AppTest:
+    """The panel with the tab of that stage open."""
+    app.session_state[f"{PANEL}_stage"] = TITLES[stage]
+    return app.run()
 
 
 def settings_of(app: AppTest) -> dict:
@@ -30,27 +42,33 @@ def settings_of(app: AppTest) -> dict:
     return json.loads(app.json[0].value)
 
 
+def fields_of(app: AppTest) -> list:
+    return [*app.number_input, *app.text_input, *app.selectbox, *app.toggle]
+
+
 def test_every_setting_of_a_stage_has_a_field_with_its_default_and_the_papers_value(app):
-    fields = {s.path: s for s in all_settings() if s.stage in ("retrieval", "reasoning", "refinement", "selection")}
-    drawn = [*app.number_input, *app.text_input, *app.selectbox, *app.toggle]
-    assert {w.key.removeprefix("set_") for w in drawn} == fields.keys() - {"retrieval.embedder"}
-    captions = [caption.value for caption in app.caption]
-    assert "default: 30 · paper: 30 (IV-A; Table I)" in captions
-    assert len([c for c in captions if c.startswith("default: ")]) == len(drawn)
+    for stage in STAGES:
+        drawn = fields_of(at(app, stage))
+        fields = {s.path for s in all_settings() if s.stage == stage} - {"retrieval.embedder"}
+        assert {w.key.removeprefix("set_") for w in drawn} == fields
+        captions = [caption.value for caption in app.caption]
+        assert len([c for c in captions if c.startswith("default: ")]) == len(drawn)
+        assert ("default: 30 · paper: 30 (IV-A; Table I)" in captions) == (stage == "retrieval")
     assert set(TITLES) == {s.stage for s in all_settings()}
 
 
 def test_what_stands_in_the_fields_is_what_a_run_is_given(app):
     app.number_input(key="set_retrieval.k").set_value(7)
-    app.selectbox(key="set_retrieval.mode").set_value("dense")
-    app.text_input(key="set_refinement.seeds").set_value("4, 5")
-    app.text_input(key="set_reasoning.threshold").set_value("0.3").run()
+    app.selectbox(key="set_retrieval.mode").set_value("dense").run()
+    at(app, "refinement").text_input(key="set_refinement.seeds").set_value("4, 5").run()
+    at(app, "reasoning").text_input(key="set_reasoning.threshold").set_value("0.3").run()
     given = settings_of(app)
     assert (given["retrieval"]["k"], given["retrieval"]["mode"]) == (7, "dense")
     assert (given["refinement"]["seeds"], given["reasoning"]["threshold"]) == ([4, 5], 0.3)
     app.text_input(key="set_reasoning.threshold").set_value("").run()
     assert settings_of(app)["reasoning"]["threshold"] is None
     assert any("passages retrieved 7" in caption.value for caption in app.caption)
+    assert at(app, "retrieval").number_input(key="set_retrieval.k").value == 7
 
 
 def test_a_browser_that_missed_the_first_drawing_shows_the_values_all_the_same(app):
@@ -61,18 +79,20 @@ def test_a_browser_that_missed_the_first_drawing_shows_the_values_all_the_same(a
     app.number_input(key="set_retrieval.k").set_value(7).run()
     app.run()
     assert app.number_input(key="set_retrieval.k").proto.default == 7
-    drawn = [*app.number_input, *app.text_input, *app.toggle]
-    assert [w.proto.default for w in drawn] == [w.value for w in drawn]
+    for stage in STAGES:
+        at(app, stage)
+        drawn = [*app.number_input, *app.text_input, *app.toggle]
+        assert [w.proto.default for w in drawn] == [w.value for w in drawn]
 
 
 def test_a_value_that_cannot_be_is_told_and_the_earlier_one_stays(app):
-    app.text_input(key="set_refinement.seeds").set_value("one").run()
+    at(app, "refinement").text_input(key="set_refinement.seeds").set_value("one").run()
     assert any("refinement.seeds" in error.value for error in app.error)
     assert settings_of(app)["refinement"]["seeds"] == [1337, 2024, 42]
 
 
 def test_the_paper_and_the_defaults_are_one_click_each(app):
-    app.number_input(key="set_selection.max_gap").set_value(9).run()
+    at(app, "selection").number_input(key="set_selection.max_gap").set_value(9).run()
     app.button(key="paper_attr-rag").click().run()
     given = settings_of(app)
     selection = given["selection"]
@@ -81,8 +101,18 @@ def test_the_paper_and_the_defaults_are_one_click_each(app):
     assert app.selectbox(key="set_selection.expansion").value == "neighbour"
     next(button for button in app.button if button.label == "Reset to the defaults").click().run()
     assert settings_of(app)["selection"]["max_share"] == 0.5
-    assert app.selectbox(key="set_retrieval.mode").value == "hybrid"
+    assert at(app, "retrieval").selectbox(key="set_retrieval.mode").value == "hybrid"
 
 
 def test_values_are_said_in_words():
     assert [said(v) for v in (0.05, 60_000, (), False)] == ["0.05", "60000", "", "off"]
+
+
+def test_a_folded_panel_draws_no_field_and_keeps_what_was_chosen(app):
+    app.number_input(key="set_retrieval.k").set_value(7).run()
+    app.session_state[PANEL] = False
+    app.run()
+    assert not fields_of(app)
+    assert settings_of(app)["retrieval"]["k"] == 7
+    app.session_state[PANEL] = True
+    assert app.run().number_input(key="set_retrieval.k").value == 7

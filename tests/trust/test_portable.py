@@ -63,6 +63,14 @@ def test_names_that_some_system_cannot_keep_are_refused(name):
         collection.check_name(name)
 
 
+@pytest.mark.parametrize(("first", "second"), [("Notes", "notes"), ("caf\u00e9", "cafe\u0301")])
+def test_names_that_some_system_takes_for_one_are_refused(first, second):
+    Collection.create(first, ScriptedEmbedder())
+    with pytest.raises(InputError, match="choose another name"):
+        Collection.create(second, ScriptedEmbedder())
+    assert Collection.create(first, ScriptedEmbedder()).name == first
+
+
 def test_every_file_that_is_kept_has_a_name_for_every_system(tmp_path, monkeypatch):
     home = tmp_path / "a höme with spaces"
     monkeypatch.setenv("GROUNDWORK_HOME", str(home))

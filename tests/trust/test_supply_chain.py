@@ -14,6 +14,7 @@ import pytest
 
 from bench import licences
 from engine.core.errors import ModelError
+from engine.core.files import sha256_of
 from engine.models.catalogue import catalogue
 from engine.models.embedder import load_embedder
 from engine.models.registry import load_writer
@@ -63,10 +64,14 @@ def test_the_bill_of_materials_is_up_to_date_and_names_the_models():
     assert written["metadata"] == here["metadata"]
     again = "; run: python -m bench.licences"
     assert [part for part in here["components"] if part not in written["components"]] == [], again
-    models = [part for part in written["components"] if part["type"] == "machine-learning-model"]
-    assert {(m["name"], m["hashes"][0]["content"]) for m in models} == {(e.name, e.sha256) for e in catalogue()}
+    models = {p["name"]: p["hashes"][0]["content"] for p in written["components"] if p["type"].endswith("-model")}
+    own = {path: sha256_of(path) for path in (ROOT / "assets" / "models").rglob("*.safetensors")}
+    assert len(own) >= 4
+    shipped = {f"groundwork-{path.parent.name}: {path.name}": digest for path, digest in own.items()}
+    assert models == {entry.name: entry.sha256 for entry in catalogue()} | shipped
     page = licences.TABLE.read_text(encoding="utf-8")
     assert all(f"- {e.name}, by {e.publisher}: {e.licence}\n" in page for e in catalogue())
+    assert all(f"(../assets/models/{path.parent.name}/README.md), on " in page for path in own)
 
 
 def test_every_licence_is_one_that_can_be_lived_with():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import logging
 import lzma
 import re
 import struct
@@ -28,12 +29,7 @@ from engine.core.values import DocumentSection
 if TYPE_CHECKING:
     from docx.table import Table
     from docx.text.paragraph import Paragraph
-import logging
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from pypdf import PdfReader
-
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -67,37 +63,21 @@ def decode(data: bytes, name: str) -> str:
     Raises `FileError` for bytes that are no text. Line breaks become \\n, so that offsets are the same for
     a file saved on any system.
     """
-    text = _by_mark(data)
-    if text is None:
-        text = _utf8(data)
-    if text is None:
+    marked = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "")
+    try:
+        text = data.decode(marked, errors="replace") if marked else data.decode("utf-8")
+    except UnicodeDecodeError:
         text = _guessed(data, name)
     if _CONTROL.search(text[:_SAMPLE]) and _share_of_control(text[:_SAMPLE]) > 0.02:
-        raise FileError(f"{name} is not text, or in no known encoding. Save it as UTF-8 text and try again.")
+        raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def require_text(text: str, name: str) -> str:
     """`text` unchanged; raise `FileError` if there is nothing in it but white space."""
     if not text.strip():
-        raise FileError(f"{name} holds no text. Leave it out, or check that it was saved completely.")
+        raise FileError(f"{name} has no text. Leave it out, or check that it was saved completely.")
     return text
-
-
-def _by_mark(data: bytes) -> str | None:
-    """Text by byte-order mark; None without one or where it does not fit."""
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    return None
-
-
-def _utf8(data: bytes) -> str | None:
-    """Text as UTF-8, or None."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _guessed(data: bytes, name: str) -> str:
@@ -109,7 +89,7 @@ def _guessed(data: bytes, name: str) -> str:
 
     guesses = [] if b"\0" in data[:_SAMPLE] else list(from_bytes(data[:_SAMPLE]))
     if not guesses:
-        raise FileError(f"{name} is not text, or in no known encoding. Save it as UTF-8 text and try again.")
+        raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
     fitting = {g.encoding for g in guesses} | set(guesses[0].could_be_from_charset)
     latin = guesses[0].encoding in _LATIN and "cp1252" in fitting
     return data.decode("cp1252" if latin else guesses[0].encoding, errors="replace")
@@ -270,8 +250,8 @@ def check_zip(archive: zipfile.ZipFile, name: str) -> None:
 def too_large(name: str) -> FileError:
     """The error for a file that unpacks to too much."""
     return FileError(
-        f"{name} unpacks to far more than a document would and is not opened. "
-        f"Give its files unpacked, at most {UNPACKED // 2**20} MB at a time."
+        f"{name} unpacks to more than a document should and was not opened. Add its files unpacked, at most "
+        f"{UNPACKED // 2**20} MB at a time."
     )
 
 
@@ -297,7 +277,7 @@ def extract_docx(data: bytes, name: str) -> tuple[str, tuple[DocumentSection, ..
     # A part or a target that is missing is None to the library, which trips over it.
     except (OpcError, LxmlError, TypeError, AttributeError, *DAMAGED) as error:
         raise FileError(
-            f"{name} is damaged, protected or no DOCX file. Open it in an editor and save it anew."
+            f"{name} is damaged, protected or not a DOCX file. Open it in an editor and save it again."
         ) from error
 
 
@@ -308,7 +288,7 @@ def _open_docx(data: bytes, name: str) -> Any:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         check_zip(archive, name)
         if any(member.endswith("vbaProject.bin") for member in archive.namelist()):
-            raise FileError(f"{name} carries macros and is not opened. Save it as a .docx without macros.")
+            raise FileError(f"{name} contains macros and was not opened. Save it as a .docx without macros.")
     return Document(io.BytesIO(data))
 
 
@@ -365,9 +345,7 @@ def extract_pdf(data: bytes, name: str) -> tuple[str, tuple[int, ...], str]:
     reader = _open_pdf(data, name)
     pages = _page_texts(reader, name)
     if not any(page.strip() for page in pages):
-        raise FileError(
-            f"{name} has pages but no text: it is probably a scan. Run a text recognition (OCR) program over it first."
-        )
+        raise FileError(f"{name} has pages but no text: it is probably a scan. Run text recognition (OCR) first.")
     starts, position = [], 0
     for page in pages:
         starts.append(position)
@@ -389,7 +367,7 @@ def _open_pdf(data: bytes, name: str) -> PdfReader:
     except FileError:
         raise
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, ImportError, OSError) as error:
-        raise FileError(f"{name} is damaged or cut short and cannot be read as PDF. Get it again.") from error
+        raise FileError(f"{name} is damaged or incomplete and cannot be read as PDF. Download it again.") from error
     return reader
 
 
@@ -402,7 +380,9 @@ def _page_texts(reader: PdfReader, name: str) -> list[str]:
         try:
             texts.append(unligated(page.extract_text()).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""))
         except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-            raise FileError(f"{name}, page {number}, is damaged and cannot be read. Get the file again.") from error
+            raise FileError(
+                f"{name}, page {number}, is damaged and cannot be read. Download the file again."
+            ) from error
     return texts
 
 

@@ -32,7 +32,7 @@ def jsonl_documents(text: str, name: str, fields: Fields | None = None) -> list[
     names = fields or Fields()
     found = [_jsonl_document(record, line, name, names) for line, record in records(text.split("\n"), name)]
     if not found:
-        raise FileError(f"{name} holds no record. Give one JSON object a line.")
+        raise FileError(f"{name} has no records. Write one JSON object per line.")
     return list(without_repeats(found, name))
 
 
@@ -44,9 +44,11 @@ def records(lines: Iterable[str | bytes], name: str) -> Iterator[tuple[int, Json
         try:
             record = msgspec.json.decode(content)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise FileError(f"{name}, line {line}, is not JSON ({error}). Give one JSON object a line.") from error
+            raise FileError(f"{name}, line {line}, is not JSON ({error}). Write one JSON object per line.") from error
         if not isinstance(record, dict):
-            raise FileError(f"{name}, line {line}, is not a JSON object. Give one with id, title and text a line.")
+            raise FileError(
+                f"{name}, line {line}, is not a JSON object. Write one object with id, title and text per line."
+            )
         yield line, record
 
 
@@ -54,7 +56,7 @@ def _jsonl_document(record: Json, line: int, name: str, fields: Fields) -> Docum
     """One record as a document."""
     text = record.get(fields.text)
     if not isinstance(text, str) or not text.strip():
-        raise FileError(f"{name}, line {line}, has no text in the field {fields.text!r}. Name the field that holds it.")
+        raise FileError(f"{name}, line {line}, has no text in the field {fields.text!r}. Choose the field that has it.")
     named = ("_id", "id") if fields.id == "_id" else (fields.id,)
     key = next((record[field] for field in named if record.get(field) is not None), f"{name}#{line}")
     title = record.get(fields.title) or ""
@@ -66,7 +68,7 @@ def without_repeats(found: Iterable[Document], name: str) -> Iterator[Document]:
     seen: set[str] = set()
     for document in found:
         if document.id in seen:
-            raise FileError(f"{name} has the id {document.id!r} twice. Give every record an id of its own.")
+            raise FileError(f"{name} has the id {document.id!r} twice. Give every record a unique id.")
         seen.add(document.id)
         yield document
 
@@ -87,13 +89,13 @@ def table_documents(text: str, name: str, fields: Fields | None = None) -> list[
         columns = [c.strip() for c in reader.fieldnames or ()]
         reader.fieldnames = columns
         if fields is not None and names.text not in columns:
-            raise FileError(f"{name} has no column {names.text!r}. It has: {', '.join(columns)}.")
+            raise FileError(f"{name} has no column {names.text!r}. Its columns are: {', '.join(columns)}.")
         rows = [_table_document(row, line, name, names, columns) for line, row in enumerate(reader, start=1)]
     except csv.Error as error:
         raise FileError(f"{name} cannot be read as a table ({error}). Save it as CSV with a header line.") from error
     found = [row for row in rows if row is not None]
     if not found:
-        raise FileError(f"{name} has no row with text under its header line. Save it as CSV with a header line.")
+        raise FileError(f"{name} has no rows with text below its header line. Save it as CSV with a header line.")
     return list(without_repeats(found, name))
 
 
@@ -110,7 +112,7 @@ def _dialect(text: str, name: str) -> type[csv.Dialect]:
 def _table_document(
     row: dict[str | None, str | list[str] | None], line: int, name: str, fields: Fields, columns: list[str]
 ) -> Document | None:
-    """One row; None if it holds no text."""
+    """One row; None if it has no text."""
     cells = {column: str(row.get(column) or "").strip() for column in columns}
     text = cells.get(fields.text) or "\n".join(f"{column}: {value}" for column, value in cells.items() if value)
     if not text:
@@ -174,9 +176,11 @@ def stream(path: Path, watch: Watch | None = None) -> Iterator[Document]:
                     watch.step("read", file.tell(), size)
                 yield _wiki_document(row, number, path.name)
     except OSError as error:
-        raise FileError(f"{path.name} cannot be read ({error.strerror}). Check that it exists and is yours.") from error
+        raise FileError(
+            f"{path.name} cannot be read ({error.strerror}). Check that it exists and that you may read it."
+        ) from error
     if not number:
-        raise FileError(f"{path.name} holds no passage under its header line.")
+        raise FileError(f"{path.name} has no passages below its header line.")
     watch.step("read", size, size)
 
 

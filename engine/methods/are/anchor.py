@@ -1,4 +1,4 @@
-"""The sentence of the evidence that speaks of a fact: a reading aid beside the verifier, counted on words.
+"""The evidence sentence closest to a fact, by word counts: an aid to the verifier.
 
 A small entailment model sees that a passage and a fact differ, not well where. The sentence that holds most of the
 fact's content words, rare ones counting more, says what the passage has in place of a number or name; a passage none of
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from engine.core.text import sentences
 from engine.methods.are.gaps import missing
 from engine.methods.are.pronouns import opens_with_pronoun
-from engine.methods.are.rivals import in_other_order
+from engine.methods.are.quantities import in_other_order
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Evidence
 
@@ -47,13 +47,13 @@ class Anchor:
 
     @property
     def worth(self) -> float:
-        """What sentences are compared by."""
+        """The words by which sentences are compared."""
         return self.share + CITED * self.cited
 
 
 @dataclass(frozen=True)
 class Others:
-    """What the other passages say that an edit has to heed.
+    """The words of the other passages that an edit must respect.
 
     `may_go`: numbers and names of the fact that no other passage that speaks of it holds; `nowhere`: those that none at
     all holds; `dated`: the parts of all passages that name a day (`event_dates.py`); `texts`: all passages, each with
@@ -68,7 +68,7 @@ class Others:
 
 
 def others(anchor: Anchor, near: Sequence[Anchor]) -> Others:
-    """What the passages of `near` hold beside that of `anchor`."""
+    """The words of the passages in `near`, besides those of `anchor`."""
     nowhere = frozenset.intersection(*(frozenset(one.lacking) for one in near))
     return Others(contested(anchor, near), nowhere)
 
@@ -97,7 +97,7 @@ def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
 
 
 def _miscopied(gone: Collection[str], here: Collection[str]) -> list[str]:
-    """The lacking numbers whose digits stand here in another order."""
+    """The missing numbers whose digits occur here in another order."""
     return [word for word in gone if any(in_other_order(word, other) for other in here if other[0].isdigit())]
 
 

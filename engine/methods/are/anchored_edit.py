@@ -10,6 +10,7 @@ clerk Ann Berg"), it is put in after that.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -23,9 +24,7 @@ from engine.methods.are.event_order import against, restated
 from engine.methods.are.gaps import missing
 from engine.methods.are.name_kinds import governor, in_full, may_replace
 from engine.methods.are.names import names
-from engine.methods.are.pinned import held, pinned
-from engine.methods.are.quantities import CURRENCIES, dates, months, quantities
-from engine.methods.are.rivals import in_other_order
+from engine.methods.are.quantities import CURRENCIES, Quantity, dates, in_other_order, months, quantities
 from engine.methods.are.shared_words import stems
 from engine.methods.are.tagging import tokens
 from engine.methods.are.values import Change, Edit, Evidence, Ruling
@@ -130,23 +129,20 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         return not left
     if _said_already(fact, change, others.clause):
         return False
-    if change.kind == "name" and not _of_its_kind(fact, change, others):
+    if change.kind == "name" and not may_replace(
+        change.new, fact[change.start : change.end], others.texts, governor(fact, change.start)
+    ):
         return False
     if change.kind == "name" and anchor.worth < LEAST:
         return False
-    if change.kind == "name" and not _lost(fact[change.start : change.end], whole) <= stems(change.new):
+    if change.kind == "name" and not (stems(fact[change.start : change.end]) & stems(whole)) <= stems(change.new):
         return False
     gone = set(anchor.lacking) - left
     return left < set(anchor.lacking) and gone <= others.may_go
 
 
-def _of_its_kind(fact: str, change: Replacement, others: Others) -> bool:
-    """May what is put in stand where the name stands: a person for a person, a place for a place."""
-    return may_replace(change.new, fact[change.start : change.end], others.texts, governor(fact, change.start))
-
-
 def _said_already(fact: str, change: Replacement, clause: str = "") -> bool:
-    """Does the rest of the fact hold what is put in, of a name most of it: it would stand there twice.
+    """Does the rest of the fact already contain the new words, or most of a name: they would occur twice.
 
     A day or number may stand in the rest of the fact's clause as little.
 
@@ -173,11 +169,6 @@ def _values(text: str) -> set[tuple[float, bool]]:
     return {(quantity.value, quantity.unit == "day") for quantity in quantities(text)}
 
 
-def _lost(name: str, whole: str) -> frozenset[str]:
-    """The words of a name that the passage does hold: another name must hold them, too."""
-    return stems(name) & stems(whole)
-
-
 def _worth(judged: Judged) -> float:
     return judged.scores["supportive"] - judged.scores["editing_required"] / 2
 
@@ -187,7 +178,7 @@ def _known(fact: str, change: Replacement, sentence: str, others: Others) -> boo
 
 
 def _beside(judged: Judged, why: str, verifier: Entailment) -> Ruling:
-    """A supportive ruling that words, numbers or dates give, with the verifier's own beside it."""
+    """A supportive ruling based on words, numbers or dates, with the verifier's ruling."""
     ruling = Ruling.of(judged, verifier)
     return replace(ruling, verdict="supportive", note=f"supportive, because {why}; else {ruling.note}")
 
@@ -199,7 +190,7 @@ def _moved(ruling: Ruling, anchor: Anchor) -> Ruling:
 
 # What stands for a number, date or name that is put in, where a small verifier doubts the edited fact.
 #
-# In this order: what stands beside it in the sentence stands beside it in the fact (`pinned.py`); the fact's number is
+# In this order: what stands beside it in the sentence stands beside it in the fact (`pinned`); the fact's number is
 # in no passage, and the sentence has its digits in another order; the sentence holds most other numbers and names of
 # the fact; it holds most words of the fact, and the verifier speaks for the edited fact more than for the fact. No
 # paper's method: a large language model does this in ARE, appendix A.4.
@@ -212,28 +203,28 @@ COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tel
 
 
 def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, others: Others, better: bool) -> str:
-    """Why the edited fact stands though the verifier doubts it; empty where nothing stands for it.
+    """Why the edited fact is accepted although the verifier doubts it; empty without a reason.
 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
     edited, sentence = apply(fact, [change]), evidence.text[anchor.start : anchor.end]
     left = set(missing(edited, f"{evidence.title}\n{evidence.text}")) - set(_SINCE.findall(fact))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
-        return "the sentence has what was put in beside what stands beside it in the fact"
+        return "the sentence has the new words next to the same words as the fact"
     told = full(fact, change, f"{evidence.title}\n{sentence}")
     if left and (change.kind not in COUNTED or not told or left & others.nowhere):
         return ""  # a name that other passages have may be left out where the sentence has so much else
     if change.kind not in COUNTED:
         return ""
     if miscopied(fact, change, others):
-        return "no passage has the number, and the sentence has its digits in another order"
+        return "no passage has the number; the sentence has its digits in another order"
     if told or (anchor.worth >= NEARLY and better):
         return f"one sentence holds {anchor.share:.0%} of its words and {'most' if left else 'all'} numbers and names"
     return ""
 
 
 def miscopied(fact: str, change: Replacement, others: Others) -> bool:
-    """Is a long number that stands in no passage replaced by one of the same digits in another order."""
+    """Is a long number from no passage replaced by one with the same digits in another order?"""
     old = fact[change.start : change.end]
     return change.kind == "number" and old in others.nowhere and in_other_order(old, change.new)
 
@@ -249,3 +240,42 @@ def full(fact: str, change: Replacement, sentence: str) -> bool:
     gone = set(missing(rest, sentence))
     kept = [one for one in said if not set(one.split()) & gone and one not in CURRENCIES]
     return len(kept) >= max(FULL, len(said) / 2) and not missing(change.new, sentence)
+
+
+# Is a replacement pinned: what stands beside it in the sentence is what stands beside it in the fact.
+
+_PART = re.compile(r"[;,:]\s|\s(?:and|while|but|whereas|not)\s")
+MOST = 0.75  # share of a name's words from which the name is held
+
+
+def pinned(fact: str, change: Replacement, sentence: str) -> bool:
+    """Whether the new text is the only one of its kind in its part of the sentence, near a number or name of the fact.
+
+    A name needs a number beside it, a number another number or a name.
+
+    >>> pinned("The owner is Ann with 80 per cent", Replacement(13, 16, "Bea", "name"), "Bea has 80 per cent, Cy 20.")
+    True
+    """
+    parts = [part for part in _PART.split(sentence) if change.new.lower() in part.lower()]
+    if len(parts) != 1 or change.kind not in ("name", "number"):
+        return False
+    part, rest = parts[0], f"{fact[: change.start]} {fact[change.end :]}"
+    kept = [q for q in quantities(rest) if q.unit != "year"]
+    mine, others = _apart(quantities(part), kept)
+    if change.kind == "name":
+        return bool(mine) and {name for _, _, name in names(part)} - {change.new} <= {n for _, _, n in names(fact)}
+    beside = mine or any(stems(name) <= stems(part) for _, _, name in names(rest) if name not in CURRENCIES)
+    return bool(beside) and [q.text.lower() for q in others] == [change.new.lower()]
+
+
+def held(lacking: set[str], fact: str) -> bool:
+    """Is all that is lacking a small part of a longer name: "Kinsale" of "Pelworth Marina Services of Kinsale"."""
+    found = [stems(name) for _, _, name in names(fact)]
+    gone = {word for name in lacking for word in stems(name)}
+    return all(any(one in name and len(name - gone) >= MOST * len(name) for name in found) for one in gone)
+
+
+def _apart(found: list[Quantity], kept: list[Quantity]) -> tuple[list[Quantity], list[Quantity]]:
+    """The numbers that are among `kept`, and the rest."""
+    mine = [q for q in found if any(math.isclose(q.value, k.value, rel_tol=1e-6) for k in kept)]
+    return mine, [q for q in found if q not in mine]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.settings import Verification
 from engine.methods.are.backtrack import hold_clauses, offered, proposals, revised
 from engine.methods.are.decompose import decompose
@@ -27,18 +27,6 @@ from engine.methods.are.values import AreRecord, Decomposition, FactRecord, note
 from engine.models.protocols import Judged
 
 _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})
-
-
-def check_answer(
-    question: str,
-    answer: str,
-    sources: Sources,
-    tools: Tools,
-    settings: Verification | None = None,
-    watch: Watch | None = None,
-) -> AreRecord:
-    """The whole ARE record of an answer: the last of `checking`."""
-    return last(checking(question, answer, sources, tools, settings, watch))
 
 
 def checking(
@@ -75,8 +63,11 @@ def checking(
     yield _record(task, found, records, started, watch)
 
 
+check_answer = whole(checking)
+
+
 def _record(task: Task, found: Decomposition, records: Sequence[FactRecord], started: float, watch: Watch) -> AreRecord:
-    """Edits placed, clauses held against their evidence, and the attribution report."""
+    """Place the edits, compare clauses with their evidence, and compute the attribution report."""
     watch.step("edits into clauses")
     checked = found.text or task.answer
     edits = hold_clauses(found, records, proposals(checked, found, records), task.tools.verifier, watch)
@@ -92,7 +83,7 @@ def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord],
     """The record before edits are placed."""
     tools = task.tools
     judged_by = tools.judge.name if tools.judge and not tools.both else tools.verifier.name
-    both = f", {tools.judge.name} beside it" if tools.judge and tools.both else ""
+    both = f", with {tools.judge.name}" if tools.judge and tools.both else ""
     return AreRecord(
         question=task.question,
         answer=task.answer,
@@ -114,14 +105,16 @@ def _unfinished(task: Task, found: Decomposition, records: Sequence[FactRecord],
 
 
 def _notes(task: Task, found: Decomposition) -> tuple[str, ...]:
-    """What must be known to read the record."""
+    """The notes needed to read the record."""
     notes = []
     if not task.sources.case and task.sources.collection is None:
-        notes.append("There is nothing to check against: the case has no passages and no corpus was named.")
+        notes.append("There is no evidence to check against. Choose a corpus, or use a case with passages.")
     if found.text:
-        notes.append("Without clauses: the revised answer is the facts, joined; Pres compares it with the answer.")
+        notes.append(
+            "Without clauses the revised answer consists of the joined facts; Pres compares it with the answer."
+        )
     if found.fallbacks:
-        notes.append(f"{found.fallbacks} replies could not be parsed; rules took the text apart there.")
+        notes.append(f"{found.fallbacks} replies were unparsable; rules split the text there.")
     if task.settings.keep != 1:
-        notes.append(f"{task.settings.keep} passages a source are checked for a fact; the paper checks one.")
+        notes.append(f"Checks the {task.settings.keep} best passages per source (ARE checks 1).")
     return tuple(notes)

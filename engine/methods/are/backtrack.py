@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
-from engine.methods.are.clauses import blanked
-from engine.methods.are.decompose import plain
+from engine.methods.are.decompose import blanked, plain
 from engine.methods.are.values import Change, Clause, Decomposition, Evidence, Fact, FactRecord, Placed
 from engine.models.protocols import Entailment, Judged
 
@@ -66,7 +65,7 @@ def proposals(answer: str, found: Decomposition, records: Sequence[FactRecord]) 
             start, end = spot or (clause.start, clause.end)
             old = answer[start:end] if spot else change.old
             new = _new_text(change, start, end) if spot else change.new
-            why = edit.why if certain else f"{edit.why}; its place in the clause is not certain"
+            why = edit.why if certain else f"{edit.why}; its position in the clause is uncertain"
             placed = Placed(
                 id="",
                 clause=record.clause,
@@ -97,19 +96,18 @@ def _without_overlaps(found: list[Placed]) -> list[Placed]:
     meeting: set[int] = set()
     for edit in found:
         placed = [other for other in kept if other.status == "placed" and other.fact not in meeting]
-        if edit.status == "placed" and any(_overlap(edit, other) for other in placed):
+        if edit.status == "placed" and any(
+            ((edit.start < other.end and other.start < edit.end) or (edit.start, edit.end) == (other.start, other.end))
+            for other in placed
+        ):
             meeting.add(edit.fact)
         kept.append(edit)
-    return [_suggestion(edit, "it meets another edit") if edit.fact in meeting else edit for edit in kept]
+    return [_suggestion(edit, "it overlaps another edit") if edit.fact in meeting else edit for edit in kept]
 
 
 def _suggestion(edit: Placed, why: str) -> Placed:
     """The edit as one that is shown and not put in."""
     return replace(edit, status="suggestion", why=f"{edit.why}; {why}") if edit.status == "placed" else edit
-
-
-def _overlap(a: Placed, b: Placed) -> bool:
-    return (a.start < b.end and b.start < a.end) or (a.start, a.end) == (b.start, b.end)
 
 
 def _numbered(found: list[Placed]) -> list[Placed]:
@@ -173,7 +171,7 @@ def hold_clauses(
         if after.verdict == "editing_required" != before.verdict and _contradicted(after) > _contradicted(before)
     }
     return [
-        _suggestion(e, "with it the whole clause disagrees with its evidence") if e.fact in failing else e
+        _suggestion(e, "with this edit the whole clause disagrees with its evidence") if e.fact in failing else e
         for e in edits
     ]
 
@@ -239,7 +237,7 @@ def _open(record: FactRecord) -> bool:
 
 
 def _aside(answer: str, records: Sequence[FactRecord]) -> tuple[int, int] | None:
-    """What only the unsettled facts of a clause say, where it stands between commas as one piece; with its commas.
+    """The part said only by unsettled facts of a clause, if commas enclose it as one piece; with its commas.
 
     "Ann, who sold it in 2019, left": the part from the first comma up to the second, where that Ann left is settled.
     """

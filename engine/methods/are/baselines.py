@@ -8,33 +8,31 @@ Left out: EFEC's trained T5 (not shipped), CCVER's summaries of web pages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from engine.core.errors import CannotDo, InputError
-from engine.core.metrics import (
-    ENTAILED,
-    attribution_precision_unpaired,
-    attribution_recall,
-    harmonic_mean,
-    preservation,
-)
+from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
 from engine.core.progress import Watch
-from engine.core.settings import Verification
+from engine.core.settings import Decoding, Verification
 from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
 from engine.methods.are.evidence import Sources, find_evidence
-from engine.methods.are.questions import Kind, ask_questions
-from engine.methods.are.report import entailment_matrix
-from engine.methods.are.values import Decomposition, Evidence, Exchange, Measures
+from engine.methods.are.report import entailment_matrix, measured
+from engine.methods.are.values import Evidence, Exchange, Measures
 from engine.methods.are.verdict import ask_verdict
 from engine.models.protocols import Entailment, Writer
+from engine.models.replies import lines
+from engine.prompts import ask, with_examples
 
 NAMES = ("drqa", "rarr", "ccver", "efec-style")
 ASKS_NOTHING = ("drqa",)
-NEEDS_MODEL = "{} asks questions about the answer by a language model, and none was chosen. Name a judge model."
+NEEDS_MODEL = "{} needs a language model to ask questions about the answer. Choose a judge model."
 
 
 def offered(writer: object | None) -> tuple[str, ...]:
@@ -61,26 +59,24 @@ class Baseline(Value, frozen=True):
     exchanges: tuple[Exchange, ...] = ()
 
 
+@dataclass
 class _Run:
-    """What every baseline is given."""
+    """The inputs of every baseline, and what it notes on the way."""
 
-    def __init__(
-        self,
-        question: str,
-        answer: str,
-        sources: Sources,
-        verifier: Entailment,
-        settings: Verification,
-        writer: Writer | None,
-        watch: Watch,
-        demonstrations: int,
-    ) -> None:
-        self.question, self.answer, self.verifier, self.writer = question, answer, verifier, writer
-        self.sources, self.settings, self.watch = sources.chosen(settings), settings, watch
-        self.demonstrations = demonstrations
-        self.found: Decomposition = decompose(answer)
-        self.notes: list[str] = []
-        self.exchanges: list[Exchange] = []
+    question: str
+    answer: str
+    sources: Sources
+    verifier: Entailment
+    settings: Verification
+    writer: Writer | None
+    watch: Watch
+    demonstrations: int
+    notes: list[str] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sources = self.sources.chosen(self.settings)
+        self.found = decompose(self.answer)
 
     def best(self, queries: Sequence[str]) -> list[Evidence | None]:
         """The evidence most similar to each query."""
@@ -106,7 +102,7 @@ def run_baseline(
     Raise `InputError` for another name, `CannotDo` where the method needs a language model and has none.
     """
     if name not in METHODS:
-        raise InputError(f"There is no baseline {name!r}. Choose of: {', '.join(NAMES)}.")
+        raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
     if name not in offered(writer):
         raise CannotDo(NEEDS_MODEL.format(name))
     settings, watch = settings or Verification(), watch or Watch()
@@ -136,7 +132,7 @@ def efec_style(run: _Run) -> Baseline:
     found = run.best(queries)
     kept = list(dict.fromkeys(one.text for one in found if one is not None))
     revised_answer = _edited(run, run.answer, "\n".join(kept)) if kept else run.answer
-    run.notes.append("EFEC's own editor is a trained T5 that is not shipped; the chosen model edits in its place.")
+    run.notes.append("EFEC's trained T5 editor is not included; the chosen model edits instead.")
     return _result(run, "efec-style", queries, found, revised_answer)
 
 
@@ -157,7 +153,7 @@ def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
     queries, exchange = ask_questions(kind, plain(text), run.writer, run.watch, run.demonstrations)
     run.exchanges.append(exchange)
     if not queries:
-        run.notes.append(f"The reply of {run.writer.name} about {plain(text)[:60]!r} holds no question.")
+        run.notes.append(f"The reply of {run.writer.name} about {plain(text)[:60]!r} does not contain a question.")
     return queries
 
 
@@ -237,16 +233,7 @@ def _joined(found: Sequence[Evidence | None], clauses: Sequence[int], number: in
 
 
 def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -> Measures:
-    kept = preservation(run.answer, revised_answer)
-    return Measures(
-        attr_r=recall,
-        attr_p=precision,
-        pres=kept,
-        f1_rp=harmonic_mean(recall, kept),
-        f1_pp=harmonic_mean(precision, kept),
-        by=run.verifier.name,
-        clauses=len(run.found.clauses),
-    )
+    return measured(recall, precision, run.answer, revised_answer, run.verifier.name, len(run.found.clauses))
 
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
@@ -255,3 +242,30 @@ METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
     "ccver": ccver,
     "efec-style": efec_style,
 }
+
+
+# The questions that check an answer, by a language model over the whole text (appendix C.2).
+
+Kind = Literal["check_questions", "yes_no_questions"]
+_OPEN = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how)\b", re.IGNORECASE)
+_MOST = 24  # questions that are read from a reply
+
+
+def ask_questions(
+    kind: Kind, text: str, writer: Writer, watch: Watch | None = None, demonstrations: int = 0
+) -> tuple[tuple[str, ...], Exchange]:
+    """The questions about `text` in the model's order, each once, and the exchange; none where the reply holds none."""
+    prompt = with_examples(kind, ask(kind, text=text), demonstrations)
+    reply = writer.generate(prompt, Decoding(max_new_tokens=300), None, watch).text
+    found = parse_questions(reply, yes_no=kind == "yes_no_questions")
+    return found, Exchange(step="questions", prompt=prompt.text, reply=reply, parsed=bool(found))
+
+
+def parse_questions(reply: str, *, yes_no: bool = False) -> tuple[str, ...]:
+    """The lines of a reply that ask something; with `yes_no` those that no question word opens.
+
+    >>> parse_questions("1. Did it open in 1990?\\n2. Who built it?\\nIt did.", yes_no=True)
+    ('Did it open in 1990?',)
+    """
+    asked = [line for line in lines(reply) if line.endswith("?")]
+    return tuple(dict.fromkeys(line for line in asked if not (yes_no and _OPEN.match(line))))[:_MOST]

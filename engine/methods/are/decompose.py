@@ -1,7 +1,7 @@
 """Molecular-to-atomic fact decomposition (ARE, section 4.1.2): answer -> clauses, verbatim -> atomic facts.
 
 With a language model by prompt (`clauses`, `facts`), asking, parsing and deciding apart; without one, and wherever a
-reply cannot be used, by rules (`clauses.py`, `splitter.py`, `pronouns.py`), which is said on the fact and counted.
+reply cannot be used, by rules (below, `splitter.py`, `pronouns.py`), which is said on the fact and counted.
 Left out: the instruction-tuned Llama; a tuned model is used by giving its name.
 """
 
@@ -12,17 +12,78 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
-from engine.methods.are.clauses import MARKER, blanked, clause_spans
-from engine.methods.are.examples import with_examples
 from engine.methods.are.pronouns import Known, resolve
 from engine.methods.are.splitter import split_with_pieces
+from engine.methods.are.tagging import Tagged, finite, tokens
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.models.protocols import Writer
 from engine.models.replies import lines
-from engine.prompts import ask
+from engine.prompts import ask, with_examples
+
+# Clauses by rules: sentences, cut again where a second clause has its own subject and verb.
+
+Span = tuple[int, int]
+_NUMBER = r"(?:cite_)?\d{1,4}"
+MARKER = re.compile(  # between numbers something has to stand: what may be empty makes a long run of digits hang
+    rf"\[\s*{_NUMBER}(?:(?:\s*[,;]\s*|\s+|(?=cite_)){_NUMBER})*\s*\]", re.IGNORECASE
+)
+_SHORTEST = 3  # words on either side of a cut
+
+
+def clause_spans(text: str) -> tuple[Span, ...]:
+    """[start, end) of the clauses of `text`, in order, not overlapping, without white space at their ends.
+
+    >>> [text[a:b] for text in ["Ice melts at 0 °C; it boils at 100 °C."] for a, b in clause_spans(text)]
+    ['Ice melts at 0 °C', 'it boils at 100 °C.']
+    """
+    style = "garage" if "[cite_" in text.lower() else "alce"
+    found: list[Span] = []
+    for start, end in cited_sentences(text, style):  # type: ignore[arg-type]
+        found.extend(_clauses(text, start, end))
+    return tuple(span for span in found if any(c.isalnum() for c in blanked(text[span[0] : span[1]])))
+
+
+def blanked(text: str) -> str:
+    """The text with blanks in place of citation markers: offsets stay."""
+    return MARKER.sub(lambda marker: " " * len(marker.group()), text)
+
+
+def _clauses(text: str, start: int, end: int) -> list[Span]:
+    found = tokens(blanked(text[start:end]))
+    cuts = [start]
+    for i in range(len(found)):
+        begin = _begins(found, i)
+        if begin is not None and (i >= _SHORTEST and len(found) - begin >= _SHORTEST):
+            cuts.append(start + found[begin].start)
+    spans = zip(cuts, [*cuts[1:], end], strict=True)
+    return [_trimmed(text, a, b) for a, b in spans]
+
+
+def _begins(found: list[Tagged], i: int) -> int | None:
+    """The place of the first word of a clause that the mark or conjunction at `i` opens."""
+    if found[i].text == ";":
+        return i + 1 if i + 1 < len(found) else None
+    opens = found[i].low in ("and", "but", "while", "whereas") and i > 0 and found[i - 1].tag == ","
+    if not opens or i + 1 >= len(found):
+        return None
+    end = i + 1
+    while end < len(found) and found[end].tag in ("noun", "num", "det", "pron") and end - i < 8:
+        end += 1
+    subject = end > i + 1 and end < len(found) and finite(found[end])
+    return i + 1 if subject and any(finite(t) for t in found[:i]) else None
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    """The span less white space, and less the joining marks and conjunction at its end."""
+    piece = text[start:end]
+    kept = re.sub(r"(?:\s|;|,\s*(?:and|but|while|whereas)(?=\s*$))+$", "", piece)
+    lead = len(piece) - len(piece.lstrip())
+    return start + lead, start + max(len(kept), lead)
+
 
 RULES = "rules"
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -54,7 +115,7 @@ def decompose(
     spans = _spans(text, writer, demonstrations, exchanges, watch) if molecular or atomic else _whole(text)
     clauses = [Clause(start=a, end=b, text=text[a:b]) for a, b in spans]
     if not atomic:
-        done = [replace(c, facts=(_copy(text, c),)) for c in clauses]
+        done = [replace(c, facts=(_fact(plain(c.text), c, RULES),)) for c in clauses]
     elif writer is None:
         done = facts_by_rules(clauses)
     else:
@@ -89,18 +150,13 @@ def _whole(text: str) -> tuple[tuple[int, int], ...]:
     return ((start, start + len(stripped)),) if stripped else ()
 
 
-def _copy(text: str, clause: Clause) -> Fact:
-    """The clause as its own fact, without citation markers."""
-    return _fact(plain(clause.text), clause, RULES)
-
-
 def plain(text: str) -> str:
     """The text without citation markers, white space single."""
     return re.sub(r"\s+([.,;:?!])", r"\1", " ".join(blanked(text).split()))
 
 
 def facts_by_rules(clauses: Sequence[Clause], known: Known | None = None) -> list[Clause]:
-    """The clauses with their facts; a pronoun stands for a subject of the clauses before it."""
+    """The clauses with their facts; a pronoun refers to a subject of the clauses before it."""
     known = known or Known()
     done = []
     for clause in clauses:
@@ -126,7 +182,7 @@ def _rule_fact(text: str, copied: Sequence[tuple[int, int, int]], clause: Clause
 
 
 def _fact(text: str, clause: Clause, made_by: str, fallback: bool = False) -> Fact:
-    """A fact whose words are looked up in its clause; a word that could stand for two places there is not copied."""
+    """A fact whose words are looked up in its clause; a word that occurs there twice is not copied."""
     mine, theirs = list(_WORD.finditer(text)), list(_WORD.finditer(clause.text))
     pieces = []
     for i, match in enumerate(mine):

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from engine.core.text import STOP_WORDS, sentences
-from engine.english.word_pairs import ANTONYMS
+from engine.english.words import ANTONYMS
 from engine.methods.are.names import NEGATIONS, names
-from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities
-from engine.methods.are.rivals import rival
+from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
 from engine.models.alignment import stem
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
@@ -42,7 +41,7 @@ class Replacement:
 
 
 def apply(text: str, changes: Iterable[Replacement]) -> str:
-    """The text with all of `changes`, which do not overlap; a deletion takes the blank beside it along."""
+    """The text with all of `changes`, which do not overlap; a deletion also removes the adjacent blank."""
     for change in sorted(changes, reverse=True):
         before, after = text[: change.start], text[change.end :]
         if not change.new and (not before or before[-1] == " ") and after[:1] in (" ", ""):
@@ -107,7 +106,7 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     for match in _DATE.finditer(claim):
         around = near(claim, match.start(), match.end())
         alike = [d for d in held if d.group()[0].isdigit() == match.group()[0].isdigit()]
-        alike.sort(key=lambda d: -_close(around, evidence, d))
+        alike.sort(key=lambda d: -len(around & near(evidence, d.start(), d.end(), 4)))
         if match.group() not in {d.group() for d in held}:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
                 weight = 0.95 - 0.1 * place - 0.3 * (not set(match.group().split()) & set(other.split()))
@@ -121,11 +120,6 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         if name not in known:
             for other in dict.fromkeys(known):
                 yield Replacement(start, end, other, "date", 0.8)
-
-
-def _close(around: frozenset[str], evidence: str, found: re.Match[str]) -> int:
-    """How many words around a date of the evidence stand around the claim's, too."""
-    return len(around & near(evidence, found.start(), found.end(), 4))
 
 
 def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
@@ -151,7 +145,7 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
 
 
 def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:
-    """The names; "Ada and Bea" each by itself where no name of the claim is such a pair."""
+    """The names; "Ada and Bea" separately if no name of the claim is a pair."""
     pairs = any(" and " in name for _, _, name in mine)
     for name in found:
         yield from [name] if pairs else name.split(" and ")

@@ -15,15 +15,13 @@ from engine.core.settings import Decoding
 from engine.core.text import sentences
 from engine.core.values import Prompt
 from engine.methods.are.differences import Replacement, apply, replacements
-from engine.methods.are.examples import with_examples
 from engine.methods.are.gaps import missing
-from engine.methods.are.quantities import holds, quantities
-from engine.methods.are.rivals import rival
+from engine.methods.are.quantities import holds, quantities, rival
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Change, Edit, Ruling
 from engine.models.protocols import Entailment, Judged, Writer
 from engine.models.replies import lines
-from engine.prompts import ask
+from engine.prompts import ask, with_examples
 
 FOCUS = 60  # words of evidence that an edit may draw on
 CLOSE = 30  # words of evidence that it is checked against, whole sentences
@@ -39,7 +37,7 @@ _WORDS = re.compile(r"\s+|\w+(?:[-'’.,]\w+)*|[^\w\s]")
 
 
 def changes(old: str, new: str) -> tuple[Change, ...]:
-    """What turns `old` into `new`, word by word: [start, end) of `old`, the text there, the text instead.
+    """The changes from `old` to `new`, word by word: [start, end) of `old`, the text there, the text instead.
 
     >>> [(c.start, c.end, c.old, c.new) for c in changes("on 5 March", "on 8 March")]
     [(3, 4, '5', '8')]
@@ -151,7 +149,7 @@ def _size(text: str, change: Replacement) -> int:
 
 
 def edit_prompt(fact: str, evidence: str, demonstrations: int = 0) -> Prompt:
-    """What a language model is asked, after so many worked examples."""
+    """The prompt for a language model, after so many worked examples."""
     return with_examples("edit", ask("edit", fact=fact, evidence=evidence), demonstrations)
 
 

@@ -1,13 +1,13 @@
-"""What stands inside a statement as facts of its own: predicates, relative clauses, participial phrases, titles."""
+"""Facts inside a statement: predicates, relative clauses, participial phrases, titles."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
 
+from engine.english.words import BE
 from engine.methods.are.phrases import Tokens, behind_subordinator, denied, phrase_start, subject_of, trimmed, was
 from engine.methods.are.tagging import finite, put_in
-from engine.methods.are.word_lists import BE
 
 
 def taken_apart(fact: Tokens) -> list[Tokens]:

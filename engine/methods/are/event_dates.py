@@ -73,7 +73,7 @@ def said_days(left: str) -> tuple[str, int] | None:
 
 
 def without_days(event: str) -> str:
-    """The event less the number of days that stands at its end.
+    """The event without the number of days at its end.
 
     >>> without_days("Ann left two weeks")
     'Ann left '
@@ -99,7 +99,7 @@ def dated_parts(text: str, title: str = "") -> tuple[str, ...]:
 
 
 def _told(event: str, parts: Sequence[str], least: int = 1) -> str | None:
-    """The part that holds most of the event's words, at least `TOLD` of them; None where such parts differ on the day.
+    """The part with most of the event's words, at least `TOLD` of them; None if several parts differ on the day.
 
     >>> _told("the old corn fair", ["the old corn fair of 2 May", "the old corn fair of 3 May"]) is None
     True

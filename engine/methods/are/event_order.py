@@ -1,4 +1,4 @@
-"""A guard beside the verifier: does a sentence give two events in another order than the fact.
+"""A guard for the verifier: does a sentence give two events in another order than the fact?
 
 "A before B" against "A after B", and against "B before A". A small entailment model calls such pairs supportive, since
 every word is shared. Where no sentence has such a word the dates of the two events tell (`event_dates.py`), those of
@@ -220,7 +220,7 @@ _STEP = re.compile(r"[,;:]\s+(?:and\s+)?|\s+and\s+")
 
 
 def sequences(text: str) -> list[tuple[str, str]]:
-    """What came first and what came after it, as written; the days between them stand at the end of one, where said.
+    """The first event and the one after it, as written; the days between them, if given, are at the end of one.
 
     >>> sequences("The deed came next and the money followed two weeks later.")
     [('The deed came next', 'the money followed two weeks')]

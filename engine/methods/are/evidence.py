@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.answer.citations import find_citations
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Verification
-from engine.core.text import content_words, sentences
+from engine.core.text import content_words, sentences, unwrapped
 from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.are.values import Clause, Evidence, Exchange
@@ -163,7 +163,7 @@ def _places(one: object, found: Sequence[Container[object]]) -> tuple[int, ...]:
 
 def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int, ...]) -> Evidence:
     return Evidence(
-        text=passage.text,
+        text=unwrapped(passage.text),
         source="case",
         passage=passage.id,
         document=passage.document,
@@ -177,7 +177,7 @@ def _from_case(passage: Passage, number: int, score: float, found_by: tuple[int,
 def _searched(
     facts: Sequence[str], queries: Sequence[Sequence[str]], collection: Collection, settings: Verification, watch: Watch
 ) -> list[tuple[Evidence, ...]]:
-    """What the searches of each fact found, once each, by similarity to the fact itself."""
+    """The results of the searches for each fact, once each, by similarity to the fact."""
     flat = [query for asked in queries for query in asked]
     hits = iter(search_many(collection, flat, Retrieval(k=settings.passages)))
     each = [[{hit.passage.id: hit for hit in next(hits)} for _ in asked] for asked in queries]

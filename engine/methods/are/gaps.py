@@ -18,7 +18,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def missing(fact: str, evidence: str) -> tuple[str, ...]:
-    """Numbers, months and names of the fact that do not stand in the evidence; a comparison counts by value.
+    """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
     A number that the evidence denies ("not twelve") does not count as held; a number of days between two events counts
     where the evidence's dates bear it out.
@@ -66,6 +66,6 @@ def _wrong_dates(fact: str, evidence: str) -> set[int]:
 
 
 def _is_name(fact: str, match: re.Match[str]) -> bool:
-    """Is the first word a name: another capital follows it, or it is no plain lower-case word with a capital."""
+    """Is the first word a name: another capital follows it, or it is not a plain word with a capital."""
     after = fact[match.end() : match.end() + 2]
     return (after[:1] == " " and after[1:].isupper()) or any(c.isupper() or c.isdigit() for c in match.group()[1:])

@@ -1,10 +1,13 @@
-"""Guards beside the verifier: what can be counted on words turns a verdict, and is said on the ruling.
+"""Guards for the verifier: word counts can change a verdict, and the ruling says so.
 
 names_and_numbers: evidence for only a part of a fact is irrelevant (ARE, appendix A.3); a small entailment model
 overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the
 passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
+roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
+supportive verdict under 0.85 is unsure, and remains supportive, if the fact names a role by a common noun and the
+passage has no word near in meaning to it.
 anchored: a passage none of whose sentences holds enough of the fact's words seems to speak of something else: its
 contradiction is unsure and asks for no edit. It stays a contradiction: a guard lowers certainty and hides nothing.
 Each can be switched off; `python -m bench.guards` measures what each is worth.
@@ -12,19 +15,60 @@ Each can be switched off; `python -m bench.guards` measures what each is worth.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
 from engine.core.settings import Verification
+from engine.core.text import STOP_WORDS
 from engine.methods.are.anchor import Anchor
 from engine.methods.are.event_order import against
 from engine.methods.are.names import names
 from engine.methods.are.quantities import MONTHS, months, quantities
-from engine.methods.are.values import Ruling, VerdictName
+from engine.methods.are.tagging import tokens
+from engine.methods.are.values import Evidence, Ruling, VerdictName
+from engine.models.alignment import stem
+from engine.models.protocols import Embedder
 
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
 SURELY = 0.6  # share from which a lacking number or name contradicts the fact whatever the model says
+
+NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
+WELL = 0.85  # p(supportive) from which roles are not compared
+SOMEONE = -0.03  # how much nearer a noun is to WHO than to WHAT, at least, to count as a role
+WHO = (
+    "person",
+    "people",
+    "a person in a job",
+    "profession",
+    "someone's role or office",
+    "group of people",
+    "committee, board or team",
+    "organisation, department or authority",
+    "member of a family",
+)
+WHAT = (
+    "object",
+    "substance",
+    "place",
+    "building",
+    "event",
+    "action",
+    "process",
+    "time",
+    "amount of money",
+    "number or quantity",
+    "idea or quality",
+    "document or text",
+    "animal",
+    "disease",
+    "word for a thing",
+    "position or direction",
+    "software or technology",
+)
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 
 
 def guarded(
@@ -44,7 +88,7 @@ def guarded(
             why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
-        note = f"{ruling.note}; unsure, no sentence of the passage holds enough of the fact"
+        note = f"{ruling.note}; unsure: no sentence of the passage contains enough of the fact"
         return replace(ruling, unsure=True, lowered=True, note=note)
     return ruling
 
@@ -58,7 +102,7 @@ def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> 
 
 def _lacking(ruling: Ruling, fact: str, evidence: str, sentence: str, anchor: Anchor) -> Ruling:
     """A supportive or irrelevant verdict on a passage that lacks a number or name of the fact."""
-    why = f"the passage does not hold {', '.join(anchor.lacking)}"
+    why = f"the passage does not contain {', '.join(anchor.lacking)}"
     if ruling.verdict == "supportive":
         verdict: VerdictName = "editing_required" if _rival(fact, evidence, sentence, anchor) else "irrelevant"
         return _turned(ruling, verdict, why, anchor.lacking)
@@ -81,3 +125,57 @@ def _rival(fact: str, evidence: str, sentence: str, anchor: Anchor) -> bool:
         return True
     named = any(not name[0].isdigit() for name in anchor.lacking)
     return named and anchor.share >= SPEAKS and any(name not in fact for _, _, name in names(sentence))
+
+
+def doubted(
+    rulings: Sequence[Ruling], pairs: Sequence[tuple[str, Evidence]], embedder: Embedder, settings: Verification
+) -> list[Ruling]:
+    """The rulings on (fact, evidence) pairs, unsure where the passage has nothing near a role of the fact."""
+    asked = {
+        place: (unheld_nouns(fact, f"{one.title} {one.text}"), _terms(f"{one.title} {one.text}"))
+        for place, (ruling, (fact, one)) in enumerate(zip(rulings, pairs, strict=True))
+        if settings.roles and ruling.verdict == "supportive" and not ruling.unsure
+        if ruling.scores.get("supportive", 1.0) < WELL
+    }
+    asked = {place: (nouns, terms) for place, (nouns, terms) in asked.items() if nouns}
+    if not asked:
+        return list(rulings)
+    flat = list(dict.fromkeys([*WHO, *WHAT, *(t for nouns, terms in asked.values() for t in (*nouns, *terms))]))
+    vectors = dict(zip(flat, embedder.embed(flat), strict=True))
+
+    def nearest(noun: str, texts: Sequence[str]) -> float:
+        return max((float(vectors[noun] @ vectors[text]) for text in texts), default=0.0)
+
+    result = list(rulings)
+    for place, (nouns, terms) in asked.items():
+        roles = [noun for noun in nouns if nearest(noun, WHO) - nearest(noun, WHAT) > SOMEONE]
+        if far := [role for role in roles if nearest(role, terms) < NEAR]:
+            note = f"{result[place].note}; unsure, the passage says nothing like {', '.join(far)}"
+            result[place] = replace(result[place], unsure=True, lowered=True, note=note)
+    return result
+
+
+def unheld_nouns(fact: str, evidence: str) -> tuple[str, ...]:
+    """Common nouns of the fact, in lower case, whose stems the evidence does not have; names and numbers left out.
+
+    >>> unheld_nouns("The line manager approved 3 claims", "The head of department approves a claim.")
+    ('line', 'manager')
+    """
+    held = {stem(part) for word in _WORD.findall(evidence.lower()) for part in (word, *re.split("[-'’]", word))}
+    nouns = (t.text for t in tokens(fact) if t.tag == "noun" and t.text[0].islower() and _content(t.text))
+    return tuple(
+        dict.fromkeys(
+            noun for noun in nouns if not all(stem(part) in held for part in re.split("[-'’]", noun) if len(part) > 1)
+        )
+    )
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    """The content words of a text in lower case, and pairs of them that are neighbours."""
+    words = _WORD.findall(text.lower())
+    beside = [f"{one} {other}" for one, other in pairwise(words) if _content(one) and _content(other)]
+    return tuple(dict.fromkeys([*filter(_content, words), *beside]))
+
+
+def _content(word: str) -> bool:
+    return len(word) > 2 and word not in STOP_WORDS and not any(character.isdigit() for character in word)

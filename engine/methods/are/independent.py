@@ -10,7 +10,7 @@ from engine.methods.are.tagging import finite, put_in
 
 
 def brackets(body: Tokens) -> tuple[Tokens, list[Tokens]]:
-    """The sentence without what stands in brackets, and a fact for each: its content said of the phrase before it."""
+    """The sentence without brackets, and a fact for each one: its content, stated of the phrase before it."""
     main: Tokens = []
     aside: list[Tokens] = []
     inside: Tokens | None = None
@@ -53,24 +53,20 @@ def uncleft(clause: Tokens) -> Tokens:
 
 
 def independent(body: Tokens) -> list[Tokens]:
-    """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but", ":" before subject and verb."""
+    """Clauses with a subject and a verb of their own: cut at ";" and at "and", "but" before subject and verb."""
     cuts = [0]
     for i, token in enumerate(body):
         verb = any(finite(t) for t in body[cuts[-1] : i])
-        if token.text == ";" or (token.text == ":" and _subject_and_verb(body[i + 1 :])):
+        if token.text == ";":
             cuts.append(i)
         elif token.tag in ("and",) or (token.low in ("while", "whereas", "although", "though") and i):
             comma = i > 0 and body[i - 1].tag == ","
             if verb and _starts_clause(body, i + 1, comma):
                 cuts.append(i)
         elif token.tag == "," and verb and _pronoun_clause(body, i + 1):
-            cuts.extend([] if _opens_dependent(body[cuts[-1] : i]) else [i])
+            cuts.append(i)
     parts = [body[a:b] for a, b in zip(cuts, [*cuts[1:], len(body)], strict=True)]
     return [clean for part in parts if (clean := trimmed(part))]
-
-
-def _opens_dependent(part: Tokens) -> bool:
-    return bool(part) and part[0].tag in ("sub", "prep", "rel", "ing", "part")
 
 
 def _pronoun_clause(body: Tokens, i: int) -> bool:
@@ -85,8 +81,3 @@ def _starts_clause(body: Tokens, i: int, comma: bool) -> bool:
     if end == i or end >= len(body) or not finite(body[end]) or (body[i].tag in ("prep", "adv") and not comma):
         return False
     return comma or body[i].tag in ("pron", "det") or body[end].tag == "aux"
-
-
-def _subject_and_verb(rest: Tokens) -> bool:
-    first = next((i for i, t in enumerate(rest) if finite(t)), None)
-    return first is not None and first > 0 and not any(t.tag == "," for t in rest[:first])

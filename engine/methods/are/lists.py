@@ -57,9 +57,6 @@ def _items(fact: Tokens, at: int) -> list[tuple[int, int]]:
         start = _item_start(fact, before, kind)
         if start and end < len(fact) - 1 and fact[end].tag in ("prep", "to") and fact[end].low == fact[start - 1].low:
             start, end = _phrase_with_of(fact, start - 1), _item_end(fact, end + 1)  # "A with x and B with y"
-        elif any(t.low == "of" for t in fact[at + 2 : end]) and kind == "noun":
-            whole = _phrase_with_of(fact, start)  # "a turnover of about EUR 9 a year and cash of EUR 2"
-            start = whole if any(t.low == "of" for t in fact[whole:start]) else start
         spans = [(start, before), (at + 1, end)]
     return spans if all(a < b for a, b in spans) else []
 

@@ -1,4 +1,4 @@
-"""What a name names: a firm, a person, a place, by its words and by how the passages use it.
+"""The kind of a name: a firm, a person, a place, by its words and its use in the passages.
 
 No paper's method: a small verifier calls "a shop in Orvel Ltd" as supportive as "a shop in Cork". Left out: all that
 needs knowledge of the world; a name that nothing speaks of is of no kind, and may stand for any other.
@@ -66,7 +66,7 @@ def _personal(name: str) -> bool:
 
 
 def may_replace(new: str, old: str, texts: tuple[str, ...], role: str = "") -> bool:
-    """May the one name stand where the other stands: their kinds are the same, or one of them is of no kind.
+    """May one name replace the other: they have the same kind, or one of them has none.
 
     `role` is the preposition before the old name: a firm may do and get what a person does and gets, and has no other
     place in common with one. A single word of no kind stands for no person, and a name with digits for none without.

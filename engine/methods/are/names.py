@@ -45,7 +45,7 @@ def names(text: str) -> list[tuple[int, int, str]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span less white space and less first words that are no name ("The Gate", "No Viktor")."""
+    """The span without white space and without first words that are not part of a name ("The Gate", "No Viktor")."""
     while start < end and (found := _FIRST.match(text, start, end)):
         if found.group(1).lower() not in STOP_WORDS | NEGATIONS or found.group(1) in MONTHS:
             break
@@ -55,5 +55,5 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _common(name: str) -> bool:
-    """A capitalised word that opens a sentence and is no name, a month or a day of the week."""
+    """A capitalised word at the start of a sentence that is not a name; a month or a day of the week."""
     return name.lower() in _NO_NAMES or name in MONTHS or name in WEEKDAYS or len(name) < 2

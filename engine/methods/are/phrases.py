@@ -41,12 +41,12 @@ def joins(clause: Tokens, i: int) -> bool:
 
 
 def denied(part: Tokens) -> bool:
-    """Does "neither" or "nor" deny what stands behind it: taken apart, a part would say the opposite."""
+    """Does "neither" or "nor" deny the words after it: split, a part would say the opposite."""
     return any(token.low in ("neither", "nor") for token in part)
 
 
 def subject_of(main: Tokens) -> Tokens:
-    """What stands before the first finite verb; the noun phrase at the end where there is none."""
+    """The words before the first finite verb; without one, the noun phrase at the end."""
     verb = next((i for i, t in enumerate(main) if finite(t)), None)
     return main[:verb] if verb else main[phrase_start(main, len(main)) :]
 
@@ -60,26 +60,12 @@ def behind_subordinator(main: Tokens) -> Tokens:
     return main
 
 
-def part_of(segment: Tokens) -> int:
-    """Where the pronoun stands in "six of whose shares are Ann's" and "most of which is sold"; else 0."""
-    for i in range(2, min(len(segment) - 1, 5)):
-        if segment[i].low in ("which", "whom", "whose") and segment[i - 1].low == "of":
-            whole = segment[i].low == "whose" or finite(segment[i + 1])  # not "two of whom he paid"
-            return i if whole and all(t.tag in ("num", "noun", "det", "adv", "pron") for t in segment[: i - 1]) else 0
-    return 0
-
-
 def relative(segment: Tokens, head: Tokens) -> tuple[Tokens, Tokens]:
     """(subject, predicate) of a relative clause with its head put in.
 
     "who won" is said of the head, "whose son won" of the head's; "during which Ann won" becomes "Ann won during HEAD",
-    "which he bought" "he bought HEAD", "six of whose shares are sold" "six of HEAD's shares are sold".
+    "which he bought" "he bought HEAD".
     """
-    if at := part_of(segment):
-        if segment[at].low != "whose":
-            return [*segment[:at], *head], segment[at + 1 :]
-        owner = [put_in("its", "det")] if head[-1].tag == "num" else [*head, put_in("'s", "prep")]  # behind a date
-        return [*segment[:at], *owner], segment[at + 1 :]
     if segment[0].low == "whose":
         return [*head, put_in("'s", "prep")], segment[1:]
     led = segment[0].tag == "prep"

@@ -1,4 +1,4 @@
-"""Pronouns at the start of a fact as the names they stand for (ARE, appendix A.2), by rules.
+"""Replace pronouns at the start of a fact by their names (ARE, appendix A.2), by rules.
 
 "He" and "she" stand for the last person or name that was a subject, "it" for the last other subject, "they" for the
 last subject that is a plural or a list. Where none is known the pronoun stays. Left out: pronouns inside a fact, and
@@ -20,7 +20,7 @@ _LONGEST = 8  # words of a subject that is put in
 
 @dataclass(frozen=True)
 class Known:
-    """The last subject that each pronoun may stand for."""
+    """The last subject that each pronoun may refer to."""
 
     subjects: dict[str, str] = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class Known:
 
 
 def _subject(text: str) -> str | None:
-    """What stands before the first finite verb, where it is a noun phrase of some length."""
+    """The words before the first finite verb, if they are a noun phrase of some length."""
     found = tokens(text)
     verb = next((i for i, t in enumerate(found) if finite(t)), None)
     if not verb:
@@ -75,18 +75,12 @@ def resolve(fact: str, known: Known) -> tuple[str, int]:
         return fact, 0
     key = {"his": "he", "her": "she", "its": "it", "their": "they"}.get(match.group().lower(), match.group().lower())
     name = known.subjects.get(key)
-    if name is None or (key == "this" and match.group().lower() == "this" and not _stands_alone(fact)):
+    if name is None:
         return fact, 0
     new = name if match.re is _PRONOUN else f"{name}'s"
     return new + fact[match.end() :], len(new)
 
 
 def opens_with_pronoun(sentence: str) -> bool:
-    """Is its first word a pronoun that stands for a name."""
+    """Is its first word a pronoun for a name?"""
     return bool(_PRONOUN.match(sentence) or _POSSESSIVE.match(sentence))
-
-
-def _stands_alone(fact: str) -> bool:
-    """Is "this" a pronoun here, not an article."""
-    found = tokens(fact)
-    return len(found) > 1 and finite(found[1])

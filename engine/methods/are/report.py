@@ -76,8 +76,12 @@ def entailment_matrix(
 
 def measures(matrix: NDArray[np.float64], answer: str, revised_answer: str, by: str) -> Measures:
     """Attr_r, Attr_p, Pres and their harmonic means from NLI(E_i, clause j)."""
-    recall = attribution_recall(matrix)
     precision = attribution_precision([bool(v > ENTAILED) for v in np.diag(matrix)])
+    return measured(attribution_recall(matrix), precision, answer, revised_answer, by, matrix.shape[1])
+
+
+def measured(recall: float, precision: float, answer: str, revised_answer: str, by: str, clauses: int) -> Measures:
+    """Attr_r and Attr_p with Pres and the harmonic means of each with it."""
     kept = preservation(answer, revised_answer)
     return Measures(
         attr_r=recall,
@@ -86,5 +90,5 @@ def measures(matrix: NDArray[np.float64], answer: str, revised_answer: str, by: 
         f1_rp=harmonic_mean(recall, kept),
         f1_pp=harmonic_mean(precision, kept),
         by=by,
-        clauses=matrix.shape[1],
+        clauses=clauses,
     )

@@ -18,7 +18,7 @@ from engine.methods.are.anchored_edit import anchored_edit
 from engine.methods.are.edit import asked_edit, edit_prompt
 from engine.methods.are.event_dates import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
-from engine.methods.are.guards import guarded, speaks
+from engine.methods.are.guards import doubted, guarded, speaks
 from engine.methods.are.tools import Task
 from engine.methods.are.values import (
     Check,
@@ -132,6 +132,8 @@ def _checks(
             guarded(ruling, fact, text, anchor, task.settings, dated)
             for ruling, (fact, text), (anchor, dated) in zip(own, pairs, spots, strict=True)
         ]
+        read = [(f, seen[i]) for f, seen, places in zip(facts, considered, chosen, strict=True) for i in places]
+        own = doubted(own, read, task.sources.embedder, task.settings)
     result = []
     at = 0
     for places in chosen:
@@ -241,7 +243,7 @@ def _edited(
 
 
 def _by_itself(edit: Edit) -> bool:
-    """Does the verifier call the edited fact supportive, and not words, numbers or dates beside it."""
+    """Does the verifier itself call the edited fact supportive, not only words, numbers or dates?"""
     scores = edit.ruling.scores if edit.ruling else {}
     return not scores or scores["supportive"] >= max(scores.values())
 

@@ -24,6 +24,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in content_words(_POSSESSIVE.sub("", text)))
 
 
+@lru_cache(maxsize=8192)  # Facts marks them in every passage considered, each time that it is drawn
 def shared_words(fact: str, passage: str) -> tuple[tuple[int, int], ...]:
     """[start, end) of the passage's content words and numbers that the fact holds too, in order, not overlapping.
 

@@ -12,20 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.methods.are.embedded import origins, predicates, taken_apart, titles
-from engine.methods.are.gapping import with_the_verb
 from engine.methods.are.independent import brackets, independent, uncleft
 from engine.methods.are.lists import distributed
-from engine.methods.are.phrases import (
-    Tokens,
-    apposed,
-    behind_subordinator,
-    head_of,
-    joins,
-    part_of,
-    relative,
-    subject_of,
-    was,
-)
+from engine.methods.are.phrases import Tokens, apposed, behind_subordinator, head_of, joins, relative, subject_of, was
 from engine.methods.are.tagging import Tagged, finite, put_in, tokens
 
 Copied = tuple[int, int, int]
@@ -62,7 +51,7 @@ def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
 
 
 def _ended(clause: Tokens) -> Tokens:
-    """The clause without quotes and the mark that ends it: what stands for a fact that no verb governs."""
+    """The clause without quotes and final mark: the fact if the clause has no verb."""
     body = [token for token in clause if token.text not in _QUOTES]
     while body and body[-1].tag in (".", ",") and body[-1].text not in ")]":
         body.pop()
@@ -91,7 +80,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
     body, aside = brackets(body)
     result: list[Tokens] = []
     subject: Tokens = []
-    for clause in [whole for part in independent(body) for whole in with_the_verb(part)]:
+    for clause in independent(body):
         done, subject = _clause(uncleft(clause), subject)
         result.extend(done)
     result.extend(aside)
@@ -100,7 +89,7 @@ def facts(sentence: Tokens) -> list[Tokens]:
 
 
 def _written(fact: Sequence[Tagged]) -> tuple[str, list[Copied]]:
-    """The tokens as text, neighbours in the source joined as they stand there, others by a blank; and the copied."""
+    """The tokens as text, neighbours joined as in the source, others by a blank; and the copied ones."""
     kept = list(fact)
     while kept and kept[-1].text in ",;:-–—":
         kept.pop()
@@ -147,15 +136,7 @@ def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
             rest = [was(base), *rest] if aside else [replace(rest[0], tag="verb"), *rest[1:]]
         for fact in predicates([*base, *rest], base):
             result.extend(taken_apart(fact))
-    return result, _plain(subject) or inherited
-
-
-def _plain(subject: Tokens) -> Tokens:
-    """The subject less an opening phrase."""
-    for i in range(len(subject) - 1, -1, -1):
-        if subject[i].tag == ",":
-            return subject[i + 1 :]
-    return subject
+    return result, subject or inherited
 
 
 def _segments(clause: Tokens) -> list[Tokens]:
@@ -181,17 +162,14 @@ def _opening(segments: list[Tokens]) -> tuple[Tokens, list[Tokens]]:
 
 
 def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, Tokens]]]:
-    """The main predicate with its lists, and (head, rest) for what can stand by itself beside a head."""
+    """The main predicate with its lists, and (head, rest) for parts that can be separate from a head."""
     main: Tokens = list(segments[0])
     extra: list[tuple[Tokens, Tokens]] = []
     target = main
     for i in range(1, len(segments)):
         segment = segments[i]
         first = segment[0]
-        if part_of(segment):
-            extra.append(relative(segment, head_of(main)))
-            target = extra[-1][1]
-        elif first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
+        if first.tag == "rel" or (first.tag == "prep" and len(segment) > 1 and segment[1].tag == "rel"):
             if head_of(main)[-1].tag == "num":
                 target.extend(segment)
                 continue
@@ -204,7 +182,14 @@ def _main_and_rest(segments: list[Tokens]) -> tuple[Tokens, list[tuple[Tokens, T
             main.extend(segment)
             target = main
         elif first.tag in ("ing", "part"):
-            extra.append((subject_of(main) if first.tag == "ing" else _nearest(main), list(segment)))
+            extra.append(
+                (
+                    subject_of(main)
+                    if first.tag == "ing"
+                    else (subject_of(main) if any((finite(t) for t in main)) else head_of(main)),
+                    list(segment),
+                )
+            )
             target = extra[-1][1]
         elif first.tag in ("det", "noun") and not any(map(finite, segment)) and head_of(target):
             extra.append((head_of(target), apposed(head_of(target), segment)))
@@ -250,8 +235,3 @@ def _kind(segment: Tokens) -> str:
     if any(finite(t) for t in segment):
         return "clause"
     return first.tag if first.tag in ("prep", "ing", "part", "to") else "noun"
-
-
-def _nearest(main: Tokens) -> Tokens:
-    """What a participle behind a comma belongs to: the subject of a main clause with a verb."""
-    return subject_of(main) if any(finite(t) for t in main) else head_of(main)

@@ -11,22 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.methods.are.word_lists import (
-    ADVERBS,
-    CONJUNCTIONS,
-    DETERMINERS,
-    FINITE_AUXILIARIES,
-    IRREGULAR_PARTICIPLES,
-    IRREGULAR_PAST,
-    IRREGULAR_PLURAL,
-    IRREGULAR_PRESENT,
-    NOT_ADVERBS,
-    PREPOSITIONS,
-    PRONOUNS,
-    REGULAR,
-    RELATIVES,
-    SUBORDINATORS,
-)
+from engine.english.words import CLASSES, FINITE_AUXILIARIES
 
 # A word or mark of a sentence with its class, and what counts as one word.
 
@@ -56,7 +41,7 @@ class Tagged:
 
 
 def put_in(text: str, tag: Tag) -> Tagged:
-    """A word that does not stand in the sentence."""
+    """A word that is not in the sentence."""
     return Tagged(text, -1, -1, tag)
 
 
@@ -66,11 +51,8 @@ def finite(token: Tagged) -> bool:
 
 
 def joined(found: list[Tagged]) -> list[Tagged]:
-    """ "as well as" as one conjunction, "per cent" as one word, "(Ireland)" as a word of the name before it."""
+    """ "as well as" as one conjunction, "per cent" as one word."""
     for i in range(len(found) - 1):
-        if _closes_name(found[i : i + 4]):
-            one = Tagged(f"({found[i + 2].text})", found[i + 1].start, found[i + 3].end, "noun")
-            return [*found[: i + 1], one, *joined(found[i + 4 :])]
         if found[i].low == "per" and found[i + 1].low == "cent":
             one = Tagged("per cent", found[i].start, found[i + 1].end, "noun")
             return [*found[:i], one, *joined(found[i + 2 :])]
@@ -78,13 +60,6 @@ def joined(found: list[Tagged]) -> list[Tagged]:
             one = Tagged("as well as", found[i].start, found[i + 2].end, "and")
             return [*found[:i], one, *joined(found[i + 3 :])]
     return found
-
-
-def _closes_name(part: list[Tagged]) -> bool:
-    """Is the part a word of a name and another in brackets, no abbreviation: "Holdings (Ireland)"."""
-    if [t.text for t in part[1::2]] != ["(", ")"] or not (part[0].named and part[0].tag == "noun"):
-        return False
-    return part[2].text.istitle() and part[1].start > part[0].end and part[3].start == part[2].end
 
 
 _TOKEN = re.compile(
@@ -134,7 +109,7 @@ def _tag(word: str, before: list[Tagged], after: str) -> Tag:
         return ","
     if not any(c.isalnum() for c in word):
         return "noun" if word in "&$€£" else "."
-    if low in CONJUNCTIONS:
+    if low in CLASSES["conjunctions"]:
         return "and"
     if low == "to":
         return "to"
@@ -142,7 +117,7 @@ def _tag(word: str, before: list[Tagged], after: str) -> Tag:
         return "noun" if word == "May" and (before or after.isdigit()) else "aux"
     if low in ("be", "been", "being"):
         return "part"
-    if low in RELATIVES:
+    if low in CLASSES["relatives"]:
         return "rel"
     if low == "that":
         return "det" if last is None or last.tag in (",", "prep") else "rel" if last.tag == "noun" else "sub"
@@ -150,17 +125,19 @@ def _tag(word: str, before: list[Tagged], after: str) -> Tag:
 
 
 def _open_class(word: str, low: str, last: Tagged | None, before: list[Tagged], after: str) -> Tag:
-    if low in SUBORDINATORS:
+    if low in CLASSES["subordinators"]:
         return "sub"
-    if low in DETERMINERS:
+    if low in CLASSES["determiners"]:
         return "det"
-    if low in PREPOSITIONS:
+    if low in CLASSES["prepositions"]:
         return "prep"
-    if low in PRONOUNS:
+    if low in CLASSES["pronouns"]:
         return "pron"
     if word[0].isdigit():
         return "num"
-    if low in ADVERBS or (low.endswith("ly") and low not in NOT_ADVERBS and len(low) > 4 and word.islower()):
+    if low in CLASSES["adverbs"] or (
+        low.endswith("ly") and low not in CLASSES["not_adverbs"] and len(low) > 4 and word.islower()
+    ):
         return "adv"
     if word[0].isupper() and before:
         return "noun"
@@ -169,12 +146,12 @@ def _open_class(word: str, low: str, last: Tagged | None, before: list[Tagged], 
 
 def _verbal(low: str, last: Tagged | None, before: list[Tagged], after: str) -> Tag:
     """Verb, participle or noun: by form, then by what stands before."""
-    if last is not None and last.low in ("he", "she", "it", "they", "we") and _opens_clause(before):
+    if last is not None and last.low in ("he", "she", "it", "they", "we"):
         return "verb"
     if (low.endswith("ing") and len(low) > 5) or low in ("using", "going", "doing", "lying", "dying"):
         return "noun" if last and last.tag in ("det",) else "ing"
-    past = low in IRREGULAR_PAST or (low.endswith("ed") and len(low) > 4)
-    participle = low in IRREGULAR_PARTICIPLES or (low.endswith("ed") and len(low) > 4)
+    past = low in CLASSES["irregular_past"] or (low.endswith("ed") and len(low) > 4)
+    participle = low in CLASSES["irregular_participles"] or (low.endswith("ed") and len(low) > 4)
     if past or participle:
         return _past(low, last, before, after, past, participle)
     dated = last is not None and bool(re.fullmatch(r"\d{4}", last.text))  # "the sums of May 2024 come to"
@@ -182,14 +159,12 @@ def _verbal(low: str, last: Tagged | None, before: list[Tagged], after: str) -> 
         return "noun"
     if last.low.endswith(("'s", "’s")):
         return "noun"
-    if low in IRREGULAR_PRESENT or (low.endswith("s") and _stem(low) in REGULAR):
-        return (
-            "verb" if last.tag in ("noun", "pron", "adv", "rel", "and", ",", "num") and not after_of(after) else "noun"
-        )
-    plain = low in REGULAR or low in IRREGULAR_PLURAL
+    if low in CLASSES["irregular_present"] or (low.endswith("s") and _stem(low) in CLASSES["regular"]):
+        return "verb" if last.tag in ("noun", "pron", "adv", "rel", "and", ",", "num") else "noun"
+    plain = low in CLASSES["regular"] or low in CLASSES["irregular_plural"]
     if plain and last.tag in ("pron", "to", "aux", "adv", "rel"):
         return "verb" if last.tag != "aux" else "part"
-    if plain and last.tag == "," and after in PRONOUNS and len(before) > 2 and not _verb_before(before):
+    if plain and last.tag == "," and after in CLASSES["pronouns"] and len(before) > 2 and not _verb_before(before):
         return "verb"  # "the rules, read in May, make him heir"
     if (
         plain
@@ -199,16 +174,6 @@ def _verbal(low: str, last: Tagged | None, before: list[Tagged], after: str) -> 
     ):
         return "verb"
     return "noun"
-
-
-def _opens_clause(before: list[Tagged]) -> bool:
-    """Does the last token, a pronoun, open a clause: it is the first, or a mark or conjunction stands before."""
-    return len(before) == 1 or before[-2].tag in (",", ".", "and", "sub", "rel")
-
-
-def after_of(after: str) -> bool:
-    """Is the next word "of": what stands before it is a noun."""
-    return after == "of"
 
 
 def _past(low: str, last: Tagged | None, before: list[Tagged], after: str, past: bool, participle: bool) -> Tag:
@@ -229,14 +194,10 @@ def _past(low: str, last: Tagged | None, before: list[Tagged], after: str, past:
         return "part"
     if last.tag in ("pron", "rel", "adv"):
         return "verb" if last.tag != "adv" or not auxiliary else "part"
-    main = _without_aside(before) if last.tag == "," and after in ("a", "an", "the") else before
-    object_behind = len(main) < len(before) and not _verb_before(main)
-    if participle and (after == "by" or last.tag in ("prep", ",")) and not object_behind:
+    if participle and (after == "by" or last.tag in ("prep", ",")):
         return "part"
-    if object_behind:
-        return "verb"  # "the extract, which came late, showed a firm"
     if last.tag in ("noun", "num", "."):
-        return "part" if participle and _verb_before(before) and after in PREPOSITIONS else "verb"
+        return "part" if participle and _verb_before(before) and after in CLASSES["prepositions"] else "verb"
     return "verb" if last.tag == "and" and _verb_before(before) else "part"
 
 
@@ -253,12 +214,6 @@ def _verb_before(before: list[Tagged]) -> bool:
     return False
 
 
-def _without_aside(before: list[Tagged]) -> list[Tagged]:
-    """What stands before a relative clause between two commas, the second of which ends `before`."""
-    opened = next((i for i in range(len(before) - 2, 0, -1) if before[i].tag == ","), 0)
-    return before[:opened] if opened and before[opened + 1].tag == "rel" else before
-
-
 def _stem(low: str) -> str:
     """The plain form of a word in -s.
 
@@ -267,6 +222,6 @@ def _stem(low: str) -> str:
     """
     if low.endswith("ies"):
         return low[:-3] + "y"
-    if low.endswith("es") and low[:-2] in REGULAR:
+    if low.endswith("es") and low[:-2] in CLASSES["regular"]:
         return low[:-2]
     return low[:-1]

@@ -32,7 +32,7 @@ class Tools:
 
     @property
     def measured(self) -> bool:
-        """Whether the entailment model's verdicts count; guards stand beside it alone, never over a language model."""
+        """Whether the entailment model's verdicts count; guards apply only to it, never to a language model."""
         return self.judge is None or self.both
 
 
@@ -51,18 +51,13 @@ LANGUAGE_MODEL = "lm:"
 RULES = "rules"
 
 
-def language_model(name: str) -> Writer | None:
-    """The writer that `lm:MODEL` names; None for an entailment model."""
-    return load_writer(name.removeprefix(LANGUAGE_MODEL)) if name.startswith(LANGUAGE_MODEL) else None
-
-
 def load_tools(verifier: str, decomposer: str = RULES, judge: str = "", demonstrations: int = 0) -> Tools:
     """The tools of those names; with `lm:MODEL` the measures stay with the embedded verifier.
 
     `judge` names a language model whose verdicts stand beside the entailment model's, which go on deciding; it is
     of no use beside `lm:MODEL`. Raise `ModelNotFound` for a name that is none.
     """
-    writer = language_model(verifier)
+    writer = load_writer(verifier.removeprefix(LANGUAGE_MODEL)) if verifier.startswith(LANGUAGE_MODEL) else None
     beside = load_writer(judge) if judge and writer is None else None
     return Tools(
         verifier=load_entailment(EMBEDDED if writer else verifier),

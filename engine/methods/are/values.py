@@ -26,7 +26,7 @@ class Piece(Value, frozen=True):
 
 
 class Fact(Value, frozen=True):
-    """An atomic fact; `pieces` say which of its characters stand in the answer, `made_by` who made it.
+    """An atomic fact; `pieces` say which of its characters are in the answer, `made_by` who made it.
 
     `fallback` is True where a language model's reply could not be parsed and the rules stepped in.
     """
@@ -61,7 +61,7 @@ class Exchange(Value, frozen=True):
 
 
 class Decomposition(Value, frozen=True):
-    """An answer as clauses in order; `fallbacks` counts the replies that the rules stood in for.
+    """An answer as clauses in order; `fallbacks` counts the replies replaced by the rules.
 
     `text`, where not empty, stands for the answer: its facts joined, each its own clause (ARE without molecular
     clauses); every offset is then into it.
@@ -99,7 +99,7 @@ class Evidence(Value, frozen=True):
 
 
 class Ruling(Value, frozen=True):
-    """A verdict of a verifier, with the words that must stand beside it (`note`).
+    """A verdict of a verifier, with the words to show with it (`note`).
 
     `scores` are its class probabilities (an entailment model), `reasoning` its words (a language model); `window` is
     the span of the evidence that decided. `unsure` is True where the highest probability is under 0.6. `lacking` are
@@ -137,7 +137,7 @@ def note_of(judged: Judged, verifier: Any) -> str:
 
 
 class Change(Value, frozen=True):
-    """Characters [start, end) of a text, what stands there, and what stands there instead."""
+    """Characters [start, end) of a text, the old text and the new text."""
 
     start: int
     end: int
@@ -179,7 +179,7 @@ class Iteration(Value, frozen=True):
     exchanges: tuple[Exchange, ...] = ()
 
     def found_with(self, query: int) -> tuple[Evidence, ...]:
-        """What the query at that place found, in the order of similarity to the fact."""
+        """The results of the query at that place, in the order of similarity to the fact."""
         return tuple(one for one in self.considered if query in one.found_by)
 
     @property
@@ -196,12 +196,12 @@ class Iteration(Value, frozen=True):
 Outcome = Literal["supported", "edited", "contradicted", "unsettled", "unparsed", "no evidence", "not checked"]
 MEANING: dict[str, str] = {
     "supported": "agrees with a passage",
-    "edited": "after the edit it agrees with the passage it was edited from",
+    "edited": "agrees with its passage after the edit",
     "contradicted": "disagrees with a passage; no edit was good enough",
-    "unsettled": "nothing found that settles it",
-    "unparsed": "the verifier's reply could not be read",
+    "unsettled": "no evidence found that settles it",
+    "unparsed": "the verifier's reply was unreadable",
     "no evidence": "nothing was found",
-    "not checked": "the run was stopped before it",
+    "not checked": "the run stopped before checking it",
 }
 
 
@@ -230,7 +230,7 @@ class FactRecord(Value, frozen=True):
 
     @property
     def ruling(self) -> Ruling | None:
-        """The ruling on the fact as it stands in the answer."""
+        """The ruling on the fact in the answer."""
         check = self.last.check if self.last else None
         return check.ruling if check else None
 

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
-from engine.methods.are.examples import with_examples
 from engine.methods.are.values import Exchange, Ruling, VerdictName
 from engine.models.closed import Choice, can_score, choose
 from engine.models.protocols import Entailment, Judged, VerdictClass, Writer
 from engine.models.replies import lines, parse_option
 from engine.models.verdicts import UNSURE, verdict_note
-from engine.prompts import ask, fill
+from engine.prompts import ask, fill, with_examples
 
 WORDS: dict[str, VerdictClass] = {"agrees": "supportive", "disagrees": "editing_required", "irrelevant": "irrelevant"}
 _SAID = re.compile(r"\b(agrees|disagrees|irrelevant)\b", re.IGNORECASE)
@@ -33,22 +32,15 @@ def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch |
 
 
 def ask_verdict(
-    fact: str,
-    evidence: str,
-    context: str,
-    writer: Writer,
-    watch: Watch | None = None,
-    *,
-    reason: bool = False,
-    demonstrations: int = 0,
+    fact: str, evidence: str, context: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
 ) -> tuple[Ruling, Exchange]:
     """A language model's ruling, and the exchange that it comes from.
 
     A model that scores rules by likelihood: `scores` are the shares of the three answers (not calibrated), and there is
-    no reasoning unless `reason` asks for it. Another model's reply is read; it may come out unparsed.
+    no reasoning. Another model's reply is read; it may come out unparsed.
     """
     prompt = _prompt(fact, evidence, context, demonstrations, by_likelihood=can_score(writer))
-    choice = choose(writer, prompt, tuple(WORDS), _option, reason=reason, decoding=SHORT, watch=watch)
+    choice = choose(writer, prompt, tuple(WORDS), _option, decoding=SHORT, watch=watch)
     exchange = Exchange(
         step="verdict",
         prompt=choice.prompt.text,
@@ -74,7 +66,6 @@ def _by_likelihood(choice: Choice, writer: Writer) -> Ruling:
         by=writer.name,
         note=verdict_note(judged, writer.name),
         scores=judged.scores,
-        reasoning=choice.reply,
         unsure=max(judged.scores.values()) < UNSURE,
     )
 
@@ -87,7 +78,7 @@ def _by_reply(choice: Choice, writer: Writer) -> Ruling:
 
 
 def parse_verdict(reply: str) -> tuple[VerdictName, str]:
-    """(verdict, reasoning) of a reply; unparsed where it names no verdict, or two that differ.
+    """(verdict, reasoning) of a reply; unparsed if it has no verdict, or two that differ.
 
     >>> parse_verdict("The article says 1983, not 1978.\\ndisagrees")
     ('editing_required', 'The article says 1983, not 1978.')
@@ -100,7 +91,7 @@ def parse_verdict(reply: str) -> tuple[VerdictName, str]:
 
 
 def _option(reply: str) -> str | None:
-    """The word that stands alone on a line; without such a line, the one word of the three in the last line."""
+    """The word alone on a line; without one, the one word of the three in the last line."""
     said = lines(reply)
     alone = {word for line in said if (word := parse_option(line, tuple(WORDS), _LABELS))}
     last = said[-1] if said and not alone else ""

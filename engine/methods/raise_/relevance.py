@@ -69,7 +69,7 @@ def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropp
 
 
 def ratings_of(case: Case, solution: Solution) -> tuple[Ratings, ...]:
-    """What each rater has said of a run so far."""
+    """Each rater's levels for a run so far."""
     found = (Ratings.from_dict(analysis.result) for analysis in case.analyses if analysis.kind == KIND)
     return tuple(r for r in found if (r.method, r.model) == (solution.method, solution.model))
 

@@ -44,14 +44,12 @@ from engine.models.closed import after, by_likelihood, can_score
 from engine.models.protocols import Writer, require
 
 Find = Callable[[str], tuple[Hit, ...]]
-NOTHING_KEPT = "No passage reached T, so this step was answered from the earlier steps and what the model knows."
-NOTHING_FOUND = (
-    "The search found no passage, so this step was answered from the earlier steps and what the model knows."
-)
+NOTHING_KEPT = "No passage reached T. The earlier steps and the model's own knowledge answered this step."
+NOTHING_FOUND = "The search found no passages. The earlier steps and the model's own knowledge answered this step."
 EMPTY_ANSWER = "The model wrote nothing for this step."
-UNPARSED = "The reply names no sub-question that can be read, so there are no steps and no answer."
-NO_OPTION = "The answer names no option, so none is counted as chosen."
-OPTION_ASKED = "The answer names no option. Asked for one after it, the model ranks ({}) first, with a share of {:.0%}."
+UNPARSED = "The reply contains no readable sub-question, so there are no steps and no answer."
+NO_OPTION = "The answer does not name an option, so none counts as chosen."
+OPTION_ASKED = "The answer does not name an option. Asked for one, the model ranks ({}) first, with a share of {:.0%}."
 _WRITTEN_BY: Mapping[Searched, tuple[Purpose, Callable[[SubQuestion], Prompt]]] = {
     "logical query": ("logical query", logical_query_prompt),
     "principle": ("principle", principle_prompt),
@@ -61,7 +59,7 @@ _WRITTEN_BY: Mapping[Searched, tuple[Purpose, Callable[[SubQuestion], Prompt]]] 
 
 @dataclass(frozen=True)
 class Means:
-    """What a run works with: the same for every method that is compared.
+    """The inputs of a run: the same for every compared method.
 
     `find` gives the top k passages of a text, best first. `known` holds calls of an earlier run with this model and
     decoding by the text of their prompts: they are not made again, and count as if they were.
@@ -176,7 +174,7 @@ def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> 
         asked = ask(means, purpose, written, watch)
         text = asked.reply.strip()
     if not text:
-        text, note = sub.query, f"The model wrote no {kind}, so the search query was searched."
+        text, note = sub.query, f"The model did not write a {kind}, so the search used the search query."
     watch.step("search")
     return Search(kind=kind, text=text, hits=means.find(text), asked=asked, note=note)
 
@@ -211,7 +209,7 @@ def _searched(step: ReasonStep, search: Search, threshold: float | None) -> Reas
 
 
 def _finished(solution: Solution, asked: Call, means: Means, watch: Watch) -> Iterator[Solution]:
-    """The run with its answer; where that names no option, one is asked for."""
+    """The run with its answer; if the answer does not name an option, the model is asked for one."""
     done = replace(solution, final=asked, state="done")
     if not done.problem.options or done.choice is not None:
         yield done

@@ -11,14 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from engine.answer.prompt import passage_segments
-from engine.core.values import Passage, Prompt, Segment, decoded
+from engine.core.values import Passage, Prompt, Segment
 from engine.methods.raise_.values import Problem, ReasonStep, SubQuestion
 from engine.models.replies import content
-from engine.prompts import ask, fill, system
+from engine.prompts import ask, fill, system, with_examples
 
 _MARKS = re.compile(r"\*\*|__|`|^#+\s*")
 _LIST_MARK = re.compile(r"^(?:\(?\d{1,3}[.):]|\(?[a-z][.)]|\(?[ivx]{1,4}[.)]|[-–•+*])\s+")
@@ -38,33 +36,6 @@ _MOST_LINES = 1000  # of a reply that are read
 _NUMBER_HEADS = {"#", "no", "no.", "number", "step"}
 
 
-# Few-shot examples of Least-to-Most's decomposition and of Step-Back's principle, two each; the text is ours.
-#
-# The papers of both methods show some; RAISE's own prompts for them (figures 9 and 12) show none.
-
-EXAMPLES = Path(__file__).with_name("demonstrations.json")
-
-
-@cache
-def examples() -> dict[str, list[tuple[dict[str, str], str]]]:
-    """By template: what fills its holes, and the reply."""
-    return decoded(EXAMPLES.read_bytes(), dict[str, list[tuple[dict[str, str], str]]])
-
-
-def with_examples(name: str, shots: int, **values: str) -> Prompt:
-    """The template filled, with the first `shots` examples as turns between its system message and what is asked."""
-    asked = ask(name, **values).segments
-    turns = [
-        segment
-        for filled, reply in examples()[name][:shots]
-        for segment in (
-            Segment(kind="demonstration", text=ask(name, **filled).segments[-1].text),
-            Segment(kind="demonstration", role="assistant", text=reply),
-        )
-    ]
-    return Prompt(segments=(*asked[:-1], *turns, asked[-1]))
-
-
 @dataclass
 class _Draft:
     """A sub-question while its lines are read; `number` is the one that the reply gave it."""
@@ -76,7 +47,7 @@ class _Draft:
 
 def decompose_prompt(problem: Problem, shots: int = 0) -> Prompt:
     """p_1 of Algorithm 1: the problem with its options, after so many examples; all methods ask the same."""
-    return with_examples("sub_questions", shots, problem=problem.text)
+    return with_examples("sub_questions", ask("sub_questions", problem=problem.text), shots)
 
 
 def parse(reply: str, most: int = 30) -> tuple[tuple[SubQuestion, ...], tuple[str, ...]]:
@@ -148,7 +119,7 @@ def _take(kind: str, number: int | None, text: str, drafts: list[_Draft]) -> Non
 
 
 def _cells(text: str) -> list[str]:
-    """What stands between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
+    """The parts between bars; a bar inside a question, as in |x|, has no spaces on both sides."""
     inner = text.strip().strip("|").strip()
     cells = re.split(r"\s\|\s", inner)
     return cells if len(cells) > 1 or inner.count("|") != 1 else inner.split("|")
@@ -162,12 +133,12 @@ def _bare(text: str) -> str:
 
 
 def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple[str, ...]:
-    """What the reader of the steps has to know about the reply."""
+    """Notes on the reply for readers of the steps."""
     missing = sum(not draft.query for draft in kept[:most])
     said = (
-        (missing, f"{missing} of the sub-questions came without a search query; the sub-question stands in its place."),
-        (len(drafts) - len(kept), f"{len(drafts) - len(kept)} repeated sub-questions are left out."),
-        (len(kept) - most, f"The reply has {len(kept)} sub-questions; the first {most} are worked on."),
+        (missing, f"{missing} of the sub-questions had no search query; the search used the sub-question."),
+        (len(drafts) - len(kept), f"{len(drafts) - len(kept)} repeated sub-questions were left out."),
+        (len(kept) - most, f"The reply has {len(kept)} sub-questions; only the first {most} are used."),
     )
     return tuple(text for count, text in said if count > 0)
 
@@ -196,12 +167,7 @@ def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
 
 def principle_prompt(sub: SubQuestion, shots: int = 0) -> Prompt:
     """Ask for the principles of the sub-question alone, after so many examples."""
-    return with_examples("principle", shots, question=sub.question)
-
-
-def principle_segment(principle: str) -> Segment:
-    """The principle as part of the prompt that answers the sub-question."""
-    return Segment(kind="instruction", text=fill("principles", principles=principle.strip()))
+    return with_examples("principle", ask("principle", question=sub.question), shots)
 
 
 # CoT (Wei et al. 2022; RAISE, figure 8), CoT+RAG and RAISE-Direct share one wording: they differ in passages only.
@@ -226,7 +192,11 @@ def told(steps: Sequence[ReasonStep]) -> str:
 def sub_answer_prompt(problem: Problem, earlier: Sequence[ReasonStep], step: ReasonStep) -> Prompt:
     """p_3: problem and earlier steps, the passages that the step kept, Step-Back's principle, the sub-question."""
     asked = ask("sub_answer", problem=problem.text, steps=told(earlier))
-    principle = (principle_segment(step.principle.reply),) if step.principle else ()
+    principle = (
+        (Segment(kind="instruction", text=fill("principles", principles=step.principle.reply.strip())),)
+        if step.principle
+        else ()
+    )
     question = Segment(kind="question", text=fill("question", question=step.question))
     return Prompt(segments=(*asked.segments, *passage_segments(step.passages), *principle, question))
 

@@ -53,7 +53,7 @@ class Threshold(Value, frozen=True):
 
 
 class LabelledQuote(Value, frozen=True, forbid_unknown_fields=False):
-    """Words of a gold passage; the document's id where they stand in several."""
+    """Words of a gold passage; the document's id if several contain them."""
 
     quote: str
     document: str = ""
@@ -96,8 +96,8 @@ def threshold_for(embedder: str, corpus: str = "") -> Threshold:
     found = own or last or published(embedder)
     if found is None:
         raise RecordError(
-            f"No T is known for the embedder {embedder}. Run calibrate-threshold on labelled questions of a corpus, or"
-            " give one with --set reasoning.threshold=VALUE."
+            f"T is unknown for the embedder {embedder}. Run calibrate-threshold on a corpus's labelled questions, or "
+            f"set it with --set reasoning.threshold=VALUE."
         )
     return found
 
@@ -121,7 +121,7 @@ def shipped() -> tuple[Threshold, ...]:
 
 
 def logical_query(model: Writer, decoding: Decoding, watch: Watch | None = None) -> Callable[[str], str]:
-    """Writes the logical query of a sub-question, which stands for its own search query too."""
+    """Writes the logical query of a sub-question, which is also its search query."""
 
     def write(question: str) -> str:
         prompt = logical_query_prompt(SubQuestion(question=question, query=question))
@@ -192,7 +192,7 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
         if start >= 0:
             end = start + len(label.quote)
             return [p for p in snapshot.of_document(document.id) if p.start < end and start < p.end]
-    raise RecordError(f"No document of the collection holds the gold {label.quote[:80]!r}. Mend the label.")
+    raise RecordError(f"No document of the collection holds the gold {label.quote[:80]!r}. Correct the label.")
 
 
 # Kept in the data folder

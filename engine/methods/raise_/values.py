@@ -51,7 +51,7 @@ class Problem(Value, frozen=True):
 def letter(index: int) -> str:
     """A for 0; raise `RecordError` past Z."""
     if index >= len(ascii_uppercase):
-        raise RecordError(f"A problem can have {len(ascii_uppercase)} options. Leave some out.")
+        raise RecordError(f"A problem can have {len(ascii_uppercase)} options. Use fewer.")
     return ascii_uppercase[index]
 
 
@@ -126,7 +126,7 @@ class SubQuestion(Value, frozen=True):
 
 
 class ProblemDecomposition(Value, frozen=True):
-    """The sub-questions read from one reply; none of them: the reply could not be read, and stands in `asked`."""
+    """The sub-questions read from one reply; none if the reply is unreadable; `asked` has the reply."""
 
     subquestions: tuple[SubQuestion, ...]
     asked: Call
@@ -134,7 +134,7 @@ class ProblemDecomposition(Value, frozen=True):
 
 
 class Search(Value, frozen=True):
-    """What was searched, in which role, and the top k, best first. `asked` is the call that wrote the text, if any."""
+    """The search text, its role, and the top k, best first. `asked` is the call that wrote the text, if any."""
 
     kind: Searched
     text: str
@@ -184,7 +184,7 @@ class ReasonStep(Value, frozen=True):
 
 
 class SolutionCost(Value, frozen=True):
-    """What a run took. Tokens are None where the model does not count them; seconds are of the model's calls."""
+    """The cost of a run. Tokens are None where the model does not count them; seconds are of the model's calls."""
 
     calls: int
     read: int | None
@@ -316,4 +316,4 @@ def method_of(name: str) -> ReasoningMethod:
     for method in METHODS:
         if method.name == wanted:
             return method
-    raise InputError(f"There is no method {name!r}. Choose of: {', '.join(method.name for method in METHODS)}.")
+    raise InputError(f"There is no method {name!r}. Choose from: {', '.join(method.name for method in METHODS)}.")

@@ -8,8 +8,10 @@ and their evidence are those of figure 1; the cuts are ours. Left out: nothing.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -46,7 +48,7 @@ class Proxy(Value, frozen=True):
 
 
 class Advice(Value, frozen=True):
-    """The proxies, their mean, and the branch; `also` are pieces of advice that hold beside the branch."""
+    """The proxies, their mean, and the branch; `also` has advice in addition to the branch."""
 
     proxies: tuple[Proxy, ...]
     difficulty: float | None
@@ -57,27 +59,12 @@ class Advice(Value, frozen=True):
     also: tuple[str, ...] = ()
 
 
-EVIDENCE: dict[Branch, str] = {
-    "nothing": "In the paper refinement of clean retrieval gained +2.08 points of citation precision with an interval"
-    " that includes 0 (ALCE, 300 questions, 3 seeds); the attribution-triggered rewrite +0.19, borderline (16 cases).",
-    "overlap heuristic": "In the paper D gained +7.09 points of citation precision over A on noisy retrieval, p < 0.01,"
-    " in all three strata of relevance (GaRAGe, 300 questions, 3 seeds).",
-    "overlap heuristic, always on": "In the paper D did no harm on clean retrieval and gained +7.09 points on noisy"
-    " retrieval, for about 2 to 2.5 times the cost of A.",
-}
-TITLES: dict[Branch, str] = {
-    "nothing": "Clean retrieval: leave the answer as it is",
-    "overlap heuristic": "Noisy retrieval: add the passage-overlap heuristic (D)",
-    "overlap heuristic, always on": "Not clear: run the passage-overlap heuristic (D) on every answer",
-}
-AGAINST_E = (
-    "Take Self-Refine (E) out where it is in use: in the paper it lost 9.37 points of citation precision on clean"
-    " retrieval and lost to v2c on both benchmarks."
-)
-FOR_LABELS = (
-    "There are relevance labels: try v2c as well. In the paper it beat D by +0.42 (24 cases, one model); the gain over"
-    " A did not repeat on a second model."
-)
+_SAID = tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))
+TITLES: dict[Branch, str] = {branch: said["title"] for branch, said in _SAID["branches"].items()}
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def advise(
@@ -103,14 +90,15 @@ def advise(
     difficulty = float(np.mean(parts)) if parts else None
     labelled = any(passage.relevant is not None for passage in passages)
     branch, why = branch_of(len(passages), difficulty, [p.relevant for p in passages])
+    names = ("against_e", *(("for_labels",) if labelled and branch != "nothing" else ()))
     return Advice(
         proxies=proxies,
         difficulty=difficulty,
         branch=branch,
         title=TITLES[branch],
         why=why,
-        evidence=EVIDENCE[branch],
-        also=(AGAINST_E, *((FOR_LABELS,) if labelled and branch != "nothing" else ())),
+        evidence=_line(_SAID["branches"][branch]["evidence"]),
+        also=tuple(_line(_SAID[name]) for name in names),
     )
 
 
@@ -132,9 +120,9 @@ def score_spread(hits: Sequence[Hit]) -> Proxy:
     name = "top score against tenth"
     scores = sorted((hit.parts.get("dense", hit.score) for hit in hits), reverse=True)[:TOP]
     if len(scores) < 2 or scores[0] <= 0:
-        return Proxy(name=name, figure=None, part=None, sentence="There are no retrieval scores to compare.")
+        return Proxy(name=name, figure=None, part=None, sentence="The case has no retrieval scores to compare.")
     gap = (scores[0] - scores[-1]) / scores[0]
-    sentence = f"Top score {scores[0]:.2f}, number {len(scores)} has {scores[-1]:.2f}: a fall of {gap:.0%}."
+    sentence = f"Top score {scores[0]:.2f}, number {len(scores)} has {scores[-1]:.2f}: a drop of {gap:.0%}."
     return Proxy(name=name, figure=gap, part=_clip(1 - gap), sentence=sentence)
 
 
@@ -156,7 +144,7 @@ def similarity(passages: Sequence[Passage], vectors: ArrayLike | None) -> Proxy:
     """Mean similarity of two passages: alike is converging evidence. Cosine of vectors, else shared words."""
     name, pairs = "similarity of passages", list(combinations(range(len(passages)), 2))
     if not pairs:
-        return Proxy(name=name, figure=None, part=None, sentence="One passage has nothing to be compared with.")
+        return Proxy(name=name, figure=None, part=None, sentence="A single passage cannot be compared.")
     if vectors is not None:
         matrix = np.asarray(vectors, dtype=np.float64)
         mean = float(np.mean([matrix[i] @ matrix[j] for i, j in pairs]))
@@ -178,7 +166,7 @@ def specificity(question: str) -> Proxy:
     specific, open_ended = specific_words(question), bool(_OPEN.search(question))
     part = 0.5 + 0.5 * open_ended - 0.25 * min(2, len(specific))
     named = f"names {', '.join(specific)}" if specific else "names nothing in particular"
-    sentence = f"The question {named}{' and asks openly' if open_ended else ''}."
+    sentence = f"The question {named}{' and is open-ended' if open_ended else ''}."
     return Proxy(name="query specificity", figure=float(len(specific)), part=_clip(part), sentence=sentence)
 
 
@@ -228,73 +216,14 @@ class AmlTask(Value, frozen=True):
         return "overlap heuristic" if self.noisy else "nothing"
 
 
-TASKS = (
-    AmlTask(
-        name="Alert rationale",
-        shape="Clean: one to three fired rules, the customer's profile",
-        noisy=False,
-        strategy="Baseline only; Self-Refine may do harm",
-        question="Why was alert A-24-0317 closed at level one, and what was wrong with the closure?",
-        k=3,
-    ),
-    AmlTask(
-        name="Regulatory threshold",
-        shape="Clean: three to five sections of a rule",
-        noisy=False,
-        strategy="Baseline only",
-        question="From what share upwards is a person a beneficial owner today, and what changes in 2027?",
-        k=4,
-    ),
-    AmlTask(
-        name="Suspicious activity narrative",
-        shape="Noisy: transactions, customer file, press, notes; 20 documents and more",
-        noisy=True,
-        strategy="Passage-overlap heuristic; v2c where earlier reviews left labels",
-        question="What evidence shows that the engine sale under invoice PM-0412 was fictitious?",
-        k=20,
-    ),
-    AmlTask(
-        name="Customer due diligence summary",
-        shape="Noisy: registry, chain of owners, sanctions, press",
-        noisy=True,
-        strategy="Passage-overlap heuristic",
-        question="How did the bank's knowledge of who owns Pellworth develop from 2022 to August 2024?",
-        k=15,
-    ),
-    AmlTask(
-        name="Typology classification",
-        shape="Noisy: the case's evidence and many typologies, of which one or two apply",
-        noisy=True,
-        strategy="Passage-overlap heuristic; v2c where there are typology labels",
-        question="Which typologies do the cash lodgements and the payments abroad of Pellworth fit?",
-        k=15,
-    ),
-    AmlTask(
-        name="Investigator's case summary",
-        shape="Noisy: years of case history, earlier notes, outside data",
-        noisy=True,
-        strategy="Passage-overlap heuristic",
-        question="In what order did the main events occur, from the setting up of the foreign vehicles to the first"
-        " report?",
-        k=20,
-    ),
-)
-CAVEATS = (
-    "The paper measured whether a claim stands in a passage. An investigation asks more: whether it stands in a primary"
-    " source (ledger, registry, contract) rather than in a summary or the press. No method here tells the two apart.",
-    "A language model as judge is for developing methods. Sign-off is a person's.",
-)
+TASKS = tuple(AmlTask.from_dict(task) for task in _SAID["tasks"])
+CAVEATS = tuple(map(_line, _SAID["caveats"]))
 
 
 # Gain D - A by quartile of S3 (grounded refinement, section 3.8, table 4), with a question-level bootstrap. Ungated
 # runs only: a gated D is A wherever S3 is high, so its gain there is 0 by construction.
 
 NAMES = ("lowest S3", "second", "third", "highest S3")
-READINGS = (
-    "The paper calls this pattern inverted: its concentration trigger fires on high values, and the gain is where"
-    " values are low.",
-    "D's own gate fires on low S3, so it fires where the gain is. Both readings are of the same figures.",
-)
 
 
 class Point(Value, frozen=True):
@@ -330,7 +259,7 @@ def point_of(question: str, value: Refinement, first: float | None, second: floa
     """A point from a run and the scores of its A and D, None where one is missing; `InputError` for a gated run."""
     if value.gate != "always":
         raise InputError(
-            "A gated D is A wherever S3 is not under the threshold. Run the conditions with the gate always."
+            "A gated D equals A wherever S3 is not below the threshold. Run the conditions with the gate always."
         )
     if value.signals.s3 is None or first is None or second is None:
         return None
@@ -343,7 +272,7 @@ def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     for point in points:
         groups.setdefault(point.question, []).append(point)
     if len(groups) < len(NAMES):
-        raise InputError(f"Quartiles need at least {len(NAMES)} questions, here are {len(groups)}. Run more of them.")
+        raise InputError(f"Quartiles need at least {len(NAMES)} questions, but there are {len(groups)}. Run more.")
     ordered = sorted(groups.values(), key=_mean_s3)
     places = np.array_split(np.arange(len(ordered)), len(NAMES))
     parts = [[ordered[i] for i in part] for part in places]
@@ -351,7 +280,7 @@ def gain_by_quartile(points: Sequence[Point]) -> QuartileStudy:
     return QuartileStudy(
         quartiles=tuple(_quartile(name, part) for name, part in zip(NAMES, parts, strict=True)),
         rho=rank_correlation([_mean_s3(group) for group in ordered], gains),
-        readings=READINGS,
+        readings=tuple(map(_line, _SAID["readings"])),
     )
 
 

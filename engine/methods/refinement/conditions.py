@@ -50,11 +50,11 @@ class Conditions:
 
     @property
     def marker(self) -> str:
-        """What a citation of passage 1 looks like."""
+        """An example citation, of passage 1."""
         return self.marker_of(1)
 
     def marker_of(self, number: int) -> str:
-        """What a citation of that passage looks like."""
+        """The citation of that passage."""
         return MARKERS[self.prompting.citations].format(number)
 
     def ask(self, purpose: Purpose, prompt: Prompt) -> Turn:
@@ -76,7 +76,7 @@ class Conditions:
     def drafted(self) -> str:
         """The text of A's answer; `InputError` without one."""
         if self.draft is None or not self.draft.text.strip():
-            raise InputError("There is no baseline answer to revise. Write A first, or give an answer.")
+            raise InputError("There is no baseline answer to revise. Write A first, or provide an answer.")
         return self.draft.text
 
 
@@ -118,7 +118,7 @@ def revision_prompt(conditions: Conditions, critique: str) -> Prompt:
 
 
 def critique_prompt(conditions: Conditions) -> Prompt:
-    """What asks for a critique: passages, question, draft; no demonstrations, as in the paper."""
+    """The request for a critique: passages, question, draft; no demonstrations, as in the paper."""
     tail = fill("critique_draft", question=conditions.question, draft=conditions.drafted())
     shown = (segment for segment in conditions.baseline_prompt().segments if segment.kind == "passage")
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
@@ -162,7 +162,7 @@ def passages_critique(conditions: Conditions) -> str:
     """The critique that names the flagged passages; `InputError` where there are none to name."""
     if not conditions.flagged:
         raise InputError(
-            "No passage is flagged, so v2a and v2b have nothing to name. Mark passages not relevant, or compare v2c."
+            "No passage is flagged, so v2a and v2b cannot name one. Mark passages as not relevant, or use v2c."
         )
     names = ", ".join(conditions.marker_of(number) for number in conditions.flagged)
     return fill("critique_passages", passages=names)
@@ -199,15 +199,17 @@ class Condition:
 
 _METHODS = (
     Condition("A", "Baseline", baseline, "control", "The answer from the passages; no second pass."),
-    Condition("B", "Without passages", without_passages, "control", "A's prompt less its passages: from memory."),
-    Condition("C1", "Another seed", baseline, "control", "A's prompt drawn again: what sampling alone changes."),
-    Condition("C2", "Generic revision", generic_revision, "every time", "Look again and revise, said of any answer."),
+    Condition("B", "Without passages", without_passages, "control", "A's prompt without its passages: from memory."),
+    Condition(
+        "C1", "Another seed", baseline, "control", "A's prompt sampled again: shows what sampling alone changes."
+    ),
+    Condition("C2", "Generic revision", generic_revision, "every time", "Look again and revise, for any answer."),
     Condition("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
     Condition("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
     Condition("v2a", "Names flagged passages", flagged_passages, "flags", "The critique names the flagged passages."),
-    Condition("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leave out what cannot be grounded."),
+    Condition("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leaves out ungrounded parts."),
     Condition(
-        "v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique on the flags' trigger."
+        "v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique, triggered by the flags."
     ),
 )
 VARIANTS: Mapping[str, Condition] = {method.name: method for method in _METHODS}
@@ -223,5 +225,7 @@ def chosen(names: str) -> tuple[str, ...]:
     asked = [name.strip().casefold() for name in names.split(",") if name.strip()]
     strange = [name for name in asked if name not in known]
     if strange or not asked:
-        raise InputError(f"{', '.join(strange) or 'An empty list'} is no variant. Choose of: {', '.join(VARIANTS)}.")
+        raise InputError(
+            f"{', '.join(strange) or 'An empty list'} is not a variant. Choose from: {', '.join(VARIANTS)}."
+        )
     return tuple(name for name in VARIANTS if name.casefold() in asked)

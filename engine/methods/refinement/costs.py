@@ -1,4 +1,4 @@
-"""What a condition cost, counted at the model, and how long it may take."""
+"""The cost of a condition, counted at the model, and its time limit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def metered(model: Any) -> Iterator[Meter]:
 
 
 def countable(model: Any) -> bool:
-    """Whether forwards can be counted: weights at hand, or a model that keeps its own count."""
+    """Whether forward passes can be counted: local weights, or a model with its own count."""
     return hasattr(getattr(model, "module", model), "register_forward_pre_hook") or hasattr(model, "forwards")
 
 

@@ -69,7 +69,7 @@ def labels_trigger(flags: Flags) -> Trigger:
         said = ", ".join(f"passage {n} on {t}" for n, t in times.items())
         sentence = f"Labelled not relevant and high in the gradient ranking: {said} of {flags.tokens} tokens."
     elif unlabelled:
-        sentence = "No passage is labelled, so this rule cannot fire. Mark passages relevant or not."
+        sentence = "No passages are labelled, so this rule cannot fire. Mark passages as relevant or not."
     else:
         sentence = "No passage labelled not relevant is high in the gradient ranking."
     return Trigger(
@@ -93,7 +93,7 @@ def concentration_trigger(found: Concentration) -> Trigger:
         named = ", ".join(map(str, found.numbers))
         sentence = f"Relevance is concentrated on {which} {named}, at {found.ratio:g} times the share of its length."
     else:
-        sentence = f"No passage takes {found.ratio:g} times the share of its length on enough of the tokens."
+        sentence = f"No passage reaches {found.ratio:g} times the share of its length on enough of the tokens."
     return Trigger(
         rule="concentration",
         fired=found.fires,
@@ -123,7 +123,7 @@ def _stand_ins(gradient: Attribution | None, labels: Labels) -> tuple[tuple[int,
     """Passages to name where none is flagged, and the sentence that says so."""
     marked = tuple(number for number, label in sorted(labels.items()) if label is False)
     if marked:
-        return marked, " Named instead: the passages labelled not relevant."
+        return marked, " The critique names the passages labelled not relevant instead."
     if gradient is None:
         return (), ""
     rows = [(abs(score), number) for number, score in zip(_numbers(gradient), gradient.scores[0], strict=True)]
@@ -131,7 +131,7 @@ def _stand_ins(gradient: Attribution | None, labels: Labels) -> tuple[tuple[int,
     if not free:
         return (), ""
     number = max(free, key=lambda row: (row[0], -row[1]))[1]
-    return (number,), f" Named instead: passage {number}, the highest in the gradient ranking."
+    return (number,), f" The critique names passage {number}, the highest in the gradient ranking."
 
 
 def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels) -> Trigger:
@@ -154,9 +154,9 @@ def gradient_rows(
     `InputError` for a method that is not registered, `CannotDo`, `PromptTooLong`, `AttributionError` for an answer
     without content tokens.
     """
-    how, counted = settings.gradient, settings.occlusion.count_citation_markers
-    first = first_content_tokens(answer, how.first_tokens, count_citation_markers=counted)
-    own = registry.method(settings.refinement.ranked_by, how, count_citation_markers=counted)
+    counted = settings.occlusion.count_citation_markers
+    first = first_content_tokens(answer, settings.gradient.first_tokens, count_citation_markers=counted)
+    own = registry.method(settings.refinement.ranked_by, settings)
     found = registry.with_token_rows(own, model, prompt, answer, first, watch)
     coded = model.encode(prompt)
     spans = [coded.passage_span(source[0]) for source in found.sources]

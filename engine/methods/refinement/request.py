@@ -14,7 +14,7 @@ from engine.answer.quoting_reader import shortened
 from engine.core.errors import AttributionError, InputError, ModelError
 from engine.core.progress import Watch
 from engine.core.settings import Decoding, Retrieval, Settings
-from engine.core.values import Answer, Passage, Prompt, Segment, Stamp, inputs_hash, sha256
+from engine.core.values import Answer, Case, Passage, Prompt, Segment, Stamp, inputs_hash, sha256
 from engine.methods import signals
 from engine.methods.refinement.conditions import VARIANTS, Conditions, omit_critique, revision_prompt
 from engine.methods.refinement.costs import metered
@@ -99,8 +99,44 @@ def read_by(
     return shortened(question, passages, load_embedder(), most) if most and passages else ()
 
 
+def request_for(
+    case: Case,
+    writer: Writer,
+    settings: Settings,
+    *,
+    variants: tuple[str, ...] = tuple(VARIANTS),
+    gate: Gate = "own",
+    use_answer: bool = False,
+    scorer: LanguageModel | None = None,
+    history: tuple[float, ...] = (),
+    read: tuple[tuple[int, Passage], ...] | None = None,
+) -> Request:
+    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
+
+    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
+    """
+    if read is None:
+        shown = use_answer and case.prompt is not None
+        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
+    return Request(
+        question=case.question,
+        passages=case.passages,
+        writer=writer,
+        settings=settings,
+        variants=variants,
+        gate=gate,
+        given=Answer(text=case.answer.text, tokens=case.answer.tokens) if use_answer else None,
+        given_by=case.stamp.model if use_answer else "",
+        given_prompt=case.prompt if use_answer else None,
+        scorer=scorer,
+        history=history,
+        read=read,
+        own_set=case.corpus,
+    )
+
+
 def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
-    """What the conditions share, and what is worth knowing of it."""
+    """The common inputs of the conditions, with notes."""
     settings, style = request.settings.refinement, request.settings.prompting.citations
     shots = request.demonstrations
     if shots is None:
@@ -121,11 +157,11 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     notes = []
     if limit < decoding.max_new_tokens:
         notes.append(
-            f"Every condition may write {limit} tokens, not {decoding.max_new_tokens}: so much of the model's window"
-            " is left beside draft and critique."
+            f"Every condition may write {limit} tokens, not {decoding.max_new_tokens}: draft and critique use the "
+            f"rest of the model's window."
         )
     if decoding.temperature == 0:
-        notes.append("Greedy decoding draws nothing: C1 repeats A, and D and v2c write the same where both fire.")
+        notes.append("Greedy decoding does not sample: C1 repeats A, and D and v2c write the same text if both fire.")
     if request.read:
         notes.append(f"{request.writer.name} reads the best sentences of the passages, in every condition the same.")
     if settings.growth_for(request.writer.name):
@@ -170,7 +206,7 @@ def _length(answer: Answer) -> int:
 
 
 def stamp_for(request: Request, decoding: Decoding) -> Stamp:
-    """What the answers depend on: equal stamps (time aside) mean that one run can go on from the other.
+    """Everything the answers depend on: with equal stamps (except time) one run can continue the other.
 
     The scorer is not part of it: another one measures the same answers again.
     """
@@ -217,7 +253,7 @@ def scored_prompt(request: Request, value: Refinement) -> Prompt:
 
 
 def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:
-    """S1 to S3 of A as far as they can be had; what is already known of `value` is not scored again."""
+    """S1 to S3 of A as far as they can be computed; values known from `value` are not scored again."""
     answer, memory = value.baseline, value.variants["B"].answer if "B" in value.variants else None
     if answer is None:
         return Signals(missing=dict.fromkeys(("S1", "S2", "S3"), "There is no baseline answer.")), {}

@@ -16,7 +16,7 @@ from msgspec.structs import replace as changed
 
 from engine.answer.citations import annotate
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.core.values import Answer, Attribution
 from engine.methods import signals
 from engine.methods.refinement import gates
@@ -41,16 +41,16 @@ from engine.models.protocols import require
 
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
-    """What came of the calls, and what to know of it."""
+    """The outcome of the calls, with a note."""
     end = turns[-1]
     if end.purpose == "critique":
-        return "empty", "The model's critique came back empty, so there was nothing to revise after."
+        return "empty", "The model's critique was empty, so there was nothing to revise."
     if not end.reply.text.strip():
         return "empty", "The model wrote nothing."
     if end.reply.refused:
         return "refused", "The model says that the passages do not answer the question."
     if not end.reply.finished:
-        return "cut", f"Cut at {limit} tokens, its limit: judge it as cut, not as worse."
+        return "cut", f"Cut at its limit of {limit} tokens: treat it as incomplete, not as worse."
     return "answered", ""
 
 
@@ -70,7 +70,7 @@ def given(answer: Answer, conditions: Conditions) -> Variant:
         name="A",
         outcome="empty" if empty else "refused" if own.refused else "answered",
         answer=None if empty else own,
-        problem="The given answer is empty." if empty else "",
+        problem="The answer is empty." if empty else "",
     )
 
 
@@ -83,32 +83,25 @@ def untriggered(name: str, trigger: Trigger, baseline: Answer | None) -> Variant
     return Variant(name=name, outcome="not triggered", answer=baseline, trigger=trigger)
 
 
-def refine(
-    request: Request,
-    earlier: Refinement | None = None,
-    watch: Watch | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> Refinement:
-    """The last of `refining`."""
-    return last(refining(request, earlier, watch, clock))
-
-
 def refining(
     request: Request,
     earlier: Refinement | None = None,
     watch: Watch | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Refinement]:
-    """Run the conditions: the value after each, and after what several stand on. `watch` hears what is being written.
+    """Run the conditions; yield the value after each one and after common parts. `watch` gets the text so far.
 
     `earlier` is gone on from where it is of the same inputs, writer and settings. `clock` (seconds) is what a
     condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
     write, `Cancelled`.
     """
     if not request.passages:
-        raise InputError("This case has no passages, so there is nothing to ground its answer in.")
+        raise InputError("This case has no passages to ground the answer in.")
     require(request.writer, "generate")
     yield from _Refining(request, earlier, watch or Watch(), clock).values()
+
+
+refine = whole(refining)
 
 
 class _Refining:
@@ -262,7 +255,7 @@ def _attempt(
     except Cancelled:
         if not deadline.expired:
             raise
-        return ("timed out", f"Not done after {seconds:g} s, the limit of a condition (refinement.seconds).")
+        return ("timed out", f"Not finished after {seconds:g} s, the limit of a condition (refinement.seconds).")
     except PromptTooLong as error:
         return ("too long", str(error))
     except GroundworkError as error:

@@ -22,7 +22,7 @@ class Turn(Value, frozen=True):
 
 
 class Cost(Value, frozen=True):
-    """What was computed: calls of the model's forward, backwards, token positions that went through it, seconds.
+    """The cost: forward and backward passes, token positions processed, seconds.
 
     `forwards` and `tokens` are None where the model does not say (a served one); `written` counts answer tokens.
     """
@@ -89,7 +89,7 @@ class Word(Value, frozen=True):
 
 
 class Signals(Value, frozen=True):
-    """S1 in [0, 1], S2 in nats a token, S3 in [0, 1], each None where `missing` says why; see signals.py."""
+    """S1 in [0, 1], S2 in nats per token, S3 in [0, 1], each None where `missing` says why; see signals.py."""
 
     s1: float | None = None
     s2: float | None = None
@@ -101,7 +101,7 @@ class Signals(Value, frozen=True):
 
 
 class OverlapThreshold(Value, frozen=True):
-    """S3 under which D fires, the rule that gave it in words, and how many cases stand behind it."""
+    """S3 below which D fires, the rule behind it in words, and the number of cases used."""
 
     value: float
     rule: str
@@ -109,7 +109,7 @@ class OverlapThreshold(Value, frozen=True):
 
 
 class Refinement(Value, frozen=True):
-    """All conditions of one case. `shared` is the cost of what several stand on: "S2", "gradient".
+    """All conditions of one case. `shared` is the cost of common parts: "S2", "gradient".
 
     `gradient` holds the passages' relevance for A's first content tokens (details.lengths: tokens a passage),
     or `gradient_missing` says what to do to get it. `order` lists the conditions asked for.

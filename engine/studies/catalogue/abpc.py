@@ -28,7 +28,7 @@ from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, R
 # ABPC from rows: by method with intervals, paired differences, mean curves, diagnostics.
 
 BASE = "input x gradient"
-SCALE = "Normalised, passage tokens only: in [-1, 1]. The papers' figures are on other scales; compare sign and order."
+SCALE = "Normalised, passage tokens only, in [-1, 1]. The papers use other scales, so compare sign and order."
 
 
 def of_ranking(rows: Sequence[Row], name: str, field: str = "abpc") -> list[Row]:
@@ -53,13 +53,7 @@ def _by_method(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     return StudyTable(
         name="abpc",
         title="ABPC by ranking",
-        columns=(
-            Column(name="ranking"),
-            Column(name="ABPC", unit="probability", better="higher"),
-            Column(name="positive", unit="questions", better="higher"),
-            Column(name="of", unit="questions"),
-            Column(name="ABPC", unit="nats", better="higher"),
-        ),
+        columns=Column.row("ranking | ABPC (probability) ↑ | positive (questions) ↑ | of (questions) | ABPC (nats) ↑"),
         rows=tuple(lines),
         n=questions_in(rows),
         shows="grounded refinement, Tables 6 and 7",
@@ -76,13 +70,8 @@ def _differences(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     return StudyTable(
         name="differences",
         title="Paired differences in ABPC",
-        columns=(
-            Column(name="comparison"),
-            Column(name="difference", unit="probability", better="higher"),
-            Column(name="higher", unit="questions"),
-            Column(name="lower", unit="questions"),
-            Column(name="p, Holm"),
-            Column(name="effect", unit="d_z"),
+        columns=Column.row(
+            "comparison | difference (probability) ↑ | higher (questions) | lower (questions) | p, Holm | effect (d_z)"
         ),
         rows=tuple(
             (one.method, one.difference, one.higher, one.lower, p, one.effect)
@@ -104,7 +93,7 @@ def _diagnostics(rows: Sequence[Row]) -> StudyTable:
     return StudyTable(
         name="diagnostics",
         title=f"What a map of {BASE} looks like",
-        columns=(Column(name="figure"), Column(name="what it is"), Column(name="mean")),
+        columns=Column.row("figure | what it is | mean"),
         rows=tuple((name.replace("_", " "), what, measure(flat, name, None)) for name, what in names.items()),
         n=questions_in(rows),
         shows="grounded refinement, Table 14",
@@ -169,11 +158,11 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
 
 
 def extra(config: Config) -> tuple[str, ...]:
-    """The rankings beside input x gradient, occlusion and random ones."""
+    """The rankings besides input x gradient, occlusion and random ones."""
     asked = tuple(config.options.get("rankings", FURTHER))
     strange = [name for name in asked if name not in FURTHER]
     if strange:
-        raise InputError(f"{strange[0]!r} is no further ranking. Name of: {', '.join(FURTHER)}.")
+        raise InputError(f"{strange[0]!r} is not an available ranking. Choose from: {', '.join(FURTHER)}.")
     return asked
 
 

@@ -1,4 +1,4 @@
-"""ARE beside DRQA, RARR, CCVER and an EFEC-style editor (ARE, Tables 1, 3 and 5, Fig. 5 and 6).
+"""ARE compared with DRQA, RARR, CCVER and an EFEC-style editor (ARE, Tables 1, 3 and 5, Fig. 5 and 6).
 
 One run is one data set and one model. Attr_p of ARE pairs evidence and clause, that of the others is unpaired (appendix
 E); Table 5 gives them the pairing. Before editing (Table 3) every method is measured on the answer as it was. The
@@ -76,10 +76,8 @@ def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
             body.append((LABELS[name], *cells(own)))
             body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
     body += [(LABELS[ARE], *cells(by[ARE]))] if ARE in by else []
-    said = "Evidence by clause: over the answers whose questions belong to clauses and whose clauses stayed as many."
-    return _table(
-        "table_5", "Evidence of sub-questions brought together by clause", "ARE, Table 5", tuple(body), rows, said
-    )
+    said = "Evidence by clause: answers whose questions belong to clauses and whose number of clauses is unchanged."
+    return _table("table_5", "Evidence of sub-questions, joined by clause", "ARE, Table 5", tuple(body), rows, said)
 
 
 def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *said: str) -> StudyTable:
@@ -102,16 +100,16 @@ def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> 
 
 
 def _outcomes(rows: Sequence[Row]) -> StudyTable:
-    """What became of ARE's facts; every fact of every answer is in the denominator."""
+    """The outcomes of ARE's facts; every fact of every answer is in the denominator."""
     counted: Counter[str] = Counter()
     for row in rows:
         counted.update(row.values.get("outcomes", {}))
     total = sum(counted.values())
     body = tuple((name, count, count / total) for name, count in counted.most_common())
-    columns = (Column(name="outcome"), Column(name="facts"), Column(name="share", unit="of all facts"))
+    columns = Column.row("outcome | facts | share (of all facts)")
     return StudyTable(
         name="outcomes",
-        title="What became of the facts",
+        title="Outcomes of the facts",
         columns=columns,
         rows=body,
         n=total,
@@ -143,7 +141,7 @@ def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution:
         y=Axis(name="Pres", unit="0 to 1"),
         series=tuple(series),
         shows=f"ARE, Fig. 5 and 6, {side}",
-        notes=("Right of the line: editing went past the best attribution that any method had before it.",),
+        notes=("Right of the line: editing exceeded the best attribution of any method before editing.",),
     )
 
 
@@ -155,6 +153,6 @@ STUDY = Study(
     run=run,
     results=results,
     cost=cost,
-    uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
+    uses={"an answer": "checking the example's answer (without one, an answer is written from memory)"},
     writes=lambda config, unit, example: not example.answer or bool(config.options.get("by_model")),
 )

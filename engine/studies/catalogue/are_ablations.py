@@ -1,4 +1,5 @@
-"""What each part of ARE is worth (ARE, Tables 2 and 6): without edit, atomic facts, molecular clauses, re-retrieval."""
+"""Contribution of each part of ARE (ARE, Tables 2 and 6): without edit, atomic facts, molecular clauses,
+re-retrieval."""
 
 from __future__ import annotations
 
@@ -51,12 +52,12 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 STUDY = Study(
     name="are-ablations",
-    title="What each part of ARE is worth",
+    title="Contribution of each part of ARE",
     shows=("ARE, Tables 2 and 6",),
     methods=tuple(LABELS),
     run=run,
     results=results,
     cost=cost,
-    uses={"an answer": "checking the example's own answer (one is written without passages instead)"},
+    uses={"an answer": "checking the example's answer (without one, an answer is written from memory)"},
     writes=lambda config, unit, example: not example.answer or bool(config.options.get("by_model")),
 )

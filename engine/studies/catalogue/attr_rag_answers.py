@@ -1,4 +1,4 @@
-"""Attr-RAG beside vanilla and re-ranked RAG at k = 10, 20, 30 (Attr-RAG, Tables I and II).
+"""Attr-RAG compared with vanilla and re-ranked RAG at k = 10, 20, 30 (Attr-RAG, Tables I and II).
 
 Table I: seven similarities of the answer to the reference; the winner of a question is the method that most of them
 favour. Table II: six criteria from 0 to 5, total 30, by the model that `judge` names. The pool, k, selection and
@@ -67,13 +67,12 @@ def _means(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
         name="similarities",
         title="Answers against the reference, mean over questions",
         columns=(
-            Column(name="method"),
+            *Column.row("method"),
             *columns,
-            Column(name="won", unit="questions", better="higher"),
-            Column(name="passages"),
-            Column(name="gold found", unit="share of gold"),
-            Column(name="gold read", unit="share of gold", better="higher"),
-            Column(name="failed", unit="units"),
+            *Column.row(
+                "won (questions) ↑ | passages | gold found (share of gold) | "
+                "gold read (share of gold) ↑ | failed (units)"
+            ),
         ),
         rows=tuple(
             (
@@ -101,7 +100,7 @@ def wins(rows: Sequence[Row]) -> Counter[str]:
 
 
 def _by_question(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    """As the paper prints it: a block a question, a line a metric, a column a method."""
+    """As the paper prints it: one block per question, one line per metric, one column per method."""
     lines: list[tuple[Cell, ...]] = []
     for example in dict.fromkeys(row.unit.example for row in rows):
         own = [row for row in rows if row.unit.example == example]
@@ -110,11 +109,7 @@ def _by_question(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     return StudyTable(
         name="similarities_by_question",
         title="Answers against the reference, question by question",
-        columns=(
-            Column(name="question"),
-            Column(name="metric"),
-            *(Column(name=name, better="higher") for name in names),
-        ),
+        columns=(*Column.row("question | metric"), *(Column(name=name, better="higher") for name in names)),
         rows=tuple(lines),
         n=questions_in(rows),
         shows="Attr-RAG, Table I",
@@ -145,12 +140,9 @@ def criteria_table(rows: Sequence[Row]) -> StudyTable:
         name="criteria",
         title="Six criteria by the judge",
         columns=(
-            Column(name="method"),
+            *Column.row("method"),
             *(Column(name=name, unit="0 to 5", better="higher") for name in CRITERIA),
-            Column(name="total", unit="0 to 30", better="higher"),
-            Column(name="read", unit="replies"),
-            Column(name="unparsed", unit="replies"),
-            Column(name="failed", unit="units"),
+            *Column.row("total (0 to 30) ↑ | read (replies) | unparsed (replies) | failed (units)"),
         ),
         rows=tuple((name, *_criteria(of_method(rows, name))) for name in names),
         n=questions_in(rows),
@@ -168,7 +160,7 @@ def _criteria(rows: Sequence[Row]) -> tuple[Cell, ...]:
 
 
 def judge_notes(config: Config) -> tuple[str, ...]:
-    """What has to stand beside this judge."""
+    """Notes that belong to this judge."""
     said = judge_warning(config.judge, [config.model])
     return (said,) if said else ()
 
@@ -263,7 +255,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     found = similarity_tables(rows)
     by = f"Re-ranked by {title_of(config.stages(config.seeds[0]).retrieval.reranker)}."
     if not config.judge:
-        said = ("Six criteria (Table II): off, the config names no judge.", by)
+        said = ("Six criteria (Table II): off, because the config has no judge.", by)
         return Results(tables=found.tables, figures=found.figures, notes=said)
     tables = (*found.tables, criteria_table(rows))
     return Results(tables=tables, figures=found.figures, notes=(*judge_notes(config), by))
@@ -271,7 +263,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 STUDY = Study(
     name="attr-rag-answers",
-    title="Attr-RAG beside vanilla and re-ranked RAG",
+    title="Attr-RAG compared with vanilla and re-ranked RAG",
     shows=("Attr-RAG, Tables I and II",),
     methods=(*BASELINES, OURS),
     run=run,

@@ -1,6 +1,6 @@
 """Attr-RAG's case study of vanilla RAG (section III, Fig. 1a to 1c): what more retrieved passages do.
 
-(a) ROUGE-L F1 against the number of passages that the answer takes; (b) gold passages retrieved and their density
+(a) ROUGE-L F1 against the number of passages needed; (b) gold passages retrieved and their density
 against k; (c) ROUGE-L F1 against k. (a) is drawn at one depth, `options.depth`; (b) and (c) over questions that take
 at least `options.long` passages. With `options.answers` = false nothing is written and (b) alone is drawn.
 """
@@ -45,11 +45,11 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "rouge_l": None,
     }
     if not tools.config.options.get("answers", True):
-        return Found(values=values, missing={"rouge_l": "The config asks for no answers."})
+        return Found(values=values, missing={"rouge_l": "The config does not ask for answers."})
     passages = [hit.passage for hit in hits]
     with metered(None if tools.reads else tools.writer) as meter:
         written = tools.write(unit.seed)(example.question, passages, None, watch)
-    missing = {} if example.references else {"rouge_l": "There is no reference answer."}
+    missing = {} if example.references else {"rouge_l": "The example has no reference answer."}
     if example.references:
         text = without_markers(written.answer.text)
         values["rouge_l"] = max(rouge_l(reference, text) for reference in example.references)
@@ -66,7 +66,7 @@ def shown_depth(config: Config) -> int:
     """The depth at which (a) is drawn; raise `InputError` for one that is not run."""
     depth = config.options.get("depth", DEPTH)
     if depth not in NAMES:
-        raise InputError(f"options.depth is {depth!r}. Choose of: {', '.join(map(str, DEPTHS))}.")
+        raise InputError(f"options.depth is {depth!r}. Choose from: {', '.join(map(str, DEPTHS))}.")
     return int(depth)
 
 
@@ -91,17 +91,14 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         own = of_method(rows, NAMES[depth])
         tables.append(_needed_table(own, depth))
         figures += [_needed_figure(own, depth), _answer_figure(by_depth)]
-    said = () if answered else ("Fig. 1a and 1c: no answers were compared with a reference.",)
+    said = () if answered else ("Fig. 1a and 1c: off, because no answers were compared with a reference.",)
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
 def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> StudyTable:
-    columns = (
-        Column(name="k", unit="passages"),
-        Column(name="gold retrieved", unit="passages", better="higher"),
-        Column(name="gold retrieved, of all gold", unit="share", better="higher"),
-        Column(name="density", unit="share of k", better="higher"),
-        Column(name="ROUGE-L", unit="F1", better="higher"),
+    columns = Column.row(
+        "k (passages) | gold retrieved (passages) ↑ | gold retrieved, of all gold (share) ↑ | "
+        "density (share of k) ↑ | ROUGE-L (F1) ↑"
     )
     names = ("found", "recall", "density", "rouge_l")
     return StudyTable(
@@ -111,7 +108,7 @@ def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int
         rows=tuple((k, *(_measure(own, name) for name in names)) for k, own in by_depth.items()),
         n=max(map(questions_in, by_depth.values()), default=0),
         shows="Attr-RAG, Fig. 1b and 1c",
-        notes=notes(rows, f"Questions that take {least} passages or more."),
+        notes=notes(rows, f"Questions that need {least} passages or more."),
     )
 
 
@@ -133,8 +130,8 @@ def _needed_table(rows: Sequence[Row], depth: int) -> StudyTable:
     groups = _by_needed(rows)
     return StudyTable(
         name="by_passages_needed",
-        title=f"Answers from the top {depth} by the number of passages that the answer takes",
-        columns=(Column(name="passages needed"), Column(name="ROUGE-L", unit="F1", better="higher"), Column(name="n")),
+        title=f"Answers from the top {depth}, by number of passages needed",
+        columns=Column.row("passages needed | ROUGE-L (F1) ↑ | n"),
         rows=tuple((k, _measure(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
         n=sum(map(questions_in, groups.values())),
         shows="Attr-RAG, Fig. 1a",
@@ -155,7 +152,7 @@ def _needed_figure(rows: Sequence[Row], depth: int) -> Figure:
         name="fig_1a",
         title=f"Answers from the top {depth} by passages needed",
         kind="points",
-        x=Axis(name="passages that the answer takes"),
+        x=Axis(name="passages needed"),
         y=Axis(name="ROUGE-L", unit="F1"),
         series=(line("mean", {k: _measure(own, "rouge_l") for k, own in groups.items()}), points),
         shows="Attr-RAG, Fig. 1a",
@@ -190,7 +187,7 @@ def _answer_figure(by_depth: dict[int, list[Row]]) -> Figure:
 
 STUDY = Study(
     name="attr-rag-chunks",
-    title="What more retrieved passages do to vanilla RAG",
+    title="Effect of more retrieved passages on vanilla RAG",
     shows=("Attr-RAG, Fig. 1a to 1c",),
     methods=tuple(NAMES.values()),
     run=run,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.core.files import now, package_versions
+from engine.core.metrics import d_correct
 from engine.core.progress import Watch
 from engine.core.values import Analysis, Case, Stamp, inputs_hash
 from engine.methods.are.decompose import decompose, plain
-from engine.methods.are.decomposer_scores import d_correct
 from engine.methods.are.values import Decomposition
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
@@ -34,7 +34,7 @@ VALUES = {
 
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
-    """One answer taken apart and held against its gold."""
+    """One answer split and compared with its gold."""
     writer = tools.writer if unit.method == MODEL else None
     with metered(writer) as meter:
         found = decompose(example.answer, writer, watch)
@@ -44,7 +44,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     for level, predicted, wanted in zip(("clauses", "facts"), mine, gold, strict=True):
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
         values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails_by(tools.verifier)) if wanted else None
-    missing = {} if gold[1] else {"facts_n_c": "The gold has clauses and no facts."}
+    missing = {} if gold[1] else {"facts_n_c": "The gold has clauses but no facts."}
     case = _case(tools, unit, example, found, watch)
     return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
 
@@ -78,7 +78,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         rows=tuple((label[name], *measures) for name, measures in found.items()),
         n=questions_in(rows),
         unit="answers",
-        shows="ARE, Fig. 4 (one decomposer a row)",
+        shows="ARE, Fig. 4 (one decomposer per row)",
         notes=notes(rows, f"Entailment by {config.verifier}."),
     )
     titles = [column.name for column in VALUES.values()]

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.analyses.refinement import RefinementReport, analysis_of, refine_case, report_scores, request_for
+from engine.analyses.refinement import analysis_of
 from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
@@ -21,9 +21,10 @@ from engine.core.settings import SecondPass as Rules, Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
 from engine.methods.refinement.advisor import advise
+from engine.methods.refinement.assess import RefinementReport, refine_case, report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
-from engine.methods.refinement.request import Request, asked_limit
+from engine.methods.refinement.request import Request, asked_limit, request_for
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
 from engine.studies.config import Config
@@ -128,23 +129,16 @@ def _table(
     return StudyTable(
         name=name,
         title=title,
-        columns=(
-            Column(name="comparison"),
-            Column(name="first wins", unit="runs"),
-            Column(name="ties", unit="runs"),
-            Column(name="second wins", unit="runs"),
-            Column(name="orders disagree", unit="runs"),
-            Column(name="unparsed", unit="runs"),
-            Column(name="not judged", unit="runs"),
-            Column(name="wins, of decided", unit="share"),
-            Column(name="mean vote", unit="+1 first, -1 second"),
-            Column(name="p, binomial"),
+        columns=Column.row(
+            "comparison | first wins (runs) | ties (runs) | second wins (runs) | "
+            "orders disagree (runs) | unparsed (runs) | not judged (runs) | "
+            "wins, of decided (share) | mean vote (+1 first, -1 second) | p, binomial"
         ),
         rows=tuple(_line(title, rows, winners) for title, winners in found.items()),
         n=len(rows),
         unit="runs (question x seed)",
         shows=shows,
-        notes=notes(rows, "Blinded, both orders, counted where they agree; p is not corrected over the rows."),
+        notes=notes(rows, "Blinded, in both orders, counted if they agree; p is not corrected over the rows."),
     )
 
 
@@ -188,7 +182,7 @@ def pairs(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def judged_pairs(config: Config) -> tuple[tuple[str, str], ...]:
-    """The pairs that are asked about: those of the run, and the ones that stand for them where a rule does not fire."""
+    """The pairs to judge: those of the run, and their replacements if a rule does not fire."""
     asked = list(pairs(config))
     for names in pairs(config):
         if any(VARIANTS[name].rule in ("S3", "flags") for name in names):
@@ -301,7 +295,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
         figures.append(judge_figure(rows, compared, how))
         said.append(judge_warning(config.judge, [config.model]))
     else:
-        said.append("Pairwise judge (Tables 2, 10, 11): off, the config names no judge.")
+        said.append("Pairwise judge (Tables 2, 10, 11): off, because the config has no judge.")
     found = quartiles_of(rows, by_judge=bool(config.judge))
     tables += [*found.tables, *advice_tables(rows), cost_table(rows, names)]
     figures += found.figures
@@ -314,7 +308,7 @@ USES: Mapping[str, str] = {
 }
 STUDY = Study(
     name="refinement",
-    title="What a second pass does to a grounded answer",
+    title="Effect of a second pass on a grounded answer",
     shows=("grounded refinement, Tables 1 to 4, 10, 11 and 13", "its section 4.7 (costs)"),
     methods=("conditions",),
     run=run,

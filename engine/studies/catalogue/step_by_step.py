@@ -1,4 +1,4 @@
-"""RAISE beside its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model a run.
+"""RAISE and its nine baselines (RAISE, Tables 1 and 2, Fig. 2, 5 and 7): one data set and one model per run.
 
 Accuracy on multiple choice, where a reply that names no option is wrong and counted as unparsed; ROUGE-L of open
 answers; gold passages found before T and read after it; what it cost. Relevance of what was retrieved on four levels
@@ -49,17 +49,10 @@ from engine.studies.values import (
 
 RAISE, COT = "raise", "cot"
 RATED = (*LEVELS, "unparsed")
-COLUMNS = (
-    Column(name="method"),
-    Column(name="accuracy", unit="share of problems", better="higher"),
-    Column(name="ROUGE-L, open", unit="F1", better="higher"),
-    Column(name="gold before T", unit="share of gold", better="higher"),
-    Column(name="gold read", unit="share of gold", better="higher"),
-    Column(name="passages read"),
-    Column(name="calls"),
-    Column(name="tokens written"),
-    Column(name="failed", unit="problems"),
-    Column(name="unparsed", unit="problems"),
+COLUMNS = Column.row(
+    "method | accuracy (share of problems) ↑ | ROUGE-L, open (F1) ↑ | "
+    "gold before T (share of gold) ↑ | gold read (share of gold) ↑ | passages read | calls | "
+    "tokens written | failed (problems) | unparsed (problems)"
 )
 COSTS = ("passages", "calls", "written")
 VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls", "written")
@@ -78,7 +71,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     if rated:
         tables.append(_relevance_table(rated, rows, config))
         figures.append(_relevance_figure(rated))
-    said = () if rated else ("Fig. 5: no judge is named, so relevance was not rated.",)
+    said = () if rated else ("Fig. 5: the config has no judge, so relevance was not rated.",)
     return Results(tables=tuple(tables), figures=tuple(figures), notes=said)
 
 
@@ -108,7 +101,9 @@ def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]
         n=questions_in(rows),
         unit="problems",
         shows="RAISE, Table 1 (its column of this data set), Table 2 (its column of this model), Fig. 2",
-        notes=notes(rows, "A reply that names no option is wrong. T drops passages of RAISE and RAISE-Direct alone."),
+        notes=notes(
+            rows, "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct."
+        ),
     )
 
 
@@ -132,7 +127,7 @@ def _accuracy_figure(by: dict[str, list[Row]]) -> Figure:
 
 
 def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by domain; a failed row has lost its domain and stands under that of its problem's other rows."""
+    """Rows by domain; a failed row has no domain and uses the domain of its problem's other rows."""
     known = {row.unit.example: row.values["domain"] for row in rows if row.values.get("domain")}
     groups: dict[str, list[Row]] = {}
     for row in rows:
@@ -147,7 +142,7 @@ def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
         chosen = {row.unit.example for row in own if row.values.get("correct") is not None}
         accuracies = (_figure_of(of_method(own, name), "correct") for name in by)
         body.append((domain, len(chosen), *accuracies))
-    columns = (Column(name="domain"), Column(name="problems"))
+    columns = Column.row("domain | problems")
     accuracy = tuple(Column(name=_label(name), unit="share of problems", better="higher") for name in by)
     return StudyTable(
         name="by_domain",
@@ -192,10 +187,10 @@ def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: C
     for name, own in rated.items():
         shares, total = _shares(own)
         body.append((_label(name), *shares.values(), total))
-    columns = (Column(name="method"), *(Column(name=name, unit="share") for name in RATED), Column(name="passages"))
+    columns = (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages"))
     return StudyTable(
         name="relevance",
-        title="How far the passages that were read help their sub-question",
+        title="How well the passages read help their sub-question",
         columns=columns,
         rows=tuple(body),
         n=sum(_shares(own)[1] for own in rated.values()),
@@ -277,11 +272,11 @@ def _found(solution: Solution, gold: frozenset[str], searches: bool) -> dict[str
 
 def _missing(example: Example) -> dict[str, str]:
     said = {} if example.correct is not None else {"correct": "The problem has no right option."}
-    return said | ({} if example.references or example.options else {"rouge_l": "There is no reference answer."})
+    return said | ({} if example.references or example.options else {"rouge_l": "The problem has no reference answer."})
 
 
 def _unread(solution: Solution) -> bool:
-    """Whether the decomposition could not be read, or the last reply names no option."""
+    """Whether the decomposition is unreadable, or the last reply does not name an option."""
     return solution.state == "unparsed" or (bool(solution.problem.options) and solution.choice is None)
 
 

@@ -78,14 +78,14 @@ def detect(path: Path) -> str:
         return _folder(path)
     first = next((record for _, _, record in records(path)), None)
     if first is None:
-        raise FileError(f"{path.name} holds no record.")
+        raise FileError(f"{path.name} has no records.")
     for name, layout in LAYOUTS.items():
         if layout.recognises(first):
             return name
     strange = ", ".join(sorted(set(first) - own.FIELDS)[:5])
     raise RecordError(
-        f"{path.name}: the first record has the fields of no known layout (of our own: not {strange or 'question'})."
-        f" Mend it, or name the layout: {', '.join(LAYOUTS)}."
+        f"{path.name}: the first record's fields match no known layout (own layout: not {strange or 'question'})."
+        f" Correct it, or choose a layout: {', '.join(LAYOUTS)}."
     )
 
 
@@ -96,7 +96,7 @@ def _folder(path: Path) -> str:
         return "ragtruth"
     if any(path.glob("*.csv")):
         return "mmlu"
-    raise FileError(f"The folder {path} is neither BEIR's, nor RAGTruth's, nor MMLU's. Name a file.")
+    raise FileError(f"The folder {path} is not a BEIR, RAGTruth or MMLU folder. Give a file.")
 
 
 def _read(name_or_path: str | Path, layout: str | None, seed: int) -> Iterator[Example]:
@@ -108,15 +108,15 @@ def _read(name_or_path: str | Path, layout: str | None, seed: int) -> Iterator[E
         raise FileError(f"There is no data set {name_or_path}. Give a file, or one of: {', '.join(WORLDS)}.")
     chosen = layout or detect(path)
     if chosen not in LAYOUTS:
-        raise RecordError(f"There is no layout {chosen!r}. Name one of: {', '.join(LAYOUTS)}.")
+        raise RecordError(f"There is no layout {chosen!r}. Choose one of: {', '.join(LAYOUTS)}.")
     return LAYOUTS[chosen].read(DataSource(path, seed))
 
 
 def _unique(examples: Iterable[Example]) -> Iterator[Example]:
-    """The same; raise `RecordError` for an id that stands twice, since results are kept by it."""
+    """The same examples; raise `RecordError` for a repeated id, because results are stored by it."""
     seen: set[str] = set()
     for example in examples:
         if example.id in seen:
-            raise RecordError(f"The id {example.id!r} stands twice. Give every record an id of its own.")
+            raise RecordError(f"The id {example.id!r} occurs twice. Give every record a unique id.")
         seen.add(example.id)
         yield example

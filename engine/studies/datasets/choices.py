@@ -69,7 +69,7 @@ def read_mmlu(source: DataSource) -> Iterator[Example]:
     """The examples of a file, or of every CSV of a folder in the order of their names."""
     files = sorted(source.path.glob("*.csv")) if source.path.is_dir() else [source.path]
     if not files:
-        raise FileError(f"{source.path} holds no CSV. Give one of MMLU's folders, such as test.")
+        raise FileError(f"{source.path} has no CSV files. Give one of MMLU's folders, such as test.")
     for path in files:
         yield from source.each(lambda record, subject=subject_of(path): mmlu_example(record, subject), path)  # type: ignore[misc]
 
@@ -109,12 +109,7 @@ def mmlu_pro_example(record: Record) -> Example:
     )
 
 
-def read_mmlu_pro(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(mmlu_pro_example)
-
-
-MMLU_PRO = Layout("MMLU-Pro", has("question", "options", "answer_index"), read_mmlu_pro)
+MMLU_PRO = Layout.of("MMLU-Pro", has("question", "options", "answer_index"), mmlu_pro_example)
 
 
 # SuperGPQA: up to ten options; the discipline is the domain.
@@ -136,9 +131,4 @@ def supergpqa_example(record: Record) -> Example:
     )
 
 
-def read_supergpqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(supergpqa_example)
-
-
-SUPERGPQA = Layout("SuperGPQA", has("question", "options", "answer_letter"), read_supergpqa)
+SUPERGPQA = Layout.of("SuperGPQA", has("question", "options", "answer_letter"), supergpqa_example)

@@ -39,7 +39,7 @@ class DataSource:
                 raise RecordError(f"{place}: {error}") from error
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 raise RecordError(
-                    f"{place}: A field is of another kind than this layout has ({error}). Mend it, or name the layout."
+                    f"{place}: A field does not match this layout ({error}). Correct it, or choose the layout."
                 ) from error
 
 
@@ -50,6 +50,11 @@ class Layout:
     title: str
     recognises: Callable[[Record], bool]
     read: Callable[[DataSource], Iterator[Example]]
+
+    @classmethod
+    def of(cls, title: str, recognises: Callable[[Record], bool], example: Callable[[Record], Example]) -> Layout:
+        """A layout in which every record is an example."""
+        return cls(title, recognises, lambda source: source.each(example))
 
 
 def has(*names: str) -> Callable[[Record], bool]:
@@ -78,13 +83,13 @@ def _lines(path: Path) -> Iterator[tuple[str, int, Record]]:
                     raise RecordError(f"{path.name}: {data}")
                 yield f"{path.name}, line {number}", number, data
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path} cannot be read as UTF-8 text ({error}). Give one JSON object a line.") from error
+        raise FileError(f"{path} cannot be read as UTF-8 text ({error}). Write one JSON object per line.") from error
 
 
 def _placed(path: Path, rows: Iterable[Any], what: str) -> Iterator[tuple[str, int, Record]]:
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            raise RecordError(f"{path.name}, {what} {number}: This is no JSON object. Give one object a record.")
+            raise RecordError(f"{path.name}, {what} {number}: This is not a JSON object. Write one object per record.")
         yield f"{path.name}, {what} {number}", number, row
 
 
@@ -93,13 +98,13 @@ def _list(path: Path) -> list[Any]:
     try:
         whole = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError) as error:
-        raise FileError(f"{path} cannot be read as JSON ({error}). Name a JSONL file .jsonl.") from error
+        raise FileError(f"{path} cannot be read as JSON ({error}). Give a JSONL file the extension .jsonl.") from error
     listed = whole.get("data") if isinstance(whole, dict) else whole
     return listed if isinstance(listed, list) else [whole]
 
 
 def _table(path: Path) -> Iterator[Record]:
-    """The rows by the names of the first line; a table whose first line names no question has numbered columns."""
+    """The rows by the names of the first line; a table whose first line has no question has numbered columns."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, delimiter="\t" if path.suffix.casefold() == ".tsv" else ",")
@@ -132,7 +137,7 @@ def text(record: Record, *names: str) -> str:
         value = record.get(name)
         if isinstance(value, str) and value.strip():
             return value.strip()
-    raise RecordError(f"This has no text in {' or '.join(map(repr, names))}.")
+    raise RecordError(f"The record has no text in {' or '.join(map(repr, names))}.")
 
 
 def words(record: Record, name: str) -> tuple[str, ...]:
@@ -157,7 +162,7 @@ def choices(
     kept = [place for place, option in enumerate(listed) if option and option.casefold() != filler.casefold()]
     right = index_of(answer, listed, lettered=lettered)
     if right not in kept:
-        raise RecordError(f"The right answer {answer!r} names an option that says nothing ({listed[right]!r}).")
+        raise RecordError(f"The right answer {answer!r} names an empty option ({listed[right]!r}).")
     return tuple(listed[place] for place in kept), kept.index(right)
 
 
@@ -181,7 +186,7 @@ def index_of(answer: Any, options: Sequence[str], *, lettered: bool = False) -> 
             return options.index(said)
         if is_letter:
             return ascii_uppercase.index(said.upper())
-    raise RecordError(f"The right answer {answer!r} is none of the {len(options)} options.")
+    raise RecordError(f"The right answer {answer!r} is not one of the {len(options)} options.")
 
 
 def given(question: str, passages: Iterable[tuple[str, str, bool | None]]) -> tuple[Passage, ...]:
@@ -196,7 +201,7 @@ def relevant_ids(passages: Iterable[Passage]) -> tuple[str, ...]:
 
 
 def labels_of(case: Case) -> Labels:
-    """What an importer of cases kept of the record's labels."""
+    """The record's labels kept by an importer of cases."""
     return next((Labels.from_dict(a.result) for a in case.analyses if a.kind == "labels"), Labels(source=""))
 
 

@@ -40,12 +40,7 @@ def short_answers(record: Record) -> tuple[tuple[str, ...], ...]:
     return tuple(spellings for spellings in found if spellings)
 
 
-def read_alce(source: DataSource) -> Iterator[Example]:
-    """The examples of a data file or of a result file."""
-    return source.each(alce_example)
-
-
-ALCE = Layout("ALCE", has("question", "docs"), read_alce)
+ALCE = Layout.of("ALCE", has("question", "docs"), alce_example)
 
 
 # ExpertQA: questions by experts, a system's answer, and the answer as the expert revised it.
@@ -77,12 +72,7 @@ def _is_expertqa(record: Record) -> bool:
     return isinstance(answers, dict) or (isinstance(record.get("metadata"), dict) and "field" in record["metadata"])
 
 
-def read_expertqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(expertqa_example)
-
-
-EXPERTQA = Layout("ExpertQA", _is_expertqa, read_expertqa)
+EXPERTQA = Layout.of("ExpertQA", _is_expertqa, expertqa_example)
 
 
 # GaRAGe: passages labelled relevant or not; the human answer is the reference and the answer to be checked.
@@ -105,12 +95,7 @@ def garage_example(record: Record) -> Example:
     )
 
 
-def read_garage(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(garage_example)
-
-
-GARAGE = Layout("GaRAGe", has("question", "grounding"), read_garage)
+GARAGE = Layout.of("GaRAGe", has("question", "grounding"), garage_example)
 
 
 # RAGTruth (Niu et al. 2024): response.jsonl with source_info.jsonl next to it.
@@ -140,7 +125,7 @@ def read_ragtruth(source: DataSource) -> Iterator[Example]:
     responses = source.path / RESPONSES if source.path.is_dir() else source.path
     beside = responses.with_name(SOURCES)
     if not beside.exists():
-        raise FileError(f"RAGTruth keeps what the answers were written from in {SOURCES}. Put it beside {responses}.")
+        raise FileError(f"RAGTruth stores the sources of its answers in {SOURCES}. Put it next to {responses}.")
     sources = {str(record.get("source_id")): record for _, _, record in records(beside)}
     return source.each(lambda record: ragtruth_example(record, sources), responses)
 

@@ -27,7 +27,7 @@ def read_beir(source: DataSource) -> Iterator[Example]:
     """The judged questions, in file order."""
     folder = source.path if source.path.is_dir() else source.path.parent
     if not is_folder(folder):
-        raise FileError(f"{folder} is no BEIR folder. It needs {QUERIES} and one of {', '.join(JUDGEMENTS)}.")
+        raise FileError(f"{folder} is not a BEIR folder. It needs {QUERIES} and one of {', '.join(JUDGEMENTS)}.")
     gold = judgements(next(folder / name for name in JUDGEMENTS if (folder / name).exists()))
     for example in source.each(lambda record: _example(record, gold, folder.name), folder / QUERIES):
         if example.gold:
@@ -39,7 +39,7 @@ def judgements(path: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for place, _, row in records(path):
         query, document, score = (row.get(name) for name in ("query-id", "corpus-id", "score"))
-        wrong = RecordError(f"{place}: a judgement has query-id, corpus-id and score, apart by tabs.")
+        wrong = RecordError(f"{place}: a judgement needs query-id, corpus-id and score, separated by tabs.")
         if query is None or document is None or score is None:
             raise wrong
         try:
@@ -56,7 +56,7 @@ def _example(record: Record, gold: dict[str, list[str]], name: str) -> Example:
     return Example(id=key, question=text(record, "text"), source=name, gold=tuple(gold.get(key, ())))
 
 
-BEIR = Layout("BEIR", lambda record: {"_id", "text"} <= record.keys(), read_beir)
+BEIR = Layout("BEIR", has("_id", "text"), read_beir)
 
 
 # NQ: NQ-open, the lists of dense passage retrieval (`positive_ctxs`) or of readers (`ctxs`), the simplified original.
@@ -90,7 +90,7 @@ def _passages(record: Record) -> Given:
 
 def _context(item: Any, label: bool | None) -> tuple[str, str, bool | None]:
     if not isinstance(item, dict):
-        raise RecordError("A passage is no object with a text.")
+        raise RecordError("A passage is not an object with a text.")
     return text(item, "text"), str(item.get("title") or ""), label
 
 
@@ -112,12 +112,7 @@ def _is_nq(record: Record) -> bool:
     return "question" in record and (isinstance(record.get("answer"), list) or "answers" in record)
 
 
-def read_nq(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(nq_example)
-
-
-NQ = Layout("NQ", _is_nq, read_nq)
+NQ = Layout.of("NQ", _is_nq, nq_example)
 
 
 # HotpotQA, distractor setting: a paragraph with a supporting fact is relevant, its supporting sentences are gold.
@@ -157,14 +152,14 @@ def _hotpotqa_paragraphs(record: Record) -> list[Paragraph]:
     if isinstance(context, dict):
         context = list(zip(context.get("title", ()), context.get("sentences", ()), strict=True))
     if not isinstance(context, list):
-        raise RecordError("This has no paragraphs in 'context'. Give HotpotQA's distractor file.")
+        raise RecordError("The record has no paragraphs in 'context'. Use HotpotQA's distractor file.")
     return [_paragraph(item) for item in context]
 
 
 def _paragraph(item: Any) -> Paragraph:
     pair = (item.get("title"), item.get("sentences")) if isinstance(item, dict) else tuple(item)
     if len(pair) != 2 or not isinstance(pair[0], str) or not isinstance(pair[1], (list, tuple)):
-        raise RecordError("A paragraph of 'context' is no pair of a title and its sentences.")
+        raise RecordError("A paragraph of 'context' is not a pair of a title and its sentences.")
     return pair[0], tuple(map(str, pair[1]))
 
 
@@ -185,12 +180,7 @@ def _spans(document: str, title: str, sentences: tuple[str, ...], supporting: se
     return spans
 
 
-def read_hotpotqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(hotpotqa_example)
-
-
-HOTPOTQA = Layout("HotpotQA", lambda record: "supporting_facts" in record and "question" in record, read_hotpotqa)
+HOTPOTQA = Layout.of("HotpotQA", has("question", "supporting_facts"), hotpotqa_example)
 
 
 # Mintaka: its JSON list, or flat records with `answerText`; English.
@@ -222,16 +212,7 @@ def _spellings(thing: Any) -> tuple[str, ...]:
     return (str(thing),) if thing not in (None, "") else ()
 
 
-def _is_mintaka(record: Record) -> bool:
-    return "question" in record and "complexityType" in record
-
-
-def read_mintaka(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(mintaka_example)
-
-
-MINTAKA = Layout("Mintaka", _is_mintaka, read_mintaka)
+MINTAKA = Layout.of("Mintaka", has("question", "complexityType"), mintaka_example)
 
 
 # StrategyQA: yes-or-no questions with their steps and the paragraphs that answer them.
@@ -268,9 +249,4 @@ def _strategyqa_paragraphs(evidence: Any) -> Iterator[str]:
         yield evidence
 
 
-def read_strategyqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(strategyqa_example)
-
-
-STRATEGYQA = Layout("StrategyQA", has("qid", "question"), read_strategyqa)
+STRATEGYQA = Layout.of("StrategyQA", has("qid", "question"), strategyqa_example)

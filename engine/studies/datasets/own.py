@@ -1,4 +1,4 @@
-"""Own JSONL: one object a line, of which only `question` must be there. docs/evaluate.md shows every field.
+"""Own JSONL: one object per line; only `question` is required. docs/evaluate.md shows every field.
 
 A field that is not known is refused, so that a slip of the pen does not switch something off in silence; what is only
 to be kept goes under `about`. A line that does not fit is named by its number.
@@ -94,16 +94,14 @@ def example(record: Record) -> Example:
 
 def _span(span: OwnSpan, answer: str) -> SpanLabel:
     if not 0 <= span.start <= span.end <= len(answer):
-        raise RecordError(
-            f"The span {span.start} to {span.end} does not lie in the answer of {len(answer)} characters."
-        )
+        raise RecordError(f"The span {span.start} to {span.end} is not within the answer of {len(answer)} characters.")
     text = answer[span.start : span.end]
     return SpanLabel(start=span.start, end=span.end, text=text, label=span.label, note=span.note)
 
 
 def _error(error: GoldError, answer: str) -> GoldError:
     if not error.wrong or answer.count(error.wrong) != 1:
-        raise RecordError(f"The error {error.wrong!r} must stand exactly once in the answer.")
+        raise RecordError(f"The error {error.wrong!r} must occur exactly once in the answer.")
     return error
 
 
@@ -167,6 +165,7 @@ def _question(world: World, question: WorldQuestion) -> Example:
         source=world.name,
         passages=passages,
         references=(question.answer,),
+        short_answers=question.short_answers,
         options=question.options,
         correct=question.correct,
         gold=relevant_ids(passages),

@@ -102,7 +102,7 @@ class Doubting(WordVerifier):
 def test_what_is_pinned_by_its_neighbours_needs_no_more_from_the_verifier(fact, text, after):
     found = edited(fact, text, verifier=Doubting())
     assert after in found.after
-    assert "beside what stands beside it" in found.ruling.note
+    assert "next to the same words" in found.ruling.note
 
 
 @pytest.mark.parametrize(

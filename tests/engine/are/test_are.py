@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 from rapidfuzz.distance import Levenshtein
 
-from engine.analyses.facts import facts_of, record_of
+from engine.analyses.facts import KIND, FactsOptions, facts_of, record_of
 from engine.core.progress import last
 from engine.core.settings import Settings, Verification
 from engine.core.values import Answer, Case, Passage, Stamp
@@ -172,7 +174,7 @@ def test_nothing_to_check_against_is_said_and_counted():
     record = run(texts=())
     assert {r.outcome for r in record.facts} == {"no evidence"}
     assert (record.report.after.attr_r, record.report.after.attr_p, record.report.after.pres) == (0, 0, 1)
-    assert "nothing to check against" in record.notes[0]
+    assert "no evidence to check against" in record.notes[0]
 
 
 def test_an_empty_answer_has_a_record_without_facts():
@@ -253,3 +255,53 @@ def test_a_case_passage_that_the_corpus_holds_too_speaks_for_the_corpus(tmp_path
     (fact,) = record.facts
     assert [one.source for done in fact.iterations for one in done.considered] == ["case"]
     assert (fact.supported_by_case, fact.supported_by_corpus) == (True, True)
+
+
+WRAPPED = (
+    "Terms\n\nThe second part of the sum was paid by the National\nBank of Ostrel to the builder of the bridge on 3\n"
+    "March 1934, all in one."
+)
+
+
+def test_a_passage_with_wrapped_lines_is_read_and_quoted_as_one_with_none():
+    fact = "The National Bank of Ostrel paid the second part on 3 March 1934."
+    record = run(answer=fact, texts=(WRAPPED,))
+    evidence = record.facts[0].evidence
+    assert "National Bank of Ostrel" in evidence.text and "on 3 March 1934" in evidence.text
+    assert len(evidence.text) == len(WRAPPED) and evidence.text.startswith("Terms\n\nThe")
+    assert all(not r.ruling.lacking for f in record.facts for done in f.iterations for r in done.checks)
+
+
+class Counting(WordVerifier):
+    """Counts what it is asked."""
+
+    asked = 0
+
+    def judge(self, pairs, watch=None):
+        self.asked += len(pairs)
+        return super().judge(pairs, watch)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_cost_said_before_a_check_covers_what_it_takes(rounds):
+    """Thirteen passages, of which ten a fact are read to be ranked and at most four are checked."""
+    texts = tuple(f"Passage {n} tells of bridge {n}, opened in {1900 + n}." for n in range(13))
+    settings = Settings(verification=Verification(max_iterations=rounds, evidence_from="case", edit=False))
+    given = Case(
+        id="c",
+        question="When?",
+        passages=tuple(passage(i, t) for i, t in enumerate(texts)),
+        answer=Answer(text="The bridge opened in 1932 and it cost 5 million."),
+        stamp=Stamp(model="m"),
+    )
+    said = KIND.cost(given, FactsOptions(), settings)
+    checked, read = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:verdict|sentence)", said))
+    verifier = Counting()
+    record = last(facts_of(given, Tools(verifier), settings, ScriptedEmbedder(256)))
+    found = AreRecord.from_dict(record.result) if isinstance(record.result, dict) else record.result
+    ran = sum(len(done.checks) for fact in found.facts for done in fact.iterations)
+    ranked = sum(len(done.considered) for fact in found.facts for done in fact.iterations)
+    assert (checked, read) == (2 * rounds * 4, 2 * rounds * 10)
+    assert ran <= checked and ranked <= read
+    if rounds == 1:
+        assert ranked == read and verifier.asked >= ran + ranked

@@ -57,7 +57,7 @@ def test_a_word_that_a_pronoun_was_resolved_to_is_no_place_in_the_clause():
     found, records = edited(answer, None, "Bob Ray lost in 1990")
     edits = proposals(answer, found, records)
     assert {e.status for e in edits} == {"suggestion"}
-    assert "not certain" in edits[0].why
+    assert "uncertain" in edits[0].why
     assert revised(answer, edits) == answer
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import CannotDo, InputError
-from engine.methods.are.baselines import NAMES, offered, run_baseline
-from engine.methods.are.decomposer_scores import d_correct, n_c, paired
+from engine.core.metrics import d_correct, n_c, paired
+from engine.methods.are.baselines import NAMES, offered, parse_questions, run_baseline
 from engine.methods.are.entropy import entropies, entropy
-from engine.methods.are.questions import parse_questions
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.are.test_are import sources
@@ -70,7 +69,7 @@ def test_rarr_and_ccver_ask_about_the_whole_answer_pass_the_gate_and_edit(name, 
 def test_ccver_searches_with_yes_no_questions_only_and_a_reply_without_one_is_said():
     found = run("ccver", asked_of("When did it open?"))
     assert (found.queries, found.evidence, found.revised) == ((), (), ANSWER)
-    assert "holds no question" in found.notes[0]
+    assert "does not contain a question" in found.notes[0]
     assert not any(said.parsed for said in found.exchanges)
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from engine.methods.are.baselines import parse_questions
 from engine.methods.are.decompose import decompose, parse_clauses, parse_facts
 from engine.methods.are.edit import asked_edit, edit_prompt, parse_edit
-from engine.methods.are.examples import examples, with_examples
-from engine.methods.are.questions import parse_questions
 from engine.methods.are.verdict import ask_verdict, parse_verdict
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
-from engine.prompts import ask
+from engine.prompts import ask, examples, with_examples
 
 
 def test_every_example_is_read_by_its_own_parser():
     shipped = examples()
-    assert {name: len(rows) for name, rows in shipped.items()} == dict.fromkeys(
-        ("clauses", "facts", "verdict", "edit", "check_questions", "yes_no_questions"), 3
-    )
+    three = ("clauses", "facts", "verdict", "edit", "check_questions", "yes_no_questions")
+    assert {name: len(rows) for name, rows in shipped.items()} == {
+        **dict.fromkeys(three, 3),
+        **dict.fromkeys(("sub_questions", "principle"), 2),
+    }
     for kind in ("check_questions", "yes_no_questions"):
         for example in shipped[kind]:
             assert parse_questions(example.reply, yes_no=kind == "yes_no_questions") == tuple(example.reply.split("\n"))

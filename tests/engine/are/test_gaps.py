@@ -21,6 +21,7 @@ from engine.methods.are.shared_words import shared_words
         ("She came on 18 March", "From 18 January to 3 March.", ("18",)),
         ("She came on 16 June", "From 14 until 16 June.", ()),
         ("She came on 14 June", "From 14 until 16 June.", ()),
+        ("Ada Gri\ufb03n signed", "It was signed by Ada Griffin.", ()),
     ],
 )
 def test_what_the_evidence_lacks(fact, evidence, lacking):

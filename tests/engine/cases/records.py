@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engine.analyses.facts import facts_of
 from engine.analyses.kind import Loaders
 from engine.analyses.occlusion import occlusion_of
-from engine.analyses.refinement import analysis_of, refine_case, request_for
+from engine.analyses.refinement import analysis_of
 from engine.analyses.steps import steps_of
 from engine.analyses.used_supports import used_supports_of
 from engine.answer.context import consecutive_alignment
@@ -21,6 +21,8 @@ from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
 from engine.methods.are.tools import Tools as Judges
 from engine.methods.attr_rag import attr_rag
+from engine.methods.refinement.assess import refine_case
+from engine.methods.refinement.request import request_for
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer

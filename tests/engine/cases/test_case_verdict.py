@@ -202,19 +202,49 @@ def test_a_fact_knows_its_edits_and_which_can_still_be_put_in():
     assert signed.sentence_of(fact.number) == 1 and signed.sentence_of("9.9") is None
 
 
-def test_a_role_in_the_place_of_another_is_never_borne_out():
-    """A person is named by a role; nothing in the wording tells the two apart but the role itself."""
-    sources = (
-        "Expenses above 500 euros must be approved by the head of department before they are paid out.",
-        "The expense was approved by the head of department on 3 March.",
-    )
-    claims = (
-        "Expenses above 500 euros must be approved by the line manager.",
-        "The line manager approved the expense.",
-    )
+RULES = (
+    "Expenses above 500 euros must be approved by the head of department before they are paid out.",
+    "Applications are reviewed by the ethics committee within thirty days.",
+    "The physician prescribed an antibiotic for the child.",
+    "Travel by train is booked through the office manager at least a week ahead.",
+    "The works council must be heard before working hours are changed.",
+    "A translator reads the contract aloud to the buyer in the presence of the notary.",
+    "Fire drills are led by the caretaker and recorded by the school office.",
+    "The treasurer presents the accounts to the general meeting in spring.",
+)
+OTHERS = (
+    "Expenses above 500 euros must be approved by the line manager. The line manager must approve expenses above 500"
+    " euros. Expenses over 500 euros need approval from the line manager before payment.",
+    "The faculty board reviews applications within thirty days. Within thirty days the data protection officer reviews"
+    " applications.",
+    "The dentist prescribed an antibiotic for the child.",
+    "The employee's supervisor books travel by train at least a week ahead.",
+    "The shareholders must be heard before working hours are changed.",
+    "A translator reads the contract aloud to the seller in the presence of the notary.",
+    "The gym teacher leads fire drills.",
+    "In spring the auditor presents the accounts to the general meeting.",
+)
+SAME = (
+    "The head of department must approve expenses above 500 euros.",
+    "Within thirty days, applications are looked at by the ethics committee.",
+    "The doctor prescribed an antibiotic for the child.",
+    "Train travel is booked through the office manager at least a week ahead.",
+    "Before working hours are changed the works council has to be heard.",
+    "The contract is read aloud to the buyer by a translator in the notary's presence.",
+    "The caretaker leads fire drills.",
+    "In spring the accounts are presented to the general meeting by the treasurer.",
+)
+
+
+def test_a_role_in_the_place_of_another_is_never_borne_out_and_the_same_role_in_other_words_is():
+    """A person is named by a role; nothing in the wording tells two people apart but the role itself."""
     bench = Workbench()
-    for source in sources:
-        for claim in claims:
-            case = bench.audit(AuditRecord(question="Who approves?", passages=(source,), answer=claim))
-            verdict = case_verdict(bench.analyse(case.id, FACTS), review_of(()))
-            assert "borne out" not in verdict.counts, (source, claim)
+
+    def stands(claims):
+        record = AuditRecord(question="Who does it?", passages=RULES, answer=" ".join(claims))
+        case = bench.audit(record)
+        found = case_verdict(bench.analyse(case.id, FACTS), review_of(()))
+        return {case.answer.text[s.start : s.end]: s.stand for s in found.sentences}
+
+    assert [text for text, stand in stands(OTHERS).items() if stand == "borne out"] == []
+    assert [text for text, stand in stands(SAME).items() if stand != "borne out"] == []

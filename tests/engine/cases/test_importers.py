@@ -121,12 +121,12 @@ def test_own_records_with_either_citation_style():
     ("data", "options", "said"),
     [
         (lines({**RESPONSE, "source_id": "gone"}), {"sources": lines(SOURCE)}, "source_info.jsonl"),
-        (lines({**RESPONSE, "labels": [{"start": 0, "end": 999}]}), {"sources": lines(SOURCE)}, "does not lie"),
+        (lines({**RESPONSE, "labels": [{"start": 0, "end": 999}]}), {"sources": lines(SOURCE)}, "is not within"),
         (lines({**GARAGE, "evidence_relevant": ["YES"]}), {}, "one tag for each of the 2"),
         (lines({"question": "Q?", "docs": "none"}), {}, "docs"),
         (lines({"other": 1}), {}, "no known layout"),
-        (b"{", {}, "no JSON"),
-        (b"[3]", {}, "no JSON object"),
+        (b"{", {}, "not JSON"),
+        (b"[3]", {}, "not a JSON object"),
     ],
 )
 def test_what_does_not_fit_is_said(data, options, said):

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.quality import Quality, by_writer, qualities, quality_of
-from engine.cases.review import MarkDraft, review_of, sign_off
+from engine.analyses.quality import Quality, Standing, leaderboard, qualities, quality_of
+from engine.cases.review import review_of, sign_off
 from engine.cases.store import CaseStore
-from engine.core.values import Stamp
+from engine.core.values import Stamp, Step
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_case_verdict import checked
 
@@ -33,7 +33,7 @@ def test_a_line_counts_what_the_check_found():
 
 def test_what_is_kept_is_read_again_once_the_case_has_changed(store):
     first = qualities(store, store.rows())
-    assert first["case"].unsupported_share == 1.0 and first["open"] == Quality()
+    assert first["case"].unsupported_share == 1.0 and first["open"] == Quality(method="vanilla")
     assert qualities(store, store.rows()) == first
     store.add_marks("case", sign_off("Ada", "does not stand", "the year is wrong"))
     assert qualities(store, store.rows())["case"].conclusion == "does not stand"
@@ -49,14 +49,31 @@ def test_what_is_kept_is_not_computed_twice_and_goes_with_its_case(store):
     assert set(store.summaries()) == {"open"}
 
 
-def test_writers_are_compared_over_all_their_sentences(store):
+def test_writers_and_methods_are_compared_case_by_case(store):
     good = "The bridge opened in 1934. In all the bridge cost 5 million."
-    store.save(replace(checked(good), id="good", stamp=Stamp(model="careful")))
+    steps = (Step(name="retrieve", seconds=0.1), Step(name="re-rank", seconds=0.1))
+    store.save(replace(checked(good), id="good", stamp=Stamp(model="careful"), steps=steps))
+    store.add_marks("good", sign_off("Ada", "stands", "read"))
     store.save(replace(checked(), id="again"))
-    store.add_mark("again", MarkDraft(kind="note", author="Ada", value="the same answer"))
     rows = store.rows()
-    found = by_writer(rows, qualities(store, rows))
-    assert [(name, q.checked, q.sentences, q.borne_out) for name, q in found.items()] == [
-        ("careful", 1, 2, 2),
-        ("someone", 2, 4, 0),
-    ]
+    found = qualities(store, rows)
+    assert (found["good"].facts, found["good"].facts_supported, found["good"].facts_unsettled) == (2, 2, 0)
+    board = leaderboard(rows, found, "writer")
+    assert list(board) == ["careful", "someone"]
+    assert (board["careful"].facts_supported, board["careful"].conclusions) == (1.0, {"stands": 1})
+    wrong = board["someone"]
+    assert (wrong.cases, wrong.facts_supported, wrong.facts_unsettled, wrong.conclusions) == (2, 1 / 3, 1 / 3, {})
+    assert list(leaderboard(rows, found, "method")) == ["reranked", "vanilla"]
+
+
+def test_every_case_counts_alike_and_what_is_not_there_is_left_out(store):
+    (row, other) = store.rows()
+    many = Quality(checked=1, facts=10, facts_supported=10, edits=3, citations=4, citations_supported=1)
+    few = Quality(checked=1, facts=2, facts_supported=1, facts_unsettled=1)
+    rows = [row, replace(other, model=row.model)]
+    board = leaderboard(rows, {row.id: many, other.id: few}, "writer")
+    assert board == {
+        row.model: Standing(
+            cases=2, facts_supported=0.75, facts_unsettled=0.25, edits=1.5, citation_precision=0.25, conclusions={}
+        )
+    }

@@ -69,7 +69,7 @@ def test_every_value_of_every_kind_reproduces_but_the_text_that_a_model_wrote(re
     result = compared(*record)
     assert {kind.kind for kind in record[0].analyses} == set(KINDS)
     others = [(n.place, n.why) for n in result.numbers if n.status != "reproduced"]
-    assert others == [("answer.text", "the answer of scripted-scorer is an input of the replay, not written again")]
+    assert others == [("answer.text", "the answer of scripted-scorer is an input of the replay and is not rewritten")]
     for analysis in record[0].analyses:
         assert sum(n.place.startswith(f"analyses[{analysis.id}]") for n in result.numbers) > 10
 

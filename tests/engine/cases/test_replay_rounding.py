@@ -30,7 +30,7 @@ from tests.tiny import passages, tiny_model, tiny_prompt
 
 TEXT = "Hanna Lind built the bridge [cite_1]. It was repaired in 1931 [cite_2]."
 SETTINGS = Settings(faithfulness=Faithfulness(steps=4, rankings=3), gradient=Gradient(integrated_steps=4))
-METHODS = [method.name for method in registry.built_in(Gradient()) if method.explain]
+METHODS = [method.name for method in registry.built_in(Settings()) if method.explain]
 MODEL = tiny_model("lfm2")
 TOOLS = Loaders(writer=lambda name: MODEL, verifier=lambda name: WordVerifier())
 

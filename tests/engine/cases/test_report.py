@@ -162,7 +162,7 @@ def test_the_report_says_what_the_case_holds():
         for said in (
             case.question,
             "Written by reader. Scored by embedded.",
-            "cites passages that were not given: 7",
+            "cites passages that do not exist: 7",
             "Checked twice.",
             "labelled not relevant by Bo",
             "irrelevant",

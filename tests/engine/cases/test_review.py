@@ -56,14 +56,14 @@ def test_every_entry_holds_the_hash_of_the_one_before():
 def test_a_change_of_the_past_is_detected_at_its_entry(change, entry):
     chain = check_chain(change(history()), full_case().id)
     assert chain.path == f"$.history[{entry}]"
-    assert "does not hold" in chain.protection
+    assert "was altered" in chain.protection
 
 
 def test_without_a_key_a_whole_new_history_passes_and_the_words_say_so():
     forged = history(2)
     chain = check_chain(forged, full_case().id)
     assert not chain.problem
-    assert "could write a whole new history" in chain.protection
+    assert "could replace the whole history" in chain.protection
     assert "head hash" in chain.protection
 
 
@@ -173,7 +173,7 @@ def test_a_signed_off_case_is_frozen_and_a_change_makes_a_new_version(store):
 def test_a_sign_off_of_something_else_than_was_seen_is_refused(store):
     seen = store.add_mark("one", NOTE).hash
     store.add_mark("one", MarkDraft(kind="note", author="Bo", value="Wait."))
-    with pytest.raises(CaseError, match="Bo has added"):
+    with pytest.raises(CaseError, match="Bo changed this case"):
         store.add_mark("one", MarkDraft(kind="status", author="Ada", value="signed off"), seen)
     assert store.rows()[0].status == "open"
 

@@ -8,13 +8,15 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
+from engine.analyses.kind import Loaders
 from engine.cases.store import CaseStore
 from engine.commands import review
 from engine.core.errors import CaseError, CaseNotFound
 from engine.core.files import home
 from engine.core.values import Analysis, Case, inputs_hash
 from engine.report.compare import compare_cases
-from engine.report.variants import conditions, scored, side, variant_case
+from engine.report.variants import conditions, side, variant_case
+from engine.workbench import Workbench
 from tests.engine.cases.records import SETTINGS, SHOWN, Scorer, full_record
 
 
@@ -58,14 +60,15 @@ def test_two_conditions_differ_in_words_scores_verdicts_and_the_condition_alone(
 
 
 def test_both_answers_are_scored_with_one_model_and_shown_as_shares(case):
-    sides = [scored(variant_case(case, name), Scorer(), SETTINGS) for name in ("A", "E")]
+    bench = Workbench(SETTINGS, Loaders(writer=lambda name: Scorer()))
+    sides = [bench.scored(variant_case(case, name), "any") for name in ("A", "E")]
     found = compare_cases(*sides)
     assert found.methods == ("occlusion",)
     for left, right in (row.attribution["occlusion"] for row in found.passages):
         assert abs(left) <= 1
         assert abs(right) <= 1
     assert max(abs(row.attribution["occlusion"][0]) for row in found.passages) == pytest.approx(1)
-    assert scored(sides[0], Scorer(), SETTINGS) is sides[0]
+    assert bench.scored(sides[0], "any") is sides[0]
 
 
 def test_the_command_takes_a_condition_behind_the_case(case):

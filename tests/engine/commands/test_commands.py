@@ -97,10 +97,10 @@ def test_unrelated_passages_come_from_the_other_records(tiny):
     found = lines(run(*asked, stdin="\n".join(map(json.dumps, records))))
     assert [line["method"] for line in found] == ["occlusion", "occlusion-regenerate"] * 3
     assert all(line["placebo_floor"] is not None for line in found[::2])
-    assert any("stands on 2 unrelated passages" in note for note in found[1]["notes"])
+    assert any("uses 2 unrelated passages" in note for note in found[1]["notes"])
     alone = lines(run(*asked, stdin=json.dumps(records[0])))
     assert alone[0]["placebo_floor"] is None
-    assert any("stands on 0 unrelated passages" in note for note in alone[1]["notes"])
+    assert any("uses 0 unrelated passages" in note for note in alone[1]["notes"])
 
 
 def test_a_span_outside_the_answer_is_an_error_of_that_record(tiny):
@@ -207,7 +207,7 @@ def test_a_paper_sets_everything_that_it_gives_and_what_follows_it_comes_after()
 def test_what_a_command_has_no_use_for_is_a_wrong_call():
     assert run("audit", "-", "--set", "retrieval.k=3", stdin="").exit_code == 2
     result = run("facts", "-", "--method", "rarr", "--entropy", "embedded", stdin="")
-    assert result.exit_code == 2 and "Leave one of the two out" in result.stderr
+    assert result.exit_code == 2 and "Leave out one of the two" in result.stderr
 
 
 def test_a_mapping_that_is_none_is_a_wrong_call(tmp_path):
@@ -221,12 +221,12 @@ def test_an_unknown_way_of_answering_is_refused_and_not_taken_for_the_default():
 
 def test_steps_without_a_method_is_a_wrong_call():
     result = run("steps", "-", "--corpus", "metals", "--method", ",", stdin="")
-    assert result.exit_code == 2 and "No method is named" in result.stderr
+    assert result.exit_code == 2 and "No method was given" in result.stderr
 
 
 def test_a_setting_that_is_a_list_is_written_with_commas():
     assert Settings().apply(["refinement.seeds=1, 2"]).refinement.seeds == (1, 2)
-    with pytest.raises(InputError, match="wrong kind"):
+    with pytest.raises(InputError, match="wrong type"):
         Settings().apply(["refinement.seeds=1,two"])
 
 

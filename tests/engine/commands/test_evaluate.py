@@ -16,7 +16,7 @@ def test_a_preset_by_name_says_its_cost_and_leaves_tables(sample_home, tmp_path)
     assert done.exit_code == 0, done.output
     summary = json.loads(done.stdout.splitlines()[-1])["summary"]
     assert summary["units"] == 24 and summary["failed"] == 0 and summary["model"] == "reader"
-    assert "Left to do at most: no call of a model." in done.stderr
+    assert "Left to do, at most: no model calls." in done.stderr
     assert any("Fig. 1a" in note for note in summary["notes"])
     assert (tmp_path / "run" / "tables" / "by_depth.csv").read_text().startswith("k (passages)")
     assert [figure.rsplit("/", 1)[-1] for figure in summary["figures"]] == ["fig_1b.json"]
@@ -29,8 +29,8 @@ def test_a_wrong_call_is_refused_before_anything_runs(sample_home, tmp_path):
     config.write_text('study = "attr-rag-chunks"\ndata = "bench-chemistry"\nmethods = ["top-7"]\n')
     for arguments, said in (
         ((tmp_path / "none.toml",), "cannot be read"),
-        ((config,), "top-7 is no method"),
-        (("seconds", "--resume"), "no run to resume"),
+        ((config,), "top-7 is not a method"),
+        (("seconds", "--resume"), "not contain a run to resume"),
     ):
         done = call(*arguments, "--out", tmp_path / "run")
         assert done.exit_code == 2 and said in done.stderr, done.output

@@ -1,46 +1,42 @@
 """A writer killed with SIGKILL at random points of ingest, re-ingest and index writing: nothing confirmed is lost.
 
-The child prints a line when an ingest has returned; whatever was confirmed must be there afterwards, whole.
+The child says so when an ingest has returned; whatever was confirmed must be there afterwards, whole.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine.core.files import home
 from engine.core.settings import Retrieval
-from engine.corpus import index, store
+from engine.corpus import collection as collections, index, store
 from engine.corpus.chunking import passages
 from engine.corpus.collection import Collection, embedding_text
 from engine.corpus.health import health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve.search import search
+from tests.trust.killing import Say, kill_often, killed
 
-WRITER = """
-import json, sys
-from engine.corpus import collection as collections, index
-from engine.corpus.collection import Collection
-from engine.models.embedder import ScriptedEmbedder
-collections.PIECE = 64
-collection = Collection.create("k", ScriptedEmbedder())
-import chromadb
-print("ready", flush=True)
-for turn in range(1000):
-    for path in sys.argv[1:]:
-        collection.ingest([path])
-        print(path, flush=True)
-        index.open_index(collection.folder, collection.snapshot())
-        print("index", flush=True)
-"""
+
+def write(say: Say, *paths: str) -> None:
+    """Ingest the versions in turn; confirm each ingest and each index."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collections, "PIECE", 64)
+        collection = Collection.create("k", ScriptedEmbedder())
+        say("ready")
+        for _ in range(1000):
+            for path in paths:
+                collection.ingest([path])
+                say(path)
+                index.open_index(collection.folder, collection.snapshot())
+                say("index")
+
+
 VERSIONS = 4
 
 
@@ -57,18 +53,6 @@ def write_versions(folder: Path) -> list[Path]:
         paths.append(folder / f"v{version}.jsonl")
         paths[-1].write_text("\n".join(map(json.dumps, lines)))
     return paths
-
-
-def run_and_kill(paths: list[Path], after_lines: int, seconds: float) -> list[str]:
-    """Start the writer, let it confirm `after_lines` lines, and kill it `seconds` later; the confirmed lines."""
-    child = subprocess.Popen([sys.executable, "-c", WRITER, *map(str, paths)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    confirmed = [child.stdout.readline().strip() for _ in range(1 + after_lines)]
-    assert all(confirmed), "the writer ended by itself"
-    threading.Event().wait(seconds)
-    os.kill(child.pid, signal.SIGKILL)
-    rest, _ = child.communicate()
-    return confirmed + rest.split()
 
 
 def texts_of(path: Path) -> dict[str, str]:
@@ -108,18 +92,20 @@ def check_search(question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "points", [pytest.param(8, marks=pytest.mark.slow), pytest.param(30, marks=[pytest.mark.slow, pytest.mark.long])]
+    "trials", [pytest.param(8, marks=pytest.mark.slow), pytest.param(30, marks=[pytest.mark.slow, pytest.mark.long])]
 )
-def test_killed_at_random_points(points: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDWORK_HOME", str(tmp_path / "home"))
+def test_killed_at_random_points(trials, record_property, tmp_path: Path) -> None:
     paths = write_versions(tmp_path)
-    rng = random.Random(7)
-    for trial in range(points):
-        confirmed = run_and_kill(paths, after_lines=rng.randrange(0, 9), seconds=rng.uniform(0.0, 0.4))
-        if (tmp_path / "home" / "corpora" / "k" / store.MANIFEST).exists():
+
+    def trial(rng: random.Random) -> bool:
+        confirmed, in_time = killed(write, rng.randrange(1, 10), rng.uniform(0.0, 0.4), *map(str, paths))
+        if (home() / "corpora" / "k" / store.MANIFEST).exists():
             check_whole(paths, confirmed)
-            check_search(f"word{trial} word{trial + 50} word{trial + 100}")
+            check_search(f"word{rng.randrange(100)} word{rng.randrange(100)} word{rng.randrange(100)}")
             assert health("k").state in ("good", "mended")
+        return in_time
+
+    kill_often("ingest", trials, record_property, trial)
     collection = Collection.open("k")
     collection.ingest([paths[-1]])
     assert {d.id: d.text for d in collection.snapshot().documents.values()} == texts_of(paths[-1])

@@ -45,7 +45,7 @@ def test_plain_text_with_any_line_breaks_and_marks() -> None:
 
 
 def test_a_file_of_nothing_but_its_mark_holds_no_text() -> None:
-    with pytest.raises(FileError, match="holds no text"):
+    with pytest.raises(FileError, match="has no text"):
         load_bytes("\ufeff".encode(), "f.txt")
 
 
@@ -133,13 +133,13 @@ def test_encrypted_pdf() -> None:
         ("scan.pdf", pdf_bytes("", ""), "probably a scan"),
         ("cut.pdf", pdf_bytes("A page.")[:120], "damaged"),
         ("cut2.pdf", b"%PDF-1.4\n", "damaged"),
-        ("false.pdf", b"just words", "does not begin as a PDF file"),
-        ("hidden.txt", pdf_bytes("A page."), "not what its name says"),
-        ("archive.txt", b"PK\x03\x04rest", "not what its name says"),
+        ("false.pdf", b"just words", "does not start like a PDF file"),
+        ("hidden.txt", pdf_bytes("A page."), "does not match its name"),
+        ("archive.txt", b"PK\x03\x04rest", "does not match its name"),
         ("empty.txt", b" \n", "is empty"),
         ("bytes.txt", bytes(range(256)) * 20, "not text"),
-        ("image.png", b"\x89PNG\r\n", "no known format"),
-        ("blank.md", b"<!-- nothing -->\n", "holds no text"),
+        ("image.png", b"\x89PNG\r\n", "unknown format"),
+        ("blank.md", b"<!-- nothing -->\n", "has no text"),
     ],
 )
 def test_bad_files_say_what_to_do(name: str, data: bytes, words: str) -> None:

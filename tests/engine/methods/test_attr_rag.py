@@ -97,7 +97,7 @@ def test_the_floor_is_what_an_unrelated_passage_changes():
 
     result = regenerate("q", SOURCES, write, None, placebos=PLACEBOS)
     assert all(floor > 0.1 for floor in result.floors.values())
-    assert regenerate("q", SOURCES, write, None).notes == ("The floor stands on 0 unrelated passages instead of 3.",)
+    assert regenerate("q", SOURCES, write, None).notes == ("The floor uses 0 unrelated passages instead of 3.",)
 
 
 def test_one_placebo_that_turns_the_answer_around_does_not_close_the_selection():
@@ -119,7 +119,7 @@ def test_what_unrelated_passages_change_as_much_is_said_so_and_can_be_kept():
         return Answer(text="Nobody can say." if lost else " ".join(p.document for p in passages))
 
     found = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1))
-    assert found.selection.notes[0].startswith("An unrelated passage changes the answer as much as any set does")
+    assert found.selection.notes[0].startswith("An unrelated passage changes the answer as much as any set")
     assert "No set changed" not in " ".join(found.notes)
     free = attr_rag("q", SETS, write, placebos=PLACEBOS, settings=Selection(min_metrics=1, floor="none"))
     assert free.selection.primary is not None
@@ -158,7 +158,7 @@ def test_attr_rag_says_when_no_set_matters():
     assert result.selection.primary is None
     assert result.kept == SETS[0].passages
     assert "No set changed the answer" in result.notes[0]
-    with pytest.raises(AttributionError, match="No passages were found"):
+    with pytest.raises(AttributionError, match="The search returned no passages"):
         attr_rag("q", (), quote_wanted("x"))
 
 
@@ -166,7 +166,7 @@ def test_a_quoting_writer_is_named_as_such():
     def write(question, passages):
         return Answer(text=passages[0].text, quotes=((0, 1, 0, len(passages[0].text)),))
 
-    assert "only returns the sets that it quoted" in attr_rag("q", SETS, write).notes[-1]
+    assert "only shows which sets it quoted" in attr_rag("q", SETS, write).notes[-1]
 
 
 def test_numbers_stay_when_a_set_is_left_out():

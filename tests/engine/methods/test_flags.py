@@ -73,7 +73,7 @@ def test_planted_rankings_without_signal_are_flagged_at_chance():
 
 def test_few_passages_are_said_to_say_little():
     flags = distractor_flags(np.ones((10, 4)), (1, 2, 3, 4), {})
-    assert flags.sentence == "With 4 passages this rule flags almost everything; it says little."
+    assert flags.sentence == "With 4 passages this rule flags almost everything and says little."
     assert distractor_flags(a_matrix(), NUMBERS, {}).sentence == ""
 
 

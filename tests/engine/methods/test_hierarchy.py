@@ -56,7 +56,7 @@ def test_named_documents_are_the_blocks():
     found = hierarchical(model, prompt_of(70), tiny_answer(model), documents=documents)
     assert set(found.sources) >= {(5,), (70,)} and top(found) == (5,)
     for wrong in ([[1, 2]], [*documents, [5]], [[*range(1, 72)]]):
-        with pytest.raises(AttributionError, match="in one document"):
+        with pytest.raises(AttributionError, match="in exactly one document"):
             hierarchical(model, prompt_of(70), tiny_answer(model), documents=wrong)
 
 

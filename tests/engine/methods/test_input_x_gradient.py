@@ -8,19 +8,11 @@ import torch
 
 from engine.core.errors import AttributionError, CannotDo, PromptTooLong
 from engine.methods.aggregate import passage_attribution, passage_maps, passage_sums
-from engine.methods.input_x_gradient import (
-    answer_logits,
-    embed,
-    input_x_gradient,
-    input_x_gradient_rows,
-    inputs_of,
-    target_values,
-)
+from engine.methods.input_x_gradient import answer_logits, embed, input_x_gradient, inputs_of, target_values
 from engine.methods.spans import content_mask, passage_positions
 from engine.models.hooks import count_forwards
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedScorer, reads
-from tests.stopping import before_the_stop, stop_at
 from tests.tiny import ANSWER, KINDS, passages, tiny_answer, tiny_model, tiny_prompt
 
 
@@ -118,7 +110,7 @@ def test_works_in_bfloat16_and_stays_near_float32():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_sentences_and_tokens_of_a_passage_have_one_sum(kind):
+def test_the_tokens_of_a_passage_have_its_sum(kind):
     model, prompt = tiny_model(kind), tiny_prompt(5)
     result = input_x_gradient(model, prompt, tiny_answer(model))
     coded = model.encode(prompt)
@@ -126,11 +118,7 @@ def test_words_sentences_and_tokens_of_a_passage_have_one_sum(kind):
     maps = passage_maps(model, prompt, coded, result.by_span[0])
     for passage_map, total in zip(maps, sums, strict=True):
         scale = sum(abs(part.relevance) for part in passage_map.tokens)
-        for level in (passage_map.tokens, passage_map.words, passage_map.sentences):
-            assert sum(part.relevance for part in level) == pytest.approx(total, abs=1e-9 * scale)
-        assert passage_map.relevance == pytest.approx(total, abs=1e-9 * scale)
-    texts = [passage_map.text[w.start : w.end] for passage_map in maps for w in passage_map.words]
-    assert "Hanna" in texts and "95" in texts
+        assert sum(part.relevance for part in passage_map.tokens) == pytest.approx(total, abs=1e-9 * scale)
 
 
 def test_passages_and_the_rest_add_up_to_all_inputs():
@@ -149,15 +137,6 @@ def test_passage_positions_are_exactly_the_passages_tokens():
     coded = model.encode(prompt)
     where = sorted(passage_positions(coded, [2]))
     assert passages(3)[1].text in model.decode([coded.ids[i] for i in where])
-
-
-def test_a_stopped_run_keeps_the_rows_that_were_done():
-    model, prompt = tiny_model("llama"), tiny_prompt(2)
-    answer = tiny_answer(model)
-    partial = before_the_stop(input_x_gradient_rows(model, prompt, answer, tokens=(0, 1, 2, 3), watch=stop_at(3)))[-1]
-    whole = input_x_gradient(model, prompt, answer, tokens=(0, 1, 2, 3))
-    assert (len(partial.by_span), partial.tokens, partial.backwards) == (1, (0, 1), 3)
-    assert partial.by_token == whole.by_token[:2]
 
 
 def test_refusals():

@@ -10,7 +10,7 @@ import torch
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, InputError
-from engine.core.settings import Gradient
+from engine.core.settings import Settings
 from engine.core.values import Attribution
 from engine.methods.aggregate import places
 from engine.methods.attention import value_weighted_attention
@@ -66,7 +66,7 @@ def whole_attention(module, row):
     return total
 
 
-@pytest.mark.parametrize("method", built_in(Gradient()), ids=lambda m: m.name)
+@pytest.mark.parametrize("method", built_in(Settings()), ids=lambda m: m.name)
 def test_every_method_scores_the_same_passages_for_the_same_spans(method):
     model, prompt = tiny_model("qwen2"), tiny_prompt(3)
     answer = tiny_answer(model)
@@ -184,7 +184,7 @@ def test_a_floor_of_zero_in_bfloat16_is_said_to_be_none():
     model = half("gemma")
     result = occlusion(model, tiny_prompt(4), tiny_answer(model))
     assert result.numerical_floor == 0.0
-    assert any("Rounding did not show" in note for note in result.notes)
+    assert any("The floor shows no rounding" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(("width", "layers", "count"), [(64, 2, 4), (96, 3, 8), (160, 3, 8), (256, 4, 4)])
@@ -249,5 +249,5 @@ def test_tokens_that_cannot_be_placed_in_the_text_are_refused():
             return self.model.encode_answer(text[::-1])
 
     model, prompt = tiny_model("llama"), tiny_prompt(2)
-    with pytest.raises(AttributionError, match="cannot be placed"):
+    with pytest.raises(AttributionError, match="cannot be located"):
         places(Misaligned(model), prompt, model.encode(prompt), 1)

@@ -171,7 +171,7 @@ def test_above_the_limit_a_surrogate_stands_in_and_says_so():
     assert {result.sources[j][0] for j in ranked[:2]} == {7, 20}
     assert result.scores[0][6] == pytest.approx(3.0, rel=0.1)
     assert result.details.approximate is True
-    assert "never saw" in result.notes[0]
+    assert "held-out" in result.notes[0]
 
 
 def test_an_answer_of_markers_only_is_refused():

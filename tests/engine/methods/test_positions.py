@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from engine.answer.prompt import passage_segments
 from engine.core.values import Passage, Prompt
-from engine.methods.aggregate import Place, divide, sentence_sources
+from engine.methods.aggregate import sentence_sources
 from engine.methods.spans import drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import TokenPrompt
 from engine.models.scripted import ScriptedScorer, reads
@@ -38,13 +38,6 @@ def test_what_is_left_keeps_its_ids_order_and_spans(prompt, data):
     assert left.ids == tuple(i for p, i in enumerate(prompt.ids) if p not in gone)
     assert [i for _, start, end in left.spans for i in left.ids[start:end]] == list(left.ids)
     assert len(left.spans) == len(left.numbers)
-
-
-@given(st.lists(st.integers(0, 50), max_size=20), st.lists(st.integers(0, 50), min_size=1, max_size=5, unique=True))
-def test_every_token_belongs_to_exactly_one_part(anchors, starts):
-    found = [Place(i, anchor, anchor + 1) for i, anchor in enumerate(sorted(anchors))]
-    parts = divide(found, sorted(starts))
-    assert sorted(i for part in parts for i in part) == list(range(len(found)))
 
 
 def test_sentences_of_a_passage_do_not_share_tokens_and_leave_the_number_alone():

@@ -75,7 +75,7 @@ def test_sets_that_change_no_more_than_an_unrelated_passage_are_not_said_to_chan
     result = select(same_in_all((0.0, 0.1, 0.1, 0.0)), dict.fromkeys(METRICS, 0.1))
     assert (result.primary, result.chosen) == (None, (0, 1))
     assert result.notes == (
-        "An unrelated passage changes the answer as much as any set does; the first 2 of 4 in re-rank order are kept.",
+        "An unrelated passage changes the answer as much as any set; the first 2 of 4 in re-rank order are kept.",
     )
 
 
@@ -84,17 +84,17 @@ def test_every_set_says_why_it_was_kept_or_dropped_and_what_the_paper_would_have
     result = select(same_in_all((0.50, 0.48, 0.46, 0.20, 0.0)), dict.fromkeys(METRICS, 0.3))
     assert (result.limit, result.chosen) == (2, (0, 1))
     assert result.reasons == (
-        "Kept: it has the most votes, 6 of 6 metrics.",
-        "Kept: 6 of 6 metrics reach it, 3 are needed.",
-        "Dropped by the cap of 2 sets: 6 of 6 metrics reach it, 3 are needed.",
+        "Kept: it has the most votes (6 of 6 metrics).",
+        "Kept: 6 of 6 metrics choose it, 3 are needed.",
+        "Dropped by the limit of 2 sets: 6 of 6 metrics choose it, 3 are needed.",
         "Dropped: an unrelated passage changes the answer as much.",
-        "Dropped: without it the answer is the same.",
+        "Dropped: the answer is the same without it.",
     )
     assert result.without_floor == (0, 1)
     # Literally: 0.50 and 0.48 exceed the next lower by 0.02; 0.46 exceeds 0.20 by 0.26; nothing caps.
     assert result.by_paper == (0, 1)
     few = select({m: (0.5, 0.47, 0.1) if i < 2 else (0.5, 0.2, 0.1) for i, m in enumerate(METRICS)}, NO_FLOOR)
-    assert few.reasons[1] == "Dropped: 2 of 6 metrics reach it, 3 are needed."
+    assert few.reasons[1] == "Dropped: 2 of 6 metrics choose it, 3 are needed."
     closed = select(same_in_all((0.2, 0.4, 0.38)), dict.fromkeys(METRICS, 0.5))
     assert closed.reasons[0] == "Kept: no metric chose a set, and it is among the first 1 in re-rank order."
     assert (closed.without_floor, closed.by_paper) == ((1,), (1,))

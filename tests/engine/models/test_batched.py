@@ -85,7 +85,7 @@ def test_a_choice_too_close_is_made_alone():
     module.lm_head.weight.data[favourite - 1] = module.lm_head.weight.data[favourite]
     watch, said = heard()
     together = model.generate_many(prompts, GREEDY, watch)
-    assert any("again, alone, for a choice too close" in stage for stage in said)
+    assert any("alone, because a choice was too close" in stage for stage in said)
     same(model, prompts, [GREEDY] * 4, together)
 
 
@@ -155,7 +155,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_said():
             model.generate_many(prompts, SAMPLED)
     finally:
         handle.remove()
-    assert "writing: out of memory with 4 prompts at once, going on with 2" in said
+    assert "writing: out of memory with 4 prompts at once, continuing with 2" in said
     same(model, prompts, [SAMPLED] * 4, together)
 
 

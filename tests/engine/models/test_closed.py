@@ -82,15 +82,6 @@ def test_a_model_that_cannot_score_writes_its_reason_and_is_read():
     assert (lost.option, lost.reply) == (None, "Who knows.")
 
 
-def test_the_reason_comes_first_where_it_is_asked_for():
-    model = scorer(["The dates agree."])
-    found = choose(model, BODY, OPTIONS, reason=True)
-    assert model.prompts[0].endswith("Give the reason in one sentence.")
-    assert (found.reply, found.by) == ("The dates agree.", "likelihood")
-    assert [s.role for s in found.prompt.segments] == ["system", "user", "user", "assistant", "user"]
-    assert found.prompt.segments[-1].text.startswith("Answer with one of these")
-
-
 def test_after_an_empty_reply_the_question_stays_in_its_turn():
     assert after(BODY, "", OPTIONS) == closed(BODY, OPTIONS)
 

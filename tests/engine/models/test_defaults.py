@@ -28,6 +28,16 @@ from engine.models.defaults import (
     read_defaults,
     resolve_writer,
 )
+from engine.models.registry import (
+    ADDED,
+    AddedModel,
+    add_model,
+    added_models,
+    available_models,
+    drop_added,
+    load_writer,
+    source_of,
+)
 from engine.workbench import Workbench
 from tests.tiny import save_tiny
 
@@ -146,5 +156,59 @@ def test_the_command_line_says_that_a_default_is_gone(scribe):
     shutil.rmtree(scribe)
     for model, told in (((), True), (("--model", READER), False)):
         result = CliRunner().invoke(main, ["ask", "why", "--corpus", "absent", *model])
-        assert ("The default writer scribe is not available any more" in result.stderr) is told
+        assert ("The default writer scribe is no longer available" in result.stderr) is told
         assert "CorpusNotFound" in result.stderr
+
+
+def test_an_added_model_is_listed_by_its_name_and_run_by_its_source(tmp_path):
+    folder = save_tiny(tmp_path / "elsewhere" / "tiny")
+    added = add_model(f" {folder} ", "Field notes")
+    assert added == AddedModel(name="Field notes", source=str(folder)) and source_of("Field notes") == str(folder)
+    card = next(card for card in available_models() if card.title == "Field notes")
+    assert (card.name, card.where, card.can_score) == (str(folder), str(folder), True)
+    assert load_writer("Field notes") is load_writer(str(folder))
+    assert load_writer("Field notes").name == str(folder)  # a stamp must be readable on another machine
+    choose_default("scores", "Field notes")
+    assert default_for("scores").model == str(folder) and str(folder) in candidates("writes")
+    assert drop_added("Field notes") and not drop_added("Field notes")
+    assert default_for("scores").model == EMBEDDED and "is no longer available" in default_notes()[0]
+    assert (folder / "config.json").is_file()
+
+
+def test_a_served_model_is_added_to_write_and_to_judge_and_called_again():
+    add_model(SERVED)
+    add_model(SERVED, "Office")
+    assert added_models() == ((AddedModel(name="Office", source=SERVED),), "")
+    assert [SERVED in candidates(role) for role in ("writes", "scores", "judges")] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "no such folder", "gone.gguf", "owner/name/more", "openai:", "openai:m@http://user:word@a.example/v1"],
+)
+def test_what_cannot_be_a_model_is_not_added(source):
+    with pytest.raises(InputError):
+        add_model(source)
+    assert added_models() == ((), "")
+
+
+def test_a_name_that_is_taken_is_refused(scribe):
+    add_model(SERVED, "Office")
+    for name in ("Office", "embedded", "reader", "auto", "scribe"):
+        with pytest.raises(InputError, match="already"):
+            add_model("owner/name", name)
+
+
+def test_a_damaged_list_of_added_models_is_told_and_replaced():
+    (home() / ADDED).write_text("[{")
+    assert added_models()[0] == () and "cannot be read" in added_models()[1]
+    add_model("owner/name")
+    assert added_models() == ((AddedModel(name="name", source="owner/name"),), "")
+
+
+def test_models_are_added_and_removed_by_command():
+    run = CliRunner().invoke
+    said = run(main, ["models", "add", SERVED, "--name", "Office"])
+    assert said.exit_code == 0 and '"Office"' in said.output
+    assert '"title":"Office"' in run(main, ["models"]).output.replace('": "', '":"')
+    assert run(main, ["models", "remove", "Office"]).exit_code == 0 and added_models()[0] == ()

@@ -47,7 +47,7 @@ def test_it_is_converted_once_and_loaded_by_its_name(packaged):
 
 def test_a_file_that_is_not_the_published_one_is_refused_unopened(packaged):
     packaged.write_bytes(packaged.read_bytes() + b"x")
-    with pytest.raises(ModelNotFound, match=r"not the published file.*--force-reinstall"):
+    with pytest.raises(ModelNotFound, match=r"differs from the published file.*--force-reinstall"):
         load_writer("embedded")
 
 
@@ -94,5 +94,5 @@ def test_an_adapter_without_weights_is_told(tmp_path):
     assert load_writer("embedded").name == "embedded"
     forget_models()
     (tmp_path / "adapter" / "adapter_config.json").write_text("{}")
-    with pytest.raises(ModelNotFound, match="holds no adapter_model"):
+    with pytest.raises(ModelNotFound, match="has no adapter_model"):
         load_writer("embedded")

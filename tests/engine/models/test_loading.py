@@ -58,7 +58,7 @@ def test_pickled_weights_are_refused_with_the_way_out(tmp_path):
     folder = save(tiny_model("llama"), tmp_path)
     (folder / "model.safetensors").unlink()
     torch.save(tiny_model("llama").module.state_dict(), folder / "pytorch_model.bin")
-    with pytest.raises(ModelNotFound, match="pickled weights only"):
+    with pytest.raises(ModelNotFound, match="only pickled weights"):
         HuggingFaceModel.load(folder, device="cpu")
     assert HuggingFaceModel.load(folder, device="cpu", safetensors_only=False).window
 

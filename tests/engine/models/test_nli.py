@@ -43,7 +43,7 @@ def test_label_order_is_read_from_the_names(labels, order):
 
 @pytest.mark.parametrize("labels", [["LABEL_0", "LABEL_1", "LABEL_2"], ["neutral", "contradiction"], ["entailment"]])
 def test_unnamed_labels_are_refused(labels):
-    with pytest.raises(ModelError, match="do not say"):
+    with pytest.raises(ModelError, match="do not show"):
         label_order(dict(enumerate(labels)))
 
 

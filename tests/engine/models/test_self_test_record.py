@@ -55,5 +55,5 @@ def test_a_model_without_a_revision_is_tested_each_time():
 def test_a_folder_that_cannot_be_written_is_said(folder):
     folder.write_text("in the way")
     writer = ScriptedWriter(lambda asked: "Hanna Lind.")
-    with pytest.raises(StorageError, match="self-test cannot be kept"):
+    with pytest.raises(StorageError, match="self-test cannot be saved"):
         remember(writer, self_test(writer))

@@ -88,7 +88,7 @@ def test_an_answer_that_reached_its_limit_is_not_finished(server):
 
 def test_a_server_that_dies_in_the_middle_leaves_the_text_so_far(server):
     model = server.model("die")
-    with pytest.raises(ServerError, match=r"went away in the middle.*Ask again; the text so far is kept") as caught:
+    with pytest.raises(ServerError, match=r"disconnected in the middle.*Ask again; the text so far is kept") as caught:
         model.generate(tiny_prompt(1), Decoding())
     assert caught.value.partial == "Hanna Lind built"
     with pytest.raises(ServerError, match="cannot be reached"):
@@ -127,7 +127,7 @@ def test_attempts_end(server):
 
 
 def test_overload_is_said(server):
-    with pytest.raises(ServerError, match="takes no more requests"):
+    with pytest.raises(ServerError, match="accepts no more requests"):
         server.model("busy", attempts=2).generate(tiny_prompt(1), Decoding())
 
 
@@ -194,7 +194,7 @@ def test_cancel_leaves_a_silent_server(server):
 
 
 def test_a_mute_server_times_out(server):
-    with pytest.raises(ServerError, match=r"said nothing for 0\.2 seconds"):
+    with pytest.raises(ServerError, match=r"did not reply for 0\.2 seconds"):
         server.model("mute", timeout=0.2, attempts=1).generate(tiny_prompt(1), Decoding())
 
 

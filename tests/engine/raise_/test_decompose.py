@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.methods.raise_.steps import decompose_prompt, examples, parse, principle_prompt
+from engine.methods.raise_.steps import decompose_prompt, parse, principle_prompt
 from engine.methods.raise_.values import Problem, SubQuestion, parse_choice, stated_answer
+from engine.prompts import examples
 
 TWO = [("What is momentum?", "conservation of momentum"), ("How far does it slide?", "friction stopping distance")]
 FIRST = "What is momentum? | conservation of momentum"
@@ -61,7 +62,7 @@ def test_every_layout_gives_the_same_two(reply):
 def test_a_missing_query_is_the_sub_question_and_said():
     found, notes = parse("1. What is momentum?\n2. How far does it slide? | friction")
     assert [s.query for s in found] == ["What is momentum?", "friction"]
-    assert "1 of the sub-questions came without" in notes[0]
+    assert "1 of the sub-questions had no" in notes[0]
 
 
 def test_one_sub_question():
@@ -76,13 +77,13 @@ def test_thirty_are_read_and_a_bound_is_said():
     assert parse(reply)[1] == ()
     found, notes = parse(reply, most=4)
     assert [s.query for s in found] == ["part 1", "part 2", "part 3", "part 4"]
-    assert notes == ("The reply has 30 sub-questions; the first 4 are worked on.",)
+    assert notes == ("The reply has 30 sub-questions; only the first 4 are used.",)
 
 
 def test_a_loop_of_one_line_is_one_sub_question():
     found, notes = parse("What is heat? | heat\n" * 20)
     assert len(found) == 1
-    assert notes == ("19 repeated sub-questions are left out.",)
+    assert notes == ("19 repeated sub-questions were left out.",)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +163,8 @@ def test_examples_stand_as_turns_between_the_instruction_and_the_problem():
 
 
 def test_every_example_of_a_decomposition_is_in_the_form_that_is_asked_for():
-    for _, reply in examples()["sub_questions"]:
-        found, notes = parse(reply)
+    for example in examples()["sub_questions"]:
+        found, notes = parse(example.reply)
         assert len(found) >= 2 and not notes
         assert all(sub.query != sub.question for sub in found)
 

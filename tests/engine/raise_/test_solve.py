@@ -220,7 +220,7 @@ def test_an_unreadable_plan_ends_the_run_in_a_visible_state():
 def test_an_empty_search_text_gives_way_to_the_search_query_and_says_so(name, start, searched):
     solution, _, find = run(name, says(start, "  \n"))
     assert find.texts == searched
-    assert all("so the search query was searched" in step.notes[0] for step in solution.steps)
+    assert all("so the search used the search query" in step.notes[0] for step in solution.steps)
 
 
 def test_an_empty_sub_answer_is_said_and_passed_on_as_none():
@@ -270,7 +270,7 @@ def test_thirty_steps_run_and_a_bound_holds():
     assert len(run("least-to-most", replies)[0].steps) == 30
     solution, _, _ = run("least-to-most", replies, max_steps=3)
     assert len(solution.steps) == 3
-    assert "the first 3 are worked on" in solution.decomposition.notes[0]
+    assert "only the first 3 are used" in solution.decomposition.notes[0]
 
 
 # Streaming, stopping, taking over

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from engine.cases.query import Query
 from engine.commands.refine import advise as advise_command
 from engine.core.values import Hit, Passage
 from engine.methods.refinement.advisor import (
+    CORPUS,
     TASKS,
     advise,
     branch_of,
@@ -22,6 +24,7 @@ from engine.methods.refinement.advisor import (
     specific_words,
     specificity,
 )
+from engine.workbench import Workbench
 
 
 def made(count, documents=None, labels=None):
@@ -123,6 +126,18 @@ def test_the_task_table_has_the_papers_six_with_both_shapes():
     assert [task.noisy for task in TASKS] == [False, False, True, True, True, True]
     assert all(task.k <= 5 for task in TASKS if not task.noisy)
     assert all(task.k >= 10 for task in TASKS if task.noisy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [TASKS[1], TASKS[3]], ids=lambda task: task.name)
+def test_a_task_becomes_a_case_of_the_shape_that_the_table_supposes(task, sample_home):
+    bench = Workbench()
+    made = bench.ask_task(task)
+    kept = bench.cases.load(made.id)
+    assert (kept.title, kept.tags, kept.question, kept.corpus) == (task.name, ("aml",), task.question, CORPUS)
+    assert kept.answer.finished and kept.answer.text
+    assert len(kept.passages) == task.k
+    assert [row.id for row in bench.cases.rows(Query(tag="aml"))] == [made.id]
 
 
 def test_the_command_prints_proxies_difficulty_and_branch(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.refinement_kinds import overlap_heuristic_prunes, rewrite_keeps_grounded, self_refine_adds_unsupported
-from engine.analyses.refinement import assessed
+from engine.methods.refinement.assess import assessed
 from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Trigger
 from tests.engine.refinement.refine_cases import NoTrains, passages, request, writer

@@ -100,7 +100,7 @@ def test_gated_runs_are_not_counted(cases):
     for number in range(4):
         save(cases, f"c{number}", question=f"{QUESTION} {number}")
         run(cases, f"c{number}")
-    with pytest.raises(InputError, match="at least 4 questions, here are 0"):
+    with pytest.raises(InputError, match="at least 4 questions, but there are 0"):
         library_quartiles(cases)
 
 

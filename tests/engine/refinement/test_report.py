@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.refinement import analysis_of, assessed, overlap_history, report_scores, reports_of, request_for
+from engine.analyses.refinement import analysis_of, reports_of
 from engine.answer.citations import annotate
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
+from engine.methods.refinement.assess import assessed, report_scores
+from engine.methods.refinement.request import request_for
 from engine.methods.refinement.run import refine
-from engine.methods.signals import scores_of
+from engine.methods.signals import overlap_history, scores_of
 from engine.models.scripted import ScriptedWriter
 from tests.engine.refinement.refine_cases import DRAFT, QUESTION, passages, writer
 

@@ -57,7 +57,7 @@ def test_what_cannot_be_had_is_none_and_said():
     found = scores_of(annotate(Answer(text="Lind built it."), 3), passages((None, None, None)))
     assert found.citation_precision is None and found.rfcp is None and found.str_em is None
     assert set(found.missing) == {"citation_precision", "rfcp", "distractor_share", "str_em"}
-    assert score("Lind built it.").missing["citation_precision"] == "The answer cites nothing."
+    assert score("Lind built it.").missing["citation_precision"] == "The answer does not cite any passages."
 
 
 def test_text_scores_by_hand():

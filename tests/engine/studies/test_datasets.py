@@ -8,6 +8,7 @@ import json
 import pytest
 
 from engine.core.errors import FileError, RecordError
+from engine.core.metrics import contains_answer
 from engine.corpus.worlds import load_world, overlaps
 from engine.studies.datasets import LAYOUTS, WORLDS, detect, load
 from engine.studies.datasets.files import stratum
@@ -138,7 +139,7 @@ def test_the_right_option_is_iron_wherever_it_stands(layout, tmp_path):
 def test_an_empty_option_moves_no_letter_and_no_index(layout, field, answer, tmp_path):
     example = one(tmp_path, layout, **answer, **{field: ["gold", " ", "iron", "tin"]})
     assert (example.options, example.correct, example.references) == (("gold", "iron", "tin"), 1, ("iron",))
-    with pytest.raises(RecordError, match="says nothing"):
+    with pytest.raises(RecordError, match="an empty option"):
         one(tmp_path, layout, **answer, **{field: ["gold", "tin", "", "iron"]})
 
 
@@ -221,7 +222,7 @@ def test_beir_leaves_out_what_is_not_judged(tmp_path):
     (example,) = load(tmp_path, corpus="metals")
     assert (example.id, example.gold, example.corpus) == ("q1", ("d1",), "metals")
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\tyes\n")
-    with pytest.raises(RecordError, match=r"test\.tsv, row 1: a judgement has"):
+    with pytest.raises(RecordError, match=r"test\.tsv, row 1: a judgement needs"):
         list(load(tmp_path, corpus="metals"))
 
 
@@ -255,7 +256,7 @@ def test_a_letter_is_the_option_that_stands_under_it_though_another_reads_like_i
     ],
 )
 def test_a_field_of_another_kind_is_named_by_its_line(layout, change, tmp_path):
-    with pytest.raises(RecordError, match=r"set\.jsonl, line 1: A field is of another kind"):
+    with pytest.raises(RecordError, match=r"set\.jsonl, line 1: A field does not match"):
         list(load(written(tmp_path, [RECORDS[layout] | change]), layout=layout))
 
 
@@ -275,7 +276,7 @@ def test_own_lines_say_what_is_wrong_and_where(tmp_path):
     for bad, said in (
         ({"question": "What?", "pasages": []}, "pasages"),
         ({"question": "  "}, "question"),
-        ({"question": "What?", "options": ["a", "b"], "correct": "C"}, "none of the 2 options"),
+        ({"question": "What?", "options": ["a", "b"], "correct": "C"}, "not one of the 2 options"),
         ({"question": "What?", "answer": "x", "spans": [{"start": 0, "end": 9}]}, "0 to 9"),
         ({"question": "What?", "answer": "a a", "errors": [{"wrong": "a", "right": "b"}]}, "exactly once"),
     ):
@@ -283,7 +284,7 @@ def test_own_lines_say_what_is_wrong_and_where(tmp_path):
             list(load(written(tmp_path, [fine, bad]), layout="own"))
     path = tmp_path / "broken.jsonl"
     path.write_text('{"question": "What?"}\n\n{"question": \n')
-    with pytest.raises(RecordError, match=r"broken\.jsonl: Line 3 is no JSON"):
+    with pytest.raises(RecordError, match=r"broken\.jsonl: Line 3 is not JSON"):
         list(load(path))
 
 
@@ -292,7 +293,7 @@ def test_a_file_of_no_layout_is_refused_with_their_names(tmp_path):
         list(load(written(tmp_path, [{"colour": "red"}])))
     with pytest.raises(FileError, match="bench-chemistry"):
         list(load(tmp_path / "nothing.jsonl"))
-    with pytest.raises(RecordError, match="stands twice"):
+    with pytest.raises(RecordError, match="occurs twice"):
         list(load(written(tmp_path, [{"question": "a?", "id": "1"}, {"question": "b?", "id": "1"}])))
 
 
@@ -314,6 +315,16 @@ def test_the_worlds_bring_what_their_studies_need():
     drafts = list(load("bank-investigation-drafts"))
     assert len(drafts) == 74 and all(lacks(d, NEEDS) for d in drafts)
     assert all(d.answer.count(e.wrong) == 1 for d in drafts for e in d.errors)
+
+
+def test_short_answers_of_the_bank_questions_are_found_in_the_reference_and_in_no_other():
+    bank = [example for example in load("bank-investigation") if example.short_answers]
+    assert len(bank) == 18
+    for example in bank:
+        (reference,) = example.references
+        for spellings in example.short_answers:
+            assert contains_answer(reference, spellings)
+        assert not contains_answer("The papers do not say who it was or when it happened.", example.short_answers[0])
 
 
 def test_gold_spans_of_a_world_quote_its_documents():

@@ -11,7 +11,7 @@ from engine.studies.evaluate import evaluate, opened
 from engine.studies.perform import Done, Lost, Stopped
 from engine.studies.plan import plan
 from engine.studies.run import Control, Journal, Run
-from engine.studies.values import Row
+from engine.studies.values import Failure, Row
 from engine.studies.workers import Processes
 
 
@@ -74,7 +74,7 @@ def test_killed_at_random_and_resumed_it_is_the_run_that_nothing_disturbed(sampl
 
 def test_a_folder_is_not_overwritten_nor_resumed_with_something_else(sample_home, retrieval, tmp_path):
     folder = tmp_path / "run"
-    with pytest.raises(InputError, match="no run to resume"):
+    with pytest.raises(InputError, match="not contain a run to resume"):
         evaluate(retrieval(1), folder, resume=True)
     evaluate(retrieval(1), folder)
     with pytest.raises(InputError, match="--resume"):
@@ -163,11 +163,25 @@ def test_a_unit_that_loses_three_workers_is_failed_and_the_others_go_on(sample_h
     assert rows[1].failure.type == "WorkerLost" and [u for u, _ in pool.given].count(bad) == 3
 
 
+def test_a_resumed_run_tries_again_what_failed_through_no_fault_of_the_unit(sample_home, retrieval, tmp_path):
+    run, pool = scripted(retrieval, tmp_path, None)
+    lost, wrong = run.plan.units[1], run.plan.units[2]
+    failed = Done(unit=wrong, row=Row(unit=wrong, state="failed", failure=Failure(type="InputError", message="No.")))
+    said = {lost: lambda u: Lost(unit=u), wrong: lambda u: failed}
+    pool.script = lambda unit, _: said.get(unit, done)
+    run.go(pool)
+    again = Run(run.plan, tmp_path, Control())
+    assert list(again.waiting) == [lost]
+    rows = again.go(Scripted(lambda unit, _: done))
+    assert [row.state for row in rows] == ["done", "done", "failed", "done", "done", "done"]
+    assert len(Journal(tmp_path).rows()) == 6 and not Run(run.plan, tmp_path, Control()).waiting
+
+
 def test_a_server_that_is_gone_stops_the_run_and_fails_no_unit(sample_home, retrieval, tmp_path):
     from engine.core.errors import ServerError
 
     run, pool = scripted(retrieval, tmp_path, lambda unit, turn: done if turn < 3 else "ServerError")
-    with pytest.raises(ServerError, match="2 of 6 units are kept"):
+    with pytest.raises(ServerError, match="2 of 6 units are saved"):
         run.go(pool)
     assert len(Journal(tmp_path).rows()) == 2 and len(pool.given) == 5
 

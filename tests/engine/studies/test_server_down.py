@@ -41,7 +41,7 @@ def address(monkeypatch):
 def test_a_server_that_comes_back_finishes_the_run(sample_home, address, tmp_path):
     # Three units of four attempts each, and what two others have tried by then: 18 requests that fail stop the run.
     config = CONFIG.format(mode="flaky:18", address=address, calls=100)
-    with pytest.raises(ServerError, match="units are kept"):
+    with pytest.raises(ServerError, match="units are saved"):
         evaluate(config, tmp_path / "run")
     kept = Journal(tmp_path / "run").rows()
     assert len(kept) < 4 and all(row.state == "done" for row in kept)  # no unit failed for want of a server
@@ -59,7 +59,7 @@ def test_a_server_that_dies_in_the_middle_of_an_answer_stops_the_run(sample_home
 
 def test_the_budget_holds_over_threads_and_over_sessions(sample_home, address, tmp_path):
     config = CONFIG.format(mode="words", address=address, calls=2)
-    with pytest.raises(BudgetSpent, match="2 of 4 units are kept"):
+    with pytest.raises(BudgetSpent, match="2 of 4 units are saved"):
         evaluate(config, tmp_path / "run")
     with pytest.raises(BudgetSpent):
         evaluate(config, tmp_path / "run", resume=True)

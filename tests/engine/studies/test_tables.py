@@ -71,10 +71,10 @@ def test_every_preset_reads_and_names_a_study_and_each_study_has_a_small_and_a_p
     ("text", "said"),
     [
         ("study = 3", "study"),
-        ("study = [", "no valid config"),
+        ("study = [", "not a valid config"),
         ('study = "a"\ndata = "b"\nseeds = []', "no seed"),
         ('study = "a"\ndata = "b"\n[settings.retrieval]\nkk = 3', "kk"),
-        ('study = "a"\ndata = "b"\n[settings.retrieval]\nk = "three"', "wrong kind"),
+        ('study = "a"\ndata = "b"\n[settings.retrieval]\nk = "three"', "wrong type"),
         ('study = "a"\ndata = "b"\nmodels = 3', "models"),
     ],
 )

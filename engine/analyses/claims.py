@@ -1,0 +1,200 @@
+"""An answer as one claim: its verdict, its smallest edit, its facts, and what ARE is compared with.
+
+`facts.py` goes fact by fact; here the whole answer is held against all of its passages at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from engine.analyses.facts import MEASURES, record_of
+from engine.analyses.kind import Kind, RunContext
+from engine.cases.blocks import Block, Facts, Notice, Table, cells, plain
+from engine.cases.review import Review
+from engine.core.errors import InputError
+from engine.core.files import EMBEDDED, now, package_versions
+from engine.core.values import Analysis, Answer, Case, Passage, Stamp, Value, inputs_hash
+from engine.methods.are.baselines import ASKS_NOTHING, Baseline, ask_questions, run_baseline
+from engine.methods.are.decompose import RULES, decompose
+from engine.methods.are.edit import asked_edit, smallest_edit
+from engine.methods.are.entropy import Entropy, entropies
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import load_tools
+from engine.methods.are.values import Decomposition, Edit, Ruling
+from engine.methods.are.verdict import ask_verdict, judge
+from engine.models.defaults import AUTO
+from engine.models.embedder import DEFAULT
+from engine.retrieve.relevance import evidence_relevance
+
+SAID = "a language model may have been asked; run it again instead"
+
+
+class ByVerifier(Value, frozen=True):
+    """Who decides: a name that `load_tools` takes."""
+
+    verifier: str = EMBEDDED
+
+
+class ByDecomposer(Value, frozen=True):
+    """Who takes the answer apart: the rules, or a language model."""
+
+    decomposer: str = RULES
+
+
+class PeerOptions(ByVerifier, frozen=True):
+    """Which of the methods of `baselines.NAMES`, and the language model that they ask by."""
+
+    methods: tuple[str, ...] = ASKS_NOTHING
+    judge: str = ""
+
+
+class EntropyOptions(Value, frozen=True):
+    """Which model scores, and which asks the yes/no questions ("": the same)."""
+
+    model: str = AUTO
+    judge: str = ""
+
+
+class ClaimRuling(Value, frozen=True):
+    """The verdict on the claim, how far the evidence bears on it in [0, 1], and a language model's own words."""
+
+    ruling: Ruling
+    relevance: float
+    raw: str | None = None
+
+
+class ClaimEdit(Value, frozen=True):
+    """The smallest edit after which the evidence bears the claim out; None where there is none."""
+
+    edit: Edit | None
+
+
+class Peers(Value, frozen=True):
+    """The runs of the methods that ARE is compared with."""
+
+    runs: tuple[Baseline, ...]
+
+
+class QueryEntropies(Value, frozen=True):
+    """Entropy of the facts ("facts"), and of questions about the answer where any were asked ("sub_questions")."""
+
+    found: dict[str, Entropy]
+
+
+def claim_case(claim: str, evidence: str = "") -> Case:
+    """A claim and its evidence as a case of no library."""
+    passage = Passage(id="1", document="1", title="", ordinal=0, start=0, end=len(evidence), text=evidence)
+    return Case(id="", question="", passages=(passage,), answer=Answer(text=claim), stamp=Stamp(model="imported"))
+
+
+def _evidence(case: Case) -> str:
+    return "\n".join(passage.text for passage in case.passages)
+
+
+def _analysis(case: Case, kind: str, by: str, result: Value) -> Analysis:
+    inputs = inputs_hash(case.question, case.passages, case.answer.text)
+    stamp = Stamp(model=by, versions=package_versions(), inputs=inputs, created=now())
+    return Analysis(id=f"{kind}:{by}", kind=kind, stamp=stamp, result=result)
+
+
+def _check(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Analysis]:
+    claim, evidence, tools, raw = case.answer.text, _evidence(case), load_tools(options.verifier), None
+    if tools.judge is None:
+        (ruling,) = judge([(claim, evidence)], tools.verifier, context.watch)
+    else:
+        ruling, exchange = ask_verdict(claim, evidence, claim, tools.judge, context.watch)
+        raw = exchange.reply
+    bears = evidence_relevance(claim, evidence, context.tools.embedder(DEFAULT), ruling.scores)
+    yield _analysis(case, CHECK.name, ruling.by, ClaimRuling(ruling=ruling, relevance=bears, raw=raw))
+
+
+def _edit(case: Case, options: ByVerifier, context: RunContext) -> Iterator[Analysis]:
+    claim, evidence, tools, watch = case.answer.text, _evidence(case), load_tools(options.verifier), context.watch
+    if tools.editor is None:
+        found, by = smallest_edit(claim, evidence, tools.verifier, watch=watch), tools.verifier.name
+    else:
+        ruling, _ = ask_verdict(claim, evidence, claim, tools.editor, watch)
+        wrong, by = ruling.verdict == "editing_required", tools.editor.name
+        found = asked_edit(claim, evidence, tools.editor, watch)[0] if wrong else None
+    yield _analysis(case, EDIT.name, by, ClaimEdit(edit=found))
+
+
+def _take_apart(case: Case, options: ByDecomposer, context: RunContext) -> Iterator[Analysis]:
+    writer = None if options.decomposer == RULES else context.tools.writer(options.decomposer)
+    found = decompose(case.answer.text, writer, context.watch)
+    yield _analysis(case, DECOMPOSITION.name, found.made_by, found)
+
+
+def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[Analysis]:
+    """Each method in turn; raise `InputError` where none is named, and what `run_baseline` raises."""
+    if not options.methods:
+        raise InputError("No method was chosen. Choose at least one.")
+    settings, runs = context.settings, list[Baseline]()
+    tools = load_tools(options.verifier, judge=options.judge, demonstrations=settings.prompting.demonstrations)
+    sources = Sources(context.tools.embedder(DEFAULT), case.passages, context.tools.collection_of(case))
+    given = (case.question, case.answer.text, sources, tools.verifier, settings.verification, tools.judge)
+    for name in options.methods:
+        runs.append(run_baseline(name, *given, context.watch, tools.demonstrations))
+        yield _analysis(case, PEERS.name, tools.verifier.name, Peers(runs=tuple(runs)))
+
+
+def _entropies(case: Case, options: EntropyOptions, context: RunContext) -> Iterator[Analysis]:
+    """Of the facts of the case's check, or of the answer taken apart by rules, and of questions about the answer."""
+    record, scorer, watch = record_of(case), context.tools.scorer(options.model), context.watch
+    found = record.decomposition if record else decompose(case.answer.text)
+    facts = [fact.text for clause in found.clauses for fact in clause.facts]
+    asks = context.tools.writer(options.judge) if options.judge else scorer
+    shown = context.settings.prompting.demonstrations
+    questions, _ = ask_questions("yes_no_questions", case.answer.text, asks, watch, shown)
+    measured = dict(entropies(facts, questions, scorer, watch))
+    yield _analysis(case, ENTROPY.name, scorer.name, QueryEntropies(found=measured))
+
+
+def _ruled(case: Case, found: ClaimRuling, review: Review) -> list[Block]:
+    ruling = found.ruling
+    said = (("Verdict", ruling.verdict.replace("_", " ")), ("Relevance of the evidence", f"{found.relevance:.2f}"))
+    return [Facts(said), plain(f"{ruling.note}.", "note")]
+
+
+def _edited(case: Case, found: ClaimEdit, review: Review) -> list[Block]:
+    if found.edit is None:
+        return [plain("No edits found.")]
+    return [plain(found.edit.after, "answer"), plain(f"{found.edit.why}; by {found.edit.made_by}.", "note")]
+
+
+def _clauses(case: Case, found: Decomposition, review: Review) -> list[Block]:
+    rows = tuple(cells(" ".join(c.text.split()), "; ".join(fact.text for fact in c.facts)) for c in found.clauses)
+    return [Table(f"Clauses and facts by {found.made_by}", ("Clause", "Facts"), rows)]
+
+
+def _beside(case: Case, found: Peers, review: Review) -> list[Block]:
+    rows = tuple(
+        cells(one.name, *(f"{getattr(one.measures, key):.3f}" for _, key, _ in MEASURES)) for one in found.runs
+    )
+    names = tuple(name for name, _, _ in MEASURES)
+    notes = dict.fromkeys(note for one in found.runs for note in one.notes)
+    numeric = frozenset(range(1, len(names) + 1))
+    return [*map(Notice, notes), Table("Measures after editing", ("Method", *names), rows, numeric)]
+
+
+def _measured(case: Case, found: QueryEntropies, review: Review) -> list[Block]:
+    columns = ("Texts", "Entropy", "Surprisal of a text, nats", "Surprisal of a token, nats")
+    rows = tuple(
+        cells(
+            f"{one.texts} {name.replace('_', '-')}", *(f"{v:.3g}" for v in (one.entropy, one.surprisal, one.per_token))
+        )
+        for name, one in found.found.items()
+    )
+    return [Table("Entropy of what is searched with", columns, rows, numeric=frozenset({1, 2, 3}))]
+
+
+def _kind(name: str, title: str, result: Any, blocks: Any, options: type[Value], run: Any) -> Kind[Any]:
+    return Kind(name=name, title=title, result=result, blocks=blocks, options=options, run=run, not_again=SAID)
+
+
+CHECK = _kind("check", "The answer as one claim", ClaimRuling, _ruled, ByVerifier, _check)
+EDIT = _kind("edit", "Smallest edit of the answer", ClaimEdit, _edited, ByVerifier, _edit)
+DECOMPOSITION = _kind("decomposition", "Clauses and facts", Decomposition, _clauses, ByDecomposer, _take_apart)
+PEERS = _kind("baselines of ARE", "What ARE is compared with", Peers, _beside, PeerOptions, _compare)
+ENTROPY = _kind("entropy", "Entropy of facts and questions", QueryEntropies, _measured, EntropyOptions, _entropies)

@@ -1,0 +1,29 @@
+"""The words of `words.toml`: classes for the tagger, opposites for the edits; the rest is told by endings and place."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+_READ = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+CLASSES = {name: frozenset(text.split()) for name, text in _READ["classes"].items()}
+PAIRS: dict[str, str] = _READ["pairs"]
+BE = CLASSES["be"]
+FINITE_AUXILIARIES = CLASSES["auxiliaries"] - {"be", "been", "being"}
+
+
+def table(text: str, separator: str | None) -> dict[str, list[str]]:
+    """Each member of each slash-separated group with the other members.
+
+    >>> table("hot/cold a/b", None)["cold"]
+    ['hot']
+    """
+    result: dict[str, list[str]] = {}
+    for group in " ".join(text.split()).split(separator):
+        members = group.strip().split("/")
+        for member in members:
+            result.setdefault(member, []).extend(other for other in members if other != member)
+    return result
+
+
+ANTONYMS = table(PAIRS["opposites"], None)

@@ -1,0 +1,125 @@
+"""A run of the conditions and what a verifier says of their citations and of A's facts (grounded refinement, 3.5).
+
+The verifier's probabilities are kept by pair, so that marking a passage recomputes every score without a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from engine.core.metrics import Entails
+from engine.core.progress import Watch
+from engine.core.values import Answer, Case, Passage, Value, sha256
+from engine.methods.refinement.request import Request, conditions_of, stamp_for
+from engine.methods.refinement.run import refining
+from engine.methods.refinement.values import Refinement
+from engine.methods.signals import FactKept, Scores, facts_kept, scores_of
+from engine.models.protocols import Entailment
+
+
+class RefinementReport(Value, frozen=True):
+    """`entailments`: probability by the hash of (claim, evidence), as `verifier` gave it.
+
+    `facts`: the atomic facts of A with their verdicts, where A was taken apart. `labels`: relevance by the passage's
+    number as the triggers saw it, for those that had one.
+    """
+
+    refinement: Refinement
+    verifier: str = ""
+    entailments: dict[str, float] = {}
+    facts: tuple[tuple[str, str], ...] = ()
+    labels: dict[str, bool] = {}
+
+
+def refine_case(
+    case: Case,
+    request: Request,
+    *,
+    earlier: RefinementReport | None = None,
+    verifier: Entailment | None = None,
+    facts: tuple[tuple[str, str], ...] = (),
+    watch: Watch | None = None,
+) -> Iterator[RefinementReport]:
+    """Run the conditions and the verifier: the report after every step.
+
+    `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
+    raises.
+    """
+    labels = {str(number): label for number, label in request.labels.items() if label is not None}
+    report = replace(earlier or RefinementReport(refinement=_nothing(request)), facts=facts, labels=labels)
+    for value in refining(request, earlier.refinement if earlier else None, watch):
+        report = replace(report, refinement=value)
+        yield report
+    if verifier is not None:
+        yield assessed(report.refinement, case.passages, verifier, report, watch)
+
+
+def _nothing(request: Request) -> Refinement:
+    """The value before anything has run."""
+    decoding = conditions_of(request)[0].decoding
+    return Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
+
+
+def pair_key(claim: str, evidence: str) -> str:
+    """The hash that a pair is kept under."""
+    return sha256(f"{claim}\0{evidence}")[:16]
+
+
+def assessed(
+    refinement: Refinement,
+    passages: Sequence[Passage],
+    verifier: Entailment,
+    known: RefinementReport | None = None,
+    watch: Watch | None = None,
+) -> RefinementReport:
+    """Ask the verifier for every pair that the scores need and that it has not judged yet."""
+    kept = dict(known.entailments) if known is not None and known.verifier == verifier.name else {}
+
+    def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
+        new = [pair for pair in dict.fromkeys(pairs) if pair_key(*pair) not in kept]
+        if new:
+            probabilities = verifier.entailment(new, watch)
+            kept.update({pair_key(*pair): float(p) for pair, p in zip(new, probabilities, strict=True)})
+        return [kept[pair_key(*pair)] for pair in pairs]
+
+    facts = known.facts if known is not None else ()
+    for answer in answers_of(refinement).values():
+        scores_of(answer, passages, entails)
+        facts_kept(facts, answer.text, entails)
+    labels = known.labels if known is not None else {}
+    return RefinementReport(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
+
+
+def answers_of(refinement: Refinement) -> dict[str, Answer]:
+    """The answer of each condition that has one."""
+    return {name: v.answer for name, v in refinement.variants.items() if v.answer is not None}
+
+
+def report_facts(report: RefinementReport) -> dict[str, tuple[FactKept, ...]]:
+    """For each condition, which facts of A its answer still says; empty where the verifier was not asked."""
+    ask = _remembering(report.entailments)
+    try:
+        return {name: facts_kept(report.facts, a.text, ask) for name, a in answers_of(report.refinement).items()}
+    except KeyError:  # facts were found after the verifier was asked: the next run asks it again
+        return {}
+
+
+def report_scores(
+    report: RefinementReport, passages: Sequence[Passage], golds: Sequence[str] = ()
+) -> dict[str, Scores]:
+    """Scores of every condition with an answer, with the labels that the passages carry now; no model is asked."""
+    ask = _remembering(report.entailments)
+    return {name: _scores_of(answer, passages, ask, golds) for name, answer in answers_of(report.refinement).items()}
+
+
+def _scores_of(answer: Answer, passages: Sequence[Passage], ask: Entails, golds: Sequence[str]) -> Scores:
+    try:
+        return scores_of(answer, passages, ask, golds)
+    except KeyError:  # the verifier has not been asked about this answer yet
+        return scores_of(answer, passages, None, golds)
+
+
+def _remembering(entailments: dict[str, float]) -> Callable[[Sequence[tuple[str, str]]], list[float]]:
+    return lambda pairs: [entailments[pair_key(*pair)] for pair in pairs]

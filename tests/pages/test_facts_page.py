@@ -1,0 +1,57 @@
+"""Facts: a reviewer's own verdict stays in the tree with its reason; citations are numbers wherever text is drawn."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from components.facts import own_marks, tree_data
+from engine.analyses.facts import record_of
+from engine.cases.bundled import AUDITED, EXAMPLE, take_in
+from engine.cases.review import MarkDraft, review_of
+from engine.core.text import ANY_CITATION
+from tests.engine.cases.test_case_verdict import checked, marked
+
+PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
+OF_A_CASE = ("ask/ask", "ask/audit", "inspect/attribution", "inspect/facts", "inspect/refinement", "review/cases")
+TITLE = re.compile(r'title=\\?"[^"]*"')
+
+
+def test_the_reviewers_verdict_stands_next_to_the_verifiers_also_after_sign_off():
+    case = checked()
+    own = MarkDraft(kind="override", author="Ada", target="fact:1.2", value="contradicted", reason="it cost 6 million")
+    signed = MarkDraft(kind="status", author="Ada", value="signed off")
+    for marks in ((own,), (own, signed)):
+        record = record_of(case)
+        drawn = tree_data(record, own_marks(record, marked(case, *marks)))["facts"]
+        told = {fact["name"]: fact for fact in drawn}
+        assert (told["1.2"]["own"], told["1.2"]["own_kind"]) == ("Ada: contradicted", "bad")
+        assert told["1.2"]["lines"][0] == "Ada says contradicted: it cost 6 million"
+        assert told["1.2"]["word"] == "supportive" and told["1.1"]["own"] == ""
+
+
+def test_no_verdict_of_a_reviewer_is_shown_where_none_was_given():
+    record = record_of(checked())
+    assert own_marks(record, review_of(())) == {}
+
+
+@pytest.mark.parametrize("case", [EXAMPLE, AUDITED])
+@pytest.mark.parametrize("page", OF_A_CASE)
+def test_citations_are_drawn_as_numbers(page, case):
+    """What a model was asked and what it replied stand in code blocks, as they were."""
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
+    app.query_params["case"] = case
+    app.run()
+    assert not app.exception
+    drawn = [TITLE.sub("", element.proto.body) for element in app.get("html")]
+    drawn += [element.value for element in (*app.markdown, *app.caption, *app.warning, *app.info)]
+    for table in (*app.dataframe, *app.table):
+        drawn += [str(cell) for cell in table.value.to_numpy().ravel()]
+    raw = [text for text in drawn if "[cite_" in text and ANY_CITATION.search(text)]
+    assert raw == []
