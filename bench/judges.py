@@ -27,7 +27,7 @@ from engine.models.alignment import clean
 from engine.models.protocols import Writer
 from engine.models.registry import load_writer
 
-LONGEST = 120  # words of a passage, so that a small model reads it in seconds
+LONGEST = 120  # words of a passage: a small model reads it in seconds
 HEAD = "| judge | measured | share (95% interval) | n |\n| --- | --- | --- | --- |"
 TOLD = (
     "CLAP NQ's human answers against the same with one unsupported sentence added, from another question's answer. "
