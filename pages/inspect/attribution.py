@@ -180,6 +180,7 @@ elif stored is not None:
     with left.expander(f"Scored by {plain(scorer)}", expanded=not ran):
         scorer = st.text_input(
             "Scored by",
+            scorer,
             key="scorer",
             persist_state="session",
             help="A model that gives probabilities and gradients: embedded, a Hugging Face id or folder, a .gguf file.",
