@@ -154,6 +154,16 @@ TABS: dict[str, Callable[[Case, str], None]] = {
     "Without passages": removal_view,
 }
 
+
+@st.fragment
+def tabs(case: Case, scorer: str) -> None:
+    """The open one of the tabs; a click in it draws nothing else anew."""
+    for tab, draw in zip(st.tabs(list(TABS), key="attribution_tab", on_change="rerun"), TABS.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw(case, scorer)
+
+
 heading(
     "Attribution",
     "How did each passage affect this answer, and how reliable are these figures?",
@@ -188,6 +198,4 @@ elif stored is not None:
         draw_models_line(scorer.strip())
     with right:
         settings_panel("occlusion", "gradient", "faithfulness", "prompting", paper="refinement")
-    for tab, draw in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
-        with tab:
-            draw(case, scorer)
+    tabs(case, scorer)

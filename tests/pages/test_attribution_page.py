@@ -294,6 +294,7 @@ def test_an_unticked_passage_is_left_out_and_the_answer_written_again(app, case,
     bench.cases.save(replace(case, origin="generated", stamp=Stamp(model=READER), analyses=()))
     app.query_params["case"] = case.id
     app.session_state["scorer"] = "scorer"
+    app.session_state["attribution_tab"] = "Without passages"
     app.run().switch_page("pages/inspect/attribution.py").run()
     next(b for b in app.checkbox if b.label.startswith("1 ")).uncheck().run()
     deadline = time.monotonic() + 120
