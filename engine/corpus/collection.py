@@ -330,7 +330,7 @@ class Collection:
     ) -> IngestReport:
         """Read files and make their documents part of the collection; see the module's docstring.
 
-        The original of a PDF is stored as well (`originals.py`).
+        The original of a PDF is stored as well (`store.py`).
         """
         skipped: list[tuple[str, str]] = []
         keep = partial(store.store_original, self.folder)

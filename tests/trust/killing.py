@@ -6,13 +6,16 @@ The work runs in a process forked from a server that has the imports behind it, 
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import random
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any
 
 Say = Callable[[Any], None]
@@ -30,7 +33,8 @@ def killed(work: Callable[..., None], confirmed: int, seconds: float, *words: st
     context.set_forkserver_preload([*IMPORTED, work.__module__])
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_work, args=(work, theirs, words, dict(os.environ)))
-    child.start()
+    with _empty_main():
+        child.start()
     theirs.close()
     found = [said for _ in range(confirmed) for said in _next(ours)]
     threading.Event().wait(seconds)
@@ -40,6 +44,17 @@ def killed(work: Callable[..., None], confirmed: int, seconds: float, *words: st
         found += said
     assert child.exitcode in (0, -signal.SIGKILL), "the work failed by itself"
     return found, child.exitcode == -signal.SIGKILL
+
+
+@contextlib.contextmanager
+def _empty_main() -> Iterator[None]:
+    """A child runs the main module's file first, and a page's test leaves its own script there."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _work(work: Callable[..., None], out: Connection, words: tuple[str, ...], environment: dict[str, str]) -> None:

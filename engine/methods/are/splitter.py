@@ -131,6 +131,8 @@ def _clause(clause: Tokens, inherited: Tokens) -> tuple[list[Tokens], Tokens]:
     governed = any(map(finite, main))
     for number, (head, rest) in enumerate(extra):
         base = head or subject
+        if not rest:  # "The film, who"
+            continue
         if base and rest[0].tag == "part":  # without another verb the last participle is a past: "The shop burnt"
             aside = governed or number + 1 < len(extra)
             rest = [was(base), *rest] if aside else [replace(rest[0], tag="verb"), *rest[1:]]

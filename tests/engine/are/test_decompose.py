@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from engine.methods.are.decompose import blanked, clause_spans, decompose, parse_clauses, parse_facts
 from engine.methods.are.evidence import expand
@@ -48,6 +48,7 @@ def test_clauses_and_what_lies_between_give_back_the_answer(text):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=14).map(" ".join))
+@example("The film , who")
 def test_what_a_fact_says_it_copied_stands_in_the_answer(text):
     for clause in decompose(text).clauses:
         assert text[clause.start : clause.end] == clause.text

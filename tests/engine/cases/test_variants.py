@@ -32,7 +32,7 @@ def test_what_a_condition_wrote_is_a_case_of_its_own(case):
     assert (found.id, found.parent, found.question) == ("0123456789ab:E", "0123456789ab", case.question)
     assert found.answer.text == SHOWN["E"]
     assert found.stamp.settings["condition"]["name"] == "E"
-    with pytest.raises(CaseError, match="There are: A, B"):
+    with pytest.raises(CaseError, match="Available: A, B"):
         variant_case(case, "v9")
     with pytest.raises(CaseError, match="Refinement page"):
         variant_case(replace(case, analyses=()), "A")

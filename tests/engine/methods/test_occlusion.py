@@ -192,7 +192,7 @@ def test_a_model_that_cannot_score_and_a_prompt_without_sources_are_refused():
         occlusion(ScriptedWriter(["x"]), a_prompt("a"), tiny_answer(scorer))
     with pytest.raises(AttributionError, match="no source"):
         occlusion(scorer, a_prompt(), tiny_answer(scorer))
-    with pytest.raises(AttributionError, match="no passage 7"):
+    with pytest.raises(AttributionError, match="does not contain passage 7"):
         occlusion(scorer, a_prompt("a"), tiny_answer(scorer), sources=[(7,)])
 
 

@@ -255,7 +255,7 @@ def test_a_prompt_over_the_window_is_refused_with_the_count_and_the_passages():
     model = tiny_model("llama")
     prompt = tiny_prompt(20)
     count = len(model.encode(prompt).ids)
-    with pytest.raises(PromptTooLong, match=f"has {count} tokens.* takes {WINDOW}") as caught:
+    with pytest.raises(PromptTooLong, match=f"has {count} tokens.* accepts {WINDOW}") as caught:
         model.generate(prompt, Decoding(max_new_tokens=40))
     gone = caught.value.passages
     assert gone == tuple(range(gone[0], 21))
