@@ -3,7 +3,8 @@
 Human answers with a known source: NQ (the short answer), CLAP NQ (the first sentence) and HotpotQA (the short answer,
 two paragraphs), each with the nearest other passages by BM25. How often a row puts a true source first: leave-one-out,
 each passage alone, both, other sums of the same token scores, next to word overlap and verbatim matching. Token scores
-are kept in FILE, a line per answer, so a run that is started again goes on and a new sum costs nothing.
+are kept in FILE, a line per answer, so a run that is started again continues and a new sum costs nothing. `--write` only
+reports what FILE holds.
 """
 
 from __future__ import annotations
@@ -204,6 +205,19 @@ def table(found: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines_of
 
 
+def run(data: Path, out: Path, name: str, n: int) -> None:
+    """Score what has no line yet, the sets in turn."""
+    done = {row["id"] for row in lines(out)} if out.exists() else set()
+    drawn = [list(part(data, n)) for part in (nq, clapnq, hotpotqa)]
+    left = [known for place in range(n) for part in drawn for known in part[place : place + 1]]
+    model = load_writer(name)
+    assert isinstance(model, HuggingFaceModel)
+    with out.open("a", encoding="utf-8") as file:
+        for known in left:
+            if known.id not in done:
+                print(json.dumps(scored(model, known)), file=file, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -212,16 +226,8 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=40, help="answers of each set")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
-    done = {row["id"] for row in lines(asked.out)} if asked.out.exists() else set()
-    drawn = [list(part(asked.data, asked.n)) for part in (nq, clapnq, hotpotqa)]
-    left = [known for place in range(asked.n) for part in drawn for known in part[place : place + 1]]
-    left = [known for known in left if known.id not in done]
-    if left:
-        model = load_writer(asked.model)
-        assert isinstance(model, HuggingFaceModel)
-        with asked.out.open("a", encoding="utf-8") as file:
-            for known in left:
-                print(json.dumps(scored(model, known)), file=file, flush=True)
+    if not asked.write:
+        run(asked.data, asked.out, asked.model, asked.n)
     found = lines(asked.out)
     counts = ", ".join(f"{sum(row['id'].startswith(of) for row in found)} of {of}" for of in SETS)
     print(HEAD, *table(found), sep="\n")
