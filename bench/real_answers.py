@@ -3,7 +3,7 @@
 Human answers with a known source: NQ (the short answer), CLAP NQ (the first sentence) and HotpotQA (the short answer,
 two paragraphs), each with the nearest other passages by BM25. How often a row puts a true source first: leave-one-out,
 each passage alone, both, other sums of the same token scores, next to word overlap and verbatim matching. Token scores
-are kept in FILE, a line per answer, so a run that is started again continues and a new sum costs nothing. `--write` only
+are kept in FILE, a line per answer: a run that is started again continues, and a new sum costs nothing. `--write` only
 reports what FILE holds.
 """
 
