@@ -54,5 +54,6 @@ def test_a_page_offers_it_and_draws_it_as_the_report_does(case):
     components.cache.workbench.clear()
     app = AppTest.from_file("../pages/inspect/attribution.py", default_timeout=60)
     app.query_params["case"] = case.id
+    app.session_state["attribution_tab"] = "Faithfulness"
     next(box for box in app.run().selectbox if box.label == "Another method").select("length").run()
     assert "It has 3 words." in " ".join(str(element.proto) for element in app.get("html"))

@@ -14,13 +14,14 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from engine.cases.bundled import EXAMPLE
+from engine.cases.bundled import AUDITED, EXAMPLE
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, ROOT, App
 
 IMAGES = ROOT / "docs" / "images"
 WIDTH, COLOURS = 1280, 200
 SHOTS = (  # name, page, tab, theme, height, scrolled to
     ("ask", "", "", "light", 900, ""),
+    ("audit", f"audit?case={AUDITED}", "", "light", 900, "Answer"),
     ("corpora", "corpora", "", "light", 860, ""),
     ("occlusion", "attribution", "Occlusion", "light", 900, "Occlusion"),
     ("tokens", "attribution", "Tokens", "dark", 900, "Tokens"),
@@ -52,7 +53,7 @@ def take(browser: Browser, url: str, shot: tuple[str, str, str, str, int, str]) 
     _, where, tab, theme, height, anchor = shot
     page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme=theme)
     page.set_default_timeout(180_000)
-    page.goto(f"{url}/{where}?case={EXAMPLE}")
+    page.goto(f"{url}/{where}" if "?" in where else f"{url}/{where}?case={EXAMPLE}")
     settle(page)
     if tab:
         page.get_by_role("tab", name=tab).click()
@@ -63,6 +64,15 @@ def take(browser: Browser, url: str, shot: tuple[str, str, str, str, int, str]) 
         page.locator("[data-testid=stMain]").evaluate("main => main.scrollBy(0, -70)")
         settle(page)
     page.mouse.move(WIDTH - 20, 300)  # onto the margin: a word under it would be underlined
+    picture = page.screenshot()
+    page.close()
+    return picture
+
+
+def report(browser: Browser, file: Path) -> bytes:
+    """The first screen of the audited example's report."""
+    page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+    page.goto(file.as_uri())
     picture = page.screenshot()
     page.close()
     return picture
@@ -85,11 +95,13 @@ def prepared(folder: Path) -> Path:
         shutil.copytree(made, home)
     os.environ["GROUNDWORK_HOME"] = str(home)
     from engine.cases.bundled import take_in
+    from engine.report.build import html_report
     from engine.workbench import Workbench
 
     workbench = Workbench()
     workbench.prepare_samples()
     take_in(workbench.cases)
+    (folder / "report.html").write_text(html_report(*workbench.cases.load_whole(AUDITED)), encoding="utf-8")
     return home
 
 
@@ -101,6 +113,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         try:
             sizes = {shot[0]: smaller(take(browser, app.url, shot), IMAGES / f"{shot[0]}.png") for shot in SHOTS}
+            sizes["report"] = smaller(report(browser, Path(name) / "report.html"), IMAGES / "report.png")
         finally:
             browser.close()
             app.stop()
