@@ -13,13 +13,14 @@ from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
 from components.fact_override import override_form
-from components.facts import facts_tree, measures_view, own_marks
+from components.facts import evidence_at, facts_tree, measures_view, own_marks
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, chips, note, plain, show
 from components.pages import page_link
 from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
+from components.source_view import open_evidence
 from components.used_supports import used_supports_view
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import FactsOptions, record_of
@@ -97,10 +98,13 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
     sentence = state.selected_sentence(len(case.answer.sentences))
     of_sentence = verdict.sentences[sentence - 1].facts if verdict and sentence else ()
     selected = state.selected_fact() or next((fact.number for fact in of_sentence), "")
-    chosen = facts_tree(record, own_marks(record, review), selected, key=key)
+    asked = facts_tree(record, own_marks(record, review), selected, key=key)
+    chosen = asked.get("fact", "")
     if chosen:
         number = verdict.sentence_of(chosen) if verdict else None
         state.select(fact=chosen, **({"sentence": number} if number else {}))
+    if "source" in asked:
+        open_evidence(case, *evidence_at(record, asked["source"]))
     export_button(lambda: drawn_facts(case, record, review), key=f"facts_{case.id}")
     override_form(case, record, review, author, chosen or selected)
 
