@@ -154,7 +154,7 @@ def _round(at: tuple[int, int], done: Iteration, record: FactRecord, *, last: bo
     return {
         "title": f"Round {place}: {_came_to(done)}",
         "last": last,
-        "searched": [visible(_searched(place, query, done.found_with(n))) for n, query in enumerate(done.queries)],
+        "searched": [visible(_searched(place, number, done)) for number in range(len(done.queries))],
         "checked": [
             {
                 **_checked(done.checks[n], done, record.fact.text, n == done.decided),
@@ -175,10 +175,15 @@ def _round(at: tuple[int, int], done: Iteration, record: FactRecord, *, last: bo
     }
 
 
-def _searched(place: int, query: str, found: Sequence[Evidence]) -> str:
-    """A query and what it found; from the second round on it is an expansion of the fact, which is never judged."""
-    named = "Searched with" if place == 1 else "Search phrase"
-    return f"{named} “{query}”: {', '.join(source_of(one) for one in found) or 'nothing'}"
+def _searched(place: int, number: int, done: Iteration) -> str:
+    """A query and its results; from the second round on it is an expansion of the fact, which is never judged.
+
+    Earlier versions did not store which query found what: then the query alone.
+    """
+    said = f"{'Searched with' if place == 1 else 'Search phrase'} “{done.queries[number]}”"
+    if done.considered and not any(one.found_by for one in done.considered):
+        return said
+    return f"{said}: {', '.join(map(source_of, done.found_with(number))) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:

@@ -67,9 +67,9 @@ def tokens_tab(case: Case, model: str) -> None:
     banners(result.notes)
     map_check(case, result, model)
     beside = methods_run(case, model).get(OCCLUSION)
+    draw_map(case, result, beside, f"{case.id}, {method}")
     if beside is not None:
         map_agreement(case, result, beside)
-    draw_map(case, result, beside, f"{case.id}, {method}")
     sentence = state.selected_sentence(len(case.answer.sentences))
     export_button(lambda: drawn_map(case, result, sentence), key=f"map_{case.id}")
     for note in result.notes:

@@ -68,16 +68,13 @@ def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
         banner("The check was stopped. These are the finished facts.")
-    for line in record.notes:
-        note(line)
-    found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
-    show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
     author = reviewer() if record.facts else ""
     if record.facts:
         tree(case, record, author)
     else:
         st.info("The answer contains no claim to check.")
     edits_view(case, record, author)
+    made(record)
     st.header("Attribution report")
     measures_view(record)
     with st.expander("Used x supports: does the answer depend on each passage, and does the passage support it?"):
@@ -87,6 +84,15 @@ def result(case: Case, record: AreRecord) -> None:
             page_link("inspect/attribution", "Attribution")
         else:
             used_supports_view(UsedSupports.from_dict(matrix.result), case)
+
+
+def made(record: AreRecord) -> None:
+    """Who did what in the check, and its notes."""
+    st.header("How this was checked")
+    found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
+    show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
+    for line in record.notes:
+        note(line)
 
 
 @st.fragment
