@@ -5,8 +5,8 @@
 
 Every run is an ordinary folder of `evaluate`; called again, it goes on. Units run in an order that makes a run that was
 broken off a sample of its questions with all methods. `RUNS` says what is run; the first ones start first, and a slot
-that comes free takes the next. `prepare` makes the sample corpora, the summaries to be checked, and models from GGUF
-files in a folder.
+that comes free takes the next. `prepare` makes the sample corpora, the summaries to be checked, HotpotQA with four
+short paragraphs each, and models from GGUF files in a folder.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ def refinement(name: str, data: str, model: str, n: int, judge: str = "") -> Pla
     )
 
 
-def abpc(name: str, model: str, n: int, steps: int) -> Planned:
-    """Rankings of ten paragraphs' tokens against random ones."""
+def abpc(name: str, data: str, model: str, n: int, steps: int, rankings: int, integrated: int) -> Planned:
+    """Rankings of the paragraphs' tokens against random ones."""
     settings = {
         "decoding": {"max_new_tokens": 48},
-        "faithfulness": {"steps": steps, "rankings": 5},
-        "gradient": {"integrated_steps": 16},
+        "faithfulness": {"steps": steps, "rankings": rankings},
+        "gradient": {"integrated_steps": integrated},
     }
-    return Planned(f"abpc-{name}", "abpc", HOTPOT, model, n, {"settings": settings}, tf32=True)
+    return Planned(f"abpc-{name}", "abpc", data, model, n, {"settings": settings}, tf32=True)
 
 
 def steps(name: str, model: str, n: int, tokens: int) -> Planned:
@@ -103,6 +103,7 @@ def are(name: str, data: str, model: str, n: int, roles: list[str], methods: lis
 
 
 HOTPOT, SUMMARIES, DRAFTS = "hotpotqa_100/qa.jsonl", "summaries/qa.jsonl", "bank-investigation-drafts"
+HOTPOT_SHORT = "hotpotqa_short/qa.jsonl"
 LONG = "bench-chemistry-long"
 RUNS = (
     steps("small", SMALL, 0, 120),
@@ -114,8 +115,8 @@ RUNS = (
     are("are-capable", DRAFTS, CAPABLE, 0, ALL_ROLES, ["are"]),
     are("are-capable-others", DRAFTS, CAPABLE, 0, ALL_ROLES, ["drqa", "efec-style", "ccver", "rarr"]),
     chunks("small", SMALL, 0, 128),
-    abpc("small", SMALL, 60, 10),
-    abpc("capable", CAPABLE, 50, 5),
+    abpc("small", HOTPOT_SHORT, SMALL, 60, 5, 3, 8),
+    abpc("capable", HOTPOT, CAPABLE, 50, 5, 5, 16),
     are("are-embedded", DRAFTS, SMALL, 0, [], ["are", "drqa", "efec-style"]),
     are("ablations-embedded", DRAFTS, SMALL, 0, [], [], "are-ablations"),
     refinement("bank-small", "bank-investigation", SMALL, 0),
@@ -175,6 +176,24 @@ def prepare(data: Path, weights: Path | None) -> None:
         (data / SUMMARIES).write_text(
             "".join(map(summary_line, (data / "qags" / "localise.jsonl").open(encoding="utf-8")))
         )
+    if (data / HOTPOT).is_file():
+        (data / HOTPOT_SHORT).parent.mkdir(exist_ok=True)
+        records = map(json.loads, (data / HOTPOT).open(encoding="utf-8"))
+        shortest = sorted(map(with_few_paragraphs, records), key=words_in)[:60]
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in shortest)
+        (data / HOTPOT_SHORT).write_text("".join(lines), encoding="utf-8")
+
+
+def with_few_paragraphs(record: dict[str, Any], most: int = 4) -> dict[str, Any]:
+    """A HotpotQA question with its supporting paragraphs and the shortest others, in their order."""
+    supporting = {title for title, *_ in record["supporting_facts"]}
+    kept = sorted(record["passages"], key=lambda p: (p["title"] not in supporting, words_in({"passages": [p]})))[:most]
+    return record | {"passages": [passage for passage in record["passages"] if passage in kept]}
+
+
+def words_in(record: dict[str, Any]) -> int:
+    """Words of a record's paragraphs."""
+    return sum(len(sentence.split()) for passage in record["passages"] for sentence in passage["sentences"])
 
 
 def summary_line(line: str) -> str:

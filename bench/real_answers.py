@@ -1,10 +1,10 @@
 """Which passage an answer comes from: python -m bench.real_answers --data DIR --out FILE [--n 40] [--write].
 
 Human answers with a known source: NQ (the short answer), CLAP NQ (the first sentence) and HotpotQA (the short answer,
-two paragraphs), each with the nearest other passages by BM25. How often a row puts a true source first: leave-one-out,
-each passage alone, both, other sums of the same token scores, next to word overlap and verbatim matching. Token scores
-are kept in FILE, a line per answer: a run that is started again continues, and a new sum costs nothing. `--write` only
-reports what FILE holds.
+one or two paragraphs), among the nearest other passages to the answer and to the question by BM25. How often a row
+puts a true source first: leave-one-out, each passage alone, both ways, other sums of the same token scores, next to
+word overlap and verbatim matching. Token scores are kept in FILE, a line per answer: a run that is started again
+continues, and a new sum costs nothing. `--write` only reports what FILE holds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,19 +23,20 @@ from scipy.stats import binomtest
 
 from bench.results import conditions, write_section
 from bench.retrieval import lines
-from bench.token_maps import cut
 from engine.answer.prompt import build_prompt
 from engine.core.progress import last
 from engine.core.text import content_words, sentences
 from engine.core.values import AuditRecord
+from engine.methods.both_ways import METHOD as BOTH_WAYS, token_gains
 from engine.methods.occlusion import ask, score_rows
-from engine.methods.spans import passage_numbers, passage_positions
+from engine.methods.spans import anchor, passage_numbers, passage_positions
 from engine.models.alignment import clean
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.registry import load_writer
 from engine.retrieve.bm25 import Bm25
 
-PASSAGES, LONGEST = 6, 130
+PASSAGES, LONGEST = 4, 100  # passages of a question; words of one
+SHARING = 2  # of the others, the nearest to the answer
 Floats = NDArray[np.float64]
 
 
@@ -48,63 +50,87 @@ class Known(NamedTuple):
     gold: tuple[int, ...]
 
 
-def mixed(rng: random.Random, gold: Sequence[str], others: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The passages in random order, and where the true ones are."""
-    order = rng.sample(range(PASSAGES), PASSAGES)
-    texts = [*gold, *others][:PASSAGES]
-    return tuple(texts[i] for i in order), tuple(place for place, i in enumerate(order) if i < len(gold))
+class Sourced(NamedTuple):
+    """A question, its answer, and the texts that it comes from."""
+
+    question: str
+    answer: str
+    gold: tuple[str, ...]
 
 
-def beside_nearest(name: str, rows: Sequence[dict[str, Any]], n: int) -> Iterator[Known]:
-    """One passage that answers, and the nearest of the other questions' passages."""
-    rng, texts = random.Random(5), [row["passage"] for row in rows]
+def among_neighbours(name: str, rows: Sequence[Sourced], titles: Mapping[str, str], n: int) -> Iterator[Known]:
+    """Each row's sources among other texts of the set: the nearest to the answer, then the nearest to the question.
+
+    `titles` has the page of every text. Another text of the source's own page that has the answer is left out, since it
+    may be a source, too.
+    """
+    rng, texts = random.Random(5), list(titles)
     index = Bm25.of(texts)
-    for place in rng.sample(range(len(rows)), n):
+
+    def nearest(query: str, but: set[str], least: float = 0.0) -> list[str]:
+        scores = np.asarray(index.scores(query))
+        return [texts[i] for i in np.argsort(-scores, kind="stable") if scores[i] >= least and texts[i] not in but]
+
+    for place in rng.sample(range(len(rows)), min(n, len(rows))):
         row = rows[place]
-        order = np.argsort(-np.asarray(index.scores(row["question"])), kind="stable")
-        near = [texts[i] for i in order if texts[i] != row["passage"]][: PASSAGES - 1]
-        passages, gold = mixed(rng, [row["passage"]], near)
-        yield Known(f"{name} {place}", row["question"], passages, row["answer"], gold)
+        pages = {titles[text] for text in row.gold}
+        own = {text for text in texts if titles[text] in pages and holds(text, row.answer)} | {*row.gold}
+        sharing = nearest(row.answer, own, least=0.1)[:SHARING]
+        about = nearest(row.question, own | {*sharing})
+        drawn = [*row.gold, *sharing, *about][:PASSAGES]
+        order = rng.sample(range(PASSAGES), PASSAGES)
+        gold = tuple(number for number, i in enumerate(order) if i < len(row.gold))
+        yield Known(f"{name} {place}", row.question, tuple(drawn[i] for i in order), row.answer, gold)
+
+
+def holds(text: str, answer: str) -> bool:
+    """Whether the text has the answer word for word, in any case."""
+    return answer.lower() in text.lower()
+
+
+def short(text: str) -> bool:
+    return len(text.split()) <= LONGEST
+
+
+def joined(text: str) -> str:
+    """CLAP NQ's tokens as running text: "-- 1,000 people ( or more ) ." -> "-- 1,000 people (or more)."."""
+    text = re.sub(r" ([.,;:!?%)\]]|n't\b|'(?:s|re|ve|ll|d|m)\b)", r"\1", clean(text))
+    return re.sub(r"([(\[$]) ", r"\1", text).replace(" - ", "-")
 
 
 def nq(folder: Path, n: int) -> Iterator[Known]:
-    """Short answers; passages cut to whole sentences around the answer."""
-    rows = [
-        {
-            **row,
-            "passage": cut(row["passage"], max(row["passage"].find(row["answers"][0]), 0)),
-            "answer": row["answers"][0],
-        }
-        for row in lines(folder / "nq_gold_passage" / "qa.jsonl")
-        if row["answers"][0] in row["passage"]
-    ]
-    yield from beside_nearest("NQ", rows, n)
+    """Short answers."""
+    rows = [row for row in lines(folder / "nq_gold_passage" / "qa.jsonl") if short(row["passage"])]
+    known = [Sourced(row["question"], row["answers"][0], (row["passage"],)) for row in rows]
+    known = [row for row in known if holds(row.gold[0], row.answer)]
+    yield from among_neighbours("NQ", known, {row["passage"]: row["title"] for row in rows}, n)
 
 
 def clapnq(folder: Path, n: int) -> Iterator[Known]:
-    """First sentences of long answers."""
-    rows = []
-    for row in lines(folder / "clapnq" / "qa.jsonl"):
-        if row["answerable"] and len(row["passage"].split()) <= LONGEST:
-            answer = clean(row["answers"][0])
+    """First sentences of long answers; the other passages come from NQ, too."""
+    rows = [row for row in lines(folder / "clapnq" / "qa.jsonl") if short(row["passage"])]
+    others = [row for row in lines(folder / "nq_gold_passage" / "qa.jsonl") if short(row["passage"])]
+    known = []
+    for row in rows:
+        if row["answerable"]:
+            answer = joined(row["answers"][0])
             (start, end), *_ = sentences(answer)
-            rows.append({"question": row["question"], "passage": clean(row["passage"]), "answer": answer[start:end]})
-    yield from beside_nearest("CLAP NQ", rows, min(n, len(rows)))
+            known.append(Sourced(row["question"], answer[start:end], (joined(row["passage"]),)))
+    yield from among_neighbours("CLAP NQ", known, {joined(row["passage"]): row["title"] for row in (*rows, *others)}, n)
 
 
 def hotpotqa(folder: Path, n: int) -> Iterator[Known]:
     """Short answers; the supporting paragraphs that have the answer, or all of them where none has."""
-    rng, found = random.Random(5), 0
+    titles, known = {}, []
     for row in lines(folder / "hotpotqa_100" / "qa.jsonl"):
         texts = {p["title"]: " ".join(p["sentences"]) for p in row["passages"]}
-        titles = list(dict.fromkeys(title for title, *_ in row["supporting_facts"]))
-        if found == n or row["answer"] in ("yes", "no") or not set(titles) <= texts.keys():
-            continue
-        found += 1
-        others = [text for title, text in texts.items() if title not in titles]
-        passages, gold = mixed(rng, [texts[title] for title in titles], rng.sample(others, PASSAGES - len(titles)))
-        holding = tuple(i for i in gold if row["answer"].lower() in passages[i].lower())
-        yield Known(f"HotpotQA {found}", row["question"], passages, row["answer"], holding or gold)
+        titles |= {text: title for title, text in texts.items() if short(text)}
+        named = {title for title, *_ in row["supporting_facts"]}
+        gold = tuple(text for title, text in texts.items() if title in named)
+        holding = tuple(text for text in gold if holds(text, row["answer"])) or gold
+        if row["answer"] not in ("yes", "no") and named <= texts.keys() and all(map(short, gold)):
+            known.append(Sourced(row["question"], row["answer"], holding))
+    yield from among_neighbours("HotpotQA", known, titles, n)
 
 
 def scored(model: HuggingFaceModel, known: Known) -> dict[str, Any]:
@@ -126,10 +152,30 @@ def scored(model: HuggingFaceModel, known: Known) -> dict[str, Any]:
     }
 
 
+# An answer of more than `WHOLE` words is taken apart, since users ask about spans; it counts as the mean of its spans.
+
+WHOLE, PIECE = 8, 5  # words
+
+
+def spans_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The row once for each span of its answer, with the tokens of the span; a rest of one or two words is left out."""
+    text, words = row["answer"], [match.span() for match in re.finditer(r"\S+", row["answer"])]
+    size = len(words) if len(words) <= WHOLE else PIECE
+    cuts = [words[i : i + size] for i in range(0, len(words), size)]
+    ends = [(cut[0][0], cut[-1][1]) for cut in cuts if len(cut) > min(2, len(words) - 1)]
+    return [_span(row, text, start, end) for start, end in ends]
+
+
+def _span(row: Mapping[str, Any], text: str, start: int, end: int) -> dict[str, Any]:
+    kept = [t for t, first in enumerate(row["starts"]) if start <= anchor(text, first) < end]
+    own = {name: np.array(row[name])[..., kept].tolist() for name in ("full", "without", "alone")}
+    return {**row, **own, "answer": text[start:end], "starts": [row["starts"][t] - start for t in kept]}
+
+
 # Ways to make one value per passage of the token scores; shape (passages,).
 
 
-def token_gains(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
+def token_differences(row: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """(leave-one-out, alone less none) of every token, shape (passages, tokens), nats."""
     full, without, alone = (np.array(row[name]) for name in ("full", "without", "alone"))
     return full - without, alone[1:] - alone[0]
@@ -158,17 +204,18 @@ def over_rival(gain: Floats) -> Floats:
 
 def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
     """Every way's value per passage."""
-    out, alone = token_gains(row)
+    out, alone = token_differences(row)
     shares = np.exp(np.array(row["alone"]))
     new = unlike_question(row)
     words = set(content_words(row["answer"]))
     overlap = [len(words & set(content_words(text))) for text in row["passages"]]
-    verbatim = [row["answer"].lower() in text.lower() for text in row["passages"]]
+    verbatim = [holds(text, row["answer"]) for text in row["passages"]]
+    asked = words | set(content_words(row["question"]))
     return {
+        BOTH_WAYS: token_gains(out, alone).sum(1),
         "leave-one-out": out.sum(1),
         "alone": alone.sum(1),
         "leave-one-out + alone": (out + alone).sum(1),
-        "leave-one-out + alone, gains only": np.maximum(out, 0).sum(1) + np.maximum(alone, 0).sum(1),
         "alone, gains up to 3 nats": np.clip(alone, -3, 3).sum(1),
         "alone, probabilities": (shares[1:] - shares[0]).sum(1),
         "alone, over the best other": over_rival(alone).sum(1),
@@ -177,6 +224,9 @@ def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
         "alone, words not in the question": alone[:, new].sum(1),
         "word overlap": np.array(overlap, dtype=float),
         "verbatim, then word overlap": np.array(verbatim, dtype=float) * 1000 + overlap,
+        "words of question and answer": np.array(
+            [len(asked & set(content_words(text))) for text in row["passages"]], float
+        ),
     }
 
 
@@ -192,7 +242,7 @@ def hit(values: Floats, gold: Sequence[int]) -> float:
 
 def table(found: Sequence[Mapping[str, Any]]) -> list[str]:
     """The share of answers whose true source is first, by row and set."""
-    hits = [{name: hit(values, row["gold"]) for name, values in rows_of(row).items()} for row in found]
+    hits = [hits_of(row) for row in found]
     lines_of = []
     for name in hits[0]:
         cells = []
@@ -203,6 +253,38 @@ def table(found: Sequence[Mapping[str, Any]]) -> list[str]:
             cells.append(share if of else f"{share} ({low:.2f} to {high:.2f})")
         lines_of.append(f"| {name} | {' | '.join(cells)} |")
     return lines_of
+
+
+def hits_of(row: Mapping[str, Any]) -> dict[str, float]:
+    """Of an answer, by every way, the share of its spans whose true source is first."""
+    each = [{name: hit(values, row["gold"]) for name, values in rows_of(span).items()} for span in spans_of(row)]
+    return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+
+
+def kind_of(span: Mapping[str, Any]) -> str:
+    """How the words of a span could mislead."""
+    in_source = [holds(span["passages"][i], span["answer"]) for i in span["gold"]]
+    elsewhere = [holds(text, span["answer"]) for i, text in enumerate(span["passages"]) if i not in span["gold"]]
+    if any(elsewhere):
+        return "the same words in another passage"
+    if set(content_words(span["answer"])) <= set(content_words(span["question"])):
+        return "the words of the question"
+    return "word for word in the source alone" if any(in_source) else "word for word nowhere"
+
+
+def misses(found: Sequence[Mapping[str, Any]]) -> str:
+    """By kind of span, how many there are and in how many verbatim matching and occlusion both ways fail."""
+    rows = []
+    spans = [span for row in found for span in spans_of(row)]
+    for kind in sorted({kind_of(span) for span in spans}):
+        own = [span for span in spans if kind_of(span) == kind]
+        hits = [{name: hit(values, span["gold"]) for name, values in rows_of(span).items()} for span in own]
+        missed = [
+            sum(h[name] < 1 for h in hits) for name in (BOTH_WAYS, "leave-one-out", "verbatim, then word overlap")
+        ]
+        rows.append(f"| {kind} | {len(own)} | {' | '.join(map(str, missed))} |")
+    head = f"| spans | number | missed by {BOTH_WAYS} | by leave-one-out | by verbatim matching, ties too |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows])
 
 
 def run(data: Path, out: Path, name: str, n: int) -> None:
@@ -230,9 +312,14 @@ def main() -> None:
         run(asked.data, asked.out, asked.model, asked.n)
     found = lines(asked.out)
     counts = ", ".join(f"{sum(row['id'].startswith(of) for row in found)} of {of}" for of in SETS)
-    print(HEAD, *table(found), sep="\n")
+    print(HEAD, *table(found), "", misses(found), sep="\n")
     if asked.write:
-        told = f"{PASSAGES} passages, of which one (HotpotQA: one or two) is the source; answers: {counts}."
+        told = (
+            f"{PASSAGES} passages of at most {LONGEST} words; one (HotpotQA: one or two) is the source, {SHARING} of "
+            "the others are the nearest to the answer by BM25, the rest the nearest to the question. Answers: "
+            f"{counts}; one of more than {WHOLE} words is asked in spans of {PIECE} and counts as their mean. Of equal "
+            "firsts the share that is a source counts."
+        )
         section = [
             "## The source of real answers",
             "",
@@ -242,6 +329,8 @@ def main() -> None:
             "",
             HEAD,
             *table(found),
+            "",
+            misses(found),
         ]
         write_section("real-answers", "\n".join(section))
 

@@ -39,7 +39,7 @@ from engine.models.memory import computed_otherwise
 from engine.models.protocols import LanguageModel
 
 METHODS = ("input x gradient", "occlusion")  # what a report needs anyway
-FURTHER = ("integrated gradients", "value-weighted attention")  # rankings that cost passes of their own
+FURTHER = (registry.RECOMMENDED, "integrated gradients", "value-weighted attention")  # passes of their own
 
 
 class FaithfulnessReport(Value, frozen=True):

@@ -135,10 +135,12 @@ def refusing(write: Write, model: LanguageModel, how: Prompting, threshold: floa
 def prompting(model: Writer, how: Prompting, decoding: Decoding, numbered: Sequence[Passage] = ()) -> Write:
     """A language model or server as a `Write`.
 
-    Each of `numbered` keeps its number there when another is left out; a passage that is not among
-    them (a placebo) gets the next free one. Without `numbered` passages are numbered as they are given.
+    With `numbered` it writes answers to compare: each of these passages keeps its number when another is left out, one
+    that is not among them (a placebo) gets the next free number, and decoding is greedy, so that a difference does not
+    come from sampling. Without it passages are numbered as they are given.
     """
     known = {passage.id: number for number, passage in enumerate(numbered, start=1)}
+    decoding = changed(decoding, temperature=0.0) if known else decoding
 
     def write(
         question: str, passages: Sequence[Passage], on_text: OnText | None = None, watch: Watch | None = None

@@ -31,11 +31,12 @@ from engine.commands.shared import (
 from engine.core.errors import InputError, RecordError
 from engine.core.statistics import interval_or_none
 from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
-from engine.methods import hierarchy, registry
+from engine.methods import both_ways, hierarchy, registry
 from engine.methods.regeneration import METHOD as REGENERATION
 from engine.workbench import Workbench
 
 NAMES = {
+    "occlusion-both-ways": both_ways.METHOD,
     "input-x-gradient": "input x gradient",
     "gradient-norm": "gradient norm",
     "integrated-gradients": "integrated gradients",

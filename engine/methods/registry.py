@@ -23,7 +23,7 @@ from engine.core.errors import InputError
 from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Settings
 from engine.core.values import Answer, Attribution, Details, Prompt
-from engine.methods import hierarchy
+from engine.methods import both_ways, hierarchy
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
 from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient, unit_of
@@ -95,6 +95,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     )
     left_out = partial(occlusion, floors=False, settings=Occlusion(count_citation_markers=counted))
     down = partial(_hierarchical, settings.occlusion)
+    twice = partial(both_ways.both_ways, count_citation_markers=counted)
     return (
         Method(
             "occlusion",
@@ -102,6 +103,13 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
             "nats",
             "score",
             "Drop in the answer's log-probability without the passage.",
+        ),
+        Method(
+            both_ways.METHOD,
+            _of_passages(twice),
+            "nats",
+            "score",
+            "What a passage adds to the others and alone, gains only: where the words came from.",
         ),
         Method(
             hierarchy.METHOD,

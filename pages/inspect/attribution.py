@@ -174,6 +174,7 @@ heading(
     "attr-rag",
     "integrated-gradients",
     "attention",
+    "occlusion-both-ways",
     "hierarchy",
     "common-ground",
 )

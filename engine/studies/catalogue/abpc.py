@@ -1,9 +1,10 @@
 """ABPC by method: which ranking of tokens finds what the answer needs (grounded refinement, section 4.2.6).
 
-After Tables 6, 7 and 14 as far as they are about methods that are here: input x gradient, integrated gradients,
-value-weighted attention and occlusion beside random rankings of the same tokens, on answers of the model itself.
+After Tables 6, 7 and 14 as far as they are about methods that are here: input x gradient, gradient norm, integrated
+gradients, value-weighted attention and occlusion next to random rankings of the same tokens, on answers of the model
+itself.
 The papers' figures are on other scales: compare sign and order. A unit holds all rankings of one answer, since they
-stand on the same rows. `options.rankings` names the extra ones.
+use the same rows. `options.rankings` names the extra ones: any registered attribution method.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from engine.analyses.faithfulness import FURTHER, METHODS, FaithfulnessReport, f
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
 from engine.core.statistics import holm
+from engine.methods import registry
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
@@ -160,9 +162,10 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
 def extra(config: Config) -> tuple[str, ...]:
     """The rankings besides input x gradient, occlusion and random ones."""
     asked = tuple(config.options.get("rankings", FURTHER))
-    strange = [name for name in asked if name not in FURTHER]
+    known = [method.name for method in registry.methods() if method.name not in METHODS]
+    strange = [name for name in asked if name not in known]
     if strange:
-        raise InputError(f"{strange[0]!r} is not an available ranking. Choose from: {', '.join(FURTHER)}.")
+        raise InputError(f"{strange[0]!r} is not an available ranking. Choose from: {', '.join(known)}.")
     return asked
 
 
@@ -199,8 +202,10 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
-    """ABPC by method with intervals, paired differences, curves, diagnostics."""
-    return abpc_tables(rows, ("input x gradient", *extra(config), "occlusion", "random"))
+    """ABPC by method with intervals, paired differences, curves, diagnostics; of the rankings that the rows have."""
+    there = {name for row in rows for name in row.values.get("abpc", {})}
+    names = (BASE, *extra(config), "occlusion", "random")
+    return abpc_tables(rows, [name for name in names if name in there])
 
 
 STUDY = Study(

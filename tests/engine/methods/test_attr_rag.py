@@ -184,6 +184,30 @@ def test_numbers_stay_when_a_set_is_left_out():
     assert result.regeneration.ablated[1].citations[0].valid
 
 
+class Undecided(ScriptedWriter):
+    """Says another word each time it samples, and always the same without sampling."""
+
+    def __init__(self):
+        super().__init__(lambda text: "")
+        self.sampled = 0
+
+    def generate(self, prompt, decoding, on_text=None, watch=None):
+        self.sampled += decoding.temperature > 0
+        return Answer(text=f"word{self.sampled}")
+
+
+def test_answers_that_are_compared_are_written_greedily():
+    model = Undecided()
+
+    def writing(numbered=()):
+        write = prompting(model, Prompting(), Decoding(temperature=0.7), numbered)
+        return lambda question, passages: write(question, passages).answer
+
+    result = attr_rag("q", SETS, writing(), ablate=writing, placebos=PLACEBOS)
+    assert {value for values in result.regeneration.alphas.values() for value in values} == {0.0}
+    assert model.sampled == 1 and result.answer.text == "word1", "only the last answer is written as it is set"
+
+
 def test_the_teacher_forced_drop_is_a_column_and_does_not_vote():
     def logprob(passages, words, t):
         return -3.0 + sum(1.0 for text in passages.values() if "gamma" in text)

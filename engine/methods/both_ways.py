@@ -1,0 +1,65 @@
+"""Occlusion both ways: what a passage adds to the others, and what it adds alone, gains only.
+
+Left out of all passages, a passage whose words another one has too scores near 0; alone, it is credited for what any
+text on the subject would do. For each token of the answer the gain is taken both ways, and only where it is one: a loss
+says that a passage made the model expect other words, not where these came from. No paper's method; the two differences
+are those of occlusion.py. On answers with known sources it puts the source first more often than either of them and
+than matching words (bench/RESULTS.md, "The source of real answers"). Left out: what speaks against an answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace as changed
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from engine.core.progress import Watch, last
+from engine.core.values import Answer, Attribution, Prompt
+from engine.methods.occlusion import Rows, ask, attribution_of, score_rows
+from engine.methods.spans import Span, answer_spans, passage_numbers, passage_positions
+from engine.models.hooks import count_forwards
+from engine.models.protocols import LanguageModel, require
+
+METHOD = "occlusion both ways"
+Floats = NDArray[np.float64]
+
+
+def both_ways(
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    *,
+    spans: Sequence[Span] | None = None,
+    count_citation_markers: bool = False,
+    watch: Watch | None = None,
+) -> Attribution:
+    """Gains of each passage for each span (default the answer, its sentences), nats, 0 and up.
+
+    2n + 2 rows for n passages. Raises what `occlusion` raises.
+    """
+    require(model, "score")
+    start, coded = time.perf_counter(), model.encode(prompt)
+    groups = [(number,) for number in passage_numbers(coded)]
+    removed = [passage_positions(coded, group) for group in groups]
+    chosen = tuple(spans) if spans is not None else answer_spans(answer)
+    asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=count_citation_markers)
+    with count_forwards(model) as count:
+        rows = last(score_rows(model, asked, (), alone=True, watch=watch))
+    gains = token_gains(rows.full - rows.without, rows.alone[1:] - rows.alone[0])
+    as_drops: Rows = changed(rows, without=rows.full - gains)  # so that the drop without a passage is its gain
+    found = attribution_of(model.name, METHOD, asked, as_drops, (None, None))
+    return replace(found, forwards=count.rows, seconds=time.perf_counter() - start)
+
+
+def token_gains(left_out: Floats, alone: Floats) -> Floats:
+    """The gains of both differences added up, each where it is above 0; shape (passages, tokens), nats.
+
+    >>> token_gains(np.array([[2.0, -1.0]]), np.array([[-3.0, 0.5]])).tolist()
+    [[2.0, 0.5]]
+    """
+    gains: Floats = np.maximum(left_out, 0.0) + np.maximum(alone, 0.0)
+    return gains
