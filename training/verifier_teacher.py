@@ -23,6 +23,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from engine.models.protocols import Floats
+from engine.models.verdicts import EVEN, WindowThreshold
 from engine.models.verifier import Calibration
 from engine.models.verifier_large import BASE, letter_logits, questions
 from training.adapter import MODULES
@@ -134,9 +135,10 @@ def calibration(looks: Sequence[Floats], sets: Sequence[HeldOut]) -> Calibration
     fitted = Calibration(scale=scale, bias=bias)
     three = [(data, look, half) for data, look, half in fitting if not data.two]
     maxima = [(fitted.probabilities(look[half])[:, :2], labels_of(data)[half]) for data, look, half in three]
-    fitted = msgspec.structs.replace(fitted, thresholds=fit_thresholds({1: maxima}))
-    limits = fitted.thresholds[-1]
-    verdicts = [called(fitted.probabilities(look)[:, :2], limits.supportive, limits.editing_required) for look in looks]
+    supportive, editing = fit_thresholds(maxima)
+    every = WindowThreshold(windows=EVEN[-1].windows, supportive=supportive, editing_required=editing)
+    fitted = msgspec.structs.replace(fitted, thresholds=(every,))
+    verdicts = [called(fitted.probabilities(look)[:, :2], supportive, editing) for look in looks]
     return msgspec.structs.replace(fitted, precisions=precisions(sets, verdicts))
 
 

@@ -109,7 +109,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
             _of_passages(twice),
             "nats",
             "score",
-            "What a passage adds to the others and alone, gains only: where the words came from.",
+            "Gains of a passage, added to the others and alone: where the words came from.",
         ),
         Method(
             hierarchy.METHOD,
