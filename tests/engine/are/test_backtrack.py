@@ -37,7 +37,7 @@ def edited(answer, *facts_after):
         ("Ann won in 1990 and lost in 1990.", (None, "Ann lost in 1991"), "Ann won in 1990 and lost in 1991."),
         ("Ann won in 1990 and lost in 1990.", ("Ann won in 1991", None), "Ann won in 1991 and lost in 1990."),
         # Punctuation and markers beside the changed word.
-        ("In May, it cost $5,000 [cite_1].", ("In May it cost $6,500",), "In May, it cost $6,500 [cite_1]."),
+        ("In May, it cost $5,000 [cite_1].", ("In May, it cost $6,500",), "In May, it cost $6,500 [cite_1]."),
         # Unicode before and inside the change.
         ("Žofia 😀 lebt in Köln.", ("Žofia 😀 lebt in Zürich",), "Žofia 😀 lebt in Zürich."),
         # Deletion and insertion.
