@@ -1,8 +1,7 @@
-"""Pronouns at the start of a fact replaced by their names (ARE, appendix A.2), by the parser's names and numbers.
+"""Replace the pronoun that opens a fact with its name (ARE, appendix A.2), by the parser's names and numbers.
 
-"He" and "she" stand for the last person that was a subject, "it" for the last other subject, "they" for the last
-plural or list. Where none is known, or the parser is absent, the pronoun stays. Left out: pronouns inside a fact, and
-all that needs knowledge of the world.
+"He" and "she" refer to the last person that was a subject, "it" to the last other subject, "they" to the last plural or
+list. Without such a subject, or without the parser, the pronoun stays. Left out: pronouns inside a fact.
 """
 
 from __future__ import annotations
