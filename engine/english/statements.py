@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
@@ -216,6 +216,14 @@ def _can_detach(verb: Token, comma: bool) -> bool:
     return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in _SUBJECTS)
 
 
+def _marks_around(root: Token) -> tuple[int, ...]:
+    """Token indices of the marks on both sides of a subtree, or of the one at its inner side."""
+    before, after = root.left_edge.i - 1, root.right_edge.i + 1
+    opened = before < 0 or root.doc[before].text in _MARKS
+    closed = after >= len(root.doc) or root.doc[after].is_punct
+    return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
+
+
 def _title(name: Token) -> list[Token]:
     """The title before a person's name ("the clerk Ann Berg"); empty without a common noun."""
     if name.pos_ != "PROPN" or name.ent_type_ != "PERSON":
@@ -236,6 +244,7 @@ class Sentence:
         self.cuts = {token.i: kind for token in doc if (kind := _cut(token))}
         self.titles = {token.i: found for token in doc if (found := _title(token))}
         self.apart = self.cuts.keys() | {one.i for found in self.titles.values() for one in found}
+        self.apart |= {i for place in self.cuts for i in _marks_around(doc[place])}
 
     def below(self, root: Token) -> tuple[Token, ...]:
         """The words that `root` governs, without detached statements."""
@@ -557,16 +566,19 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
     """The statement as text, spaced as in the source, with its copied tokens."""
     held = {token.i for token in statement.tokens}
+    words = [w for w in statement.words if isinstance(w, Inserted) or not (w.text in _QUOTES or _is_orphan(w, held))]
     kept: list[Token | Inserted] = []
-    for word in statement.words:
-        if isinstance(word, Inserted):
-            kept.append(word)
-        elif word.text not in _QUOTES and not _is_orphan(word, held):
-            kept.extend(
-                sentence.antecedents.get(
-                    word.i, (Inserted(statement.forms[word.i]) if word.i in statement.forms else word,)
-                )
-            )
+    for mark, run in groupby(words, _is_mark):
+        marks = list(run)
+        if mark:  # two marks in a row were on both sides of words that are gone
+            kept += marks if len(marks) == 1 else []
+            continue
+        for word in marks:
+            if isinstance(word, Inserted):
+                kept.append(word)
+            else:
+                changed = (Inserted(statement.forms[word.i]) if word.i in statement.forms else word,)
+                kept.extend(sentence.antecedents.get(word.i, changed))
     while kept and _is_edge_mark(kept[-1]):
         kept.pop()
     while kept and _is_edge_mark(kept[0]):
@@ -596,8 +608,10 @@ def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
 
 
 def _is_orphan(word: Token, held: set[int]) -> bool:
-    """A mark or conjunction that lost its neighbour."""
-    if word.text in _MARKS:
-        return not {word.i - 1, word.i + 1} <= held
+    """Is it a conjunction that lost the words it joins?"""
     joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
     return word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined)
+
+
+def _is_mark(word: Token | Inserted) -> bool:
+    return not isinstance(word, Inserted) and word.text in _MARKS
