@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from engine.english.parser import parse
@@ -260,6 +260,12 @@ class Sentence:
         while len(words) > 1 and words[0].is_punct:
             words.pop(0)
         return tuple(words)
+
+    def expanded(self, word: Token | Inserted, forms: dict[int, str]) -> tuple[Token | Inserted, ...]:
+        """The word in its changed form, or what a relative pronoun refers to."""
+        if isinstance(word, Inserted):
+            return (word,)
+        return self.antecedents.get(word.i, (Inserted(forms[word.i]) if word.i in forms else word,))
 
     def statements(self) -> Iterator[Statement]:
         """The main statement, then the detached ones."""
@@ -553,10 +559,9 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
     numbered = _NUMBERED.match(text)
     words = list(re.compile(r"[^\s\"“”«»]+").finditer(text, numbered.end() if numbered else 0))
     written, pieces = "", []
-    for before, word in pairwise([None, *words]):
-        apart = before is not None and word is not None and before.end() < word.start()
-        assert word is not None
-        written += " " if apart and written and not re.match(r"[.,;:?!)\]]", word.group()) else ""
+    for place, word in enumerate(words):
+        apart = place > 0 and words[place - 1].end() < word.start()
+        written += " " if apart and not re.match(r"[.,;:?!)\]]", word.group()) else ""
         pieces.append((len(written), word.start(), len(word.group())))
         written += word.group()
     end = len(written.rstrip(" .,;:!?–—-"))
@@ -569,25 +574,19 @@ def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) ->
     words = [w for w in statement.words if isinstance(w, Inserted) or not (w.text in _QUOTES or _is_orphan(w, held))]
     kept: list[Token | Inserted] = []
     for mark, run in groupby(words, _is_mark):
-        marks = list(run)
-        if mark:  # two marks in a row were on both sides of words that are gone
-            kept += marks if len(marks) == 1 else []
-            continue
-        for word in marks:
-            if isinstance(word, Inserted):
-                kept.append(word)
-            else:
-                changed = (Inserted(statement.forms[word.i]) if word.i in statement.forms else word,)
-                kept.extend(sentence.antecedents.get(word.i, changed))
+        group = list(run)
+        if not mark:
+            kept += [part for word in group for part in sentence.expanded(word, statement.forms)]
+        elif len(group) == 1:  # two marks in a row were on both sides of words that are gone
+            kept += group
     while kept and _is_edge_mark(kept[-1]):
         kept.pop()
     while kept and _is_edge_mark(kept[0]):
         kept.pop(0)
     text, pieces = "", []
-    for last, word in pairwise([None, *kept]):
-        assert word is not None
+    for place, word in enumerate(kept):
         start = word.start if isinstance(word, Inserted) else origin[word.idx]
-        text += "" if last is None or _is_attached(last, word) else " "
+        text += "" if not place or _is_attached(kept[place - 1], word) else " "
         if start >= 0:
             pieces.append((len(text), start, len(word.text)))
         text += word.text

@@ -163,7 +163,8 @@ def unheld_nouns(fact: str, evidence: str) -> tuple[str, ...]:
     """
     held = {stem(part) for word in _WORD.findall(evidence.lower()) for part in (word, *re.split("[-'’]", word))}
     nouns = (fact[start:end].lower() for start, end in common_nouns(fact))
-    return tuple(dict.fromkeys(noun for noun in nouns if _content(noun) and stem(noun) not in held))
+    parts = {noun: [stem(part) for part in re.split("['’]", noun) if len(part) > 1] for noun in nouns if _content(noun)}
+    return tuple(noun for noun, stems in parts.items() if not held.issuperset(stems))
 
 
 def _terms(text: str) -> tuple[str, ...]:
