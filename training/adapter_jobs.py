@@ -17,10 +17,10 @@ from engine.answer.write import OPTIONS, answerable_prompt
 from engine.core.settings import Prompting
 from engine.core.text import content_words, sentences
 from engine.core.values import Passage, Prompt, Segment
+from engine.english.statements import split
 from engine.methods.are.decompose import clause_spans
 from engine.methods.are.edit import edit_prompt
 from engine.methods.are.evidence import expanded_by_rules
-from engine.methods.are.splitter import split
 from engine.methods.raise_.steps import (
     decompose_prompt,
     hypothetical_answer_prompt,
