@@ -1,4 +1,4 @@
-"""What is selected on one page of a case is selected on the others, and the link carries it."""
+"""A selection on one page of a case is kept on the others and in the link."""
 
 from __future__ import annotations
 
