@@ -68,7 +68,8 @@ def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
         banner("The check was stopped. These are the finished facts.")
-    author = reviewer() if record.facts else ""
+    open_ = review_of(workbench().cases.history(case.id)).status != "signed off"
+    author = reviewer() if record.facts and open_ else ""
     if record.facts:
         tree(case, record, author)
     else:
