@@ -68,7 +68,8 @@ def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
         banner("The check was stopped. These are the finished facts.")
-    author = reviewer() if record.facts else ""
+    open_ = review_of(workbench().cases.history(case.id)).status != "signed off"
+    author = reviewer() if record.facts and open_ else ""
     if record.facts:
         tree(case, record, author)
     else:
@@ -77,6 +78,10 @@ def result(case: Case, record: AreRecord) -> None:
     made(record)
     st.header("Attribution report")
     measures_view(record)
+
+
+def used_supports(case: Case) -> None:
+    """The matrix of use and support, folded; where it was not run, where to run it."""
     with st.expander("Used x supports: does the answer depend on each passage, and does the passage support it?"):
         matrix = next((a for a in reversed(case.analyses) if a.kind == "used x supports"), None)
         if matrix is None:
@@ -97,7 +102,10 @@ def made(record: AreRecord) -> None:
 
 @st.fragment
 def tree(case: Case, record: AreRecord, author: str) -> None:
-    """The facts, and the reviewer's own verdict on the selected one; a click on a fact draws nothing else anew."""
+    """The facts, the reviewer's own verdict on the selected one, and what each sentence uses.
+
+    A click on a fact draws nothing else anew.
+    """
     review = review_of(workbench().cases.history(case.id))
     verdict = case_verdict(case, review)
     key = f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}"
@@ -113,6 +121,7 @@ def tree(case: Case, record: AreRecord, author: str) -> None:
         open_evidence(case, *evidence_at(record, asked["source"]))
     export_button(lambda: drawn_facts(case, record, review), key=f"facts_{case.id}")
     override_form(case, record, review, author, chosen or selected)
+    used_supports(case)
 
 
 heading(

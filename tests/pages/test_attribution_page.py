@@ -1,4 +1,4 @@
-"""What the Attribution page draws, as plain values: pieces, rows and floors that belong together."""
+"""The Attribution page's data as plain values: pieces, rows and floors that belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is selected in the link is marked in static tables and steps, not only in the views that take clicks."""
+"""The link's selection is marked in static tables and steps too, not only in views that take clicks."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_the_ablations_leave_a_stage_out():
 
 @pytest.mark.parametrize("text", ["[" + "1" * 5000, "[" + "cite_1 " * 5000, "[1" + ", " * 5000])
 def test_a_marker_that_never_closes_is_read_in_one_go(text):
-    """Such a run once took time that doubled with each digit: this test would not end."""
+    """This run once took time that doubled with each digit: the test would not end."""
     assert blanked(text) == text
 
 
