@@ -13,6 +13,7 @@ import argparse
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -314,11 +315,12 @@ def main() -> None:
     counts = ", ".join(f"{sum(row['id'].startswith(of) for row in found)} of {of}" for of in SETS)
     print(HEAD, *table(found), "", misses(found), sep="\n")
     if asked.write:
+        sizes = sorted(Counter(len(row["passages"]) for row in found).items())
         told = (
-            f"{PASSAGES} passages of at most {LONGEST} words; one (HotpotQA: one or two) is the source, {SHARING} of "
-            "the others are the nearest to the answer by BM25, the rest the nearest to the question. Answers: "
-            f"{counts}; one of more than {WHOLE} words is asked in spans of {PIECE} and counts as their mean. Of equal "
-            "firsts the share that is a source counts."
+            f"Answers: {counts}; {', '.join(f'{many} with {size} passages' for size, many in sizes)}. One passage "
+            "(HotpotQA: one or two) is the source, half of the others or more are the nearest to the answer by BM25, "
+            f"the rest the nearest to the question. An answer of more than {WHOLE} words is asked in spans of {PIECE} "
+            "and counts as their mean. Of equal firsts the share that is a source counts."
         )
         section = [
             "## The source of real answers",

@@ -109,7 +109,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
             _of_passages(twice),
             "nats",
             "score",
-            "Gains of a passage, added to the others and alone: where the words came from.",
+            "Gain of each word by the passage, next to the others and alone: its likely source.",
         ),
         Method(
             hierarchy.METHOD,
