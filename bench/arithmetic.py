@@ -1,4 +1,4 @@
-"""The arithmetic of docs/scale.md from the measured slopes in bench/RESULTS.md: `python -m bench.arithmetic`."""
+"""Compute the table of docs/scale.md from the growth measured in bench/RESULTS.md: `python -m bench.arithmetic`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def number(cell: str) -> float:
 
 
 def slopes(results: str) -> dict[str, float]:
-    """What a million passages more take, from the smallest and the largest size that was measured."""
+    """Growth per million passages, from the smallest and the largest size measured."""
     rows = table_with("on disk", section("scale", results))
     first, last = rows[0], rows[-1]
     millions = (number(last["passages"]) - number(first["passages"])) / 1e6
@@ -36,7 +36,7 @@ def table(results: str) -> str:
     ]
     return "\n".join(
         (
-            "A million passages more (384 numbers per vector) take"
+            "Each further million passages (384 dimensions) takes"
             f" {found['on disk']:.2f} GB of disk, {found['peak, with search']:.2f} GB of memory and"
             f" {hours * 60:.1f} minutes of one processor, without embedding. In a straight line, beyond the base:",
             "",

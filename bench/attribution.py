@@ -1,14 +1,13 @@
-"""Attribution side by side with Captum, inseq and ContextCite: `make bench-attribution`.
+"""Compare attribution with Captum, inseq and ContextCite: `make bench-attribution`.
 
     python -m bench.attribution [--large | --small] [--long] [--no-peers] [--no-captum] [--write]
 
-One run, one random-weight model, one prompt, one answer; one thread, processor seconds, least of a few repeats; rows
-counted by a hook on the model's forward. Unit: a plain forward over prompt + answer with all logits, measured in the
-same process. inseq and ContextCite run in an environment of their own (peer_environment.py); where they cannot be
-installed a sentence says so. `--large`: half a billion parameters, bfloat16 where the processor multiplies it, and
-there what takes a pass for each answer token is measured on the first few and scaled. `--small`: two million; `--long`:
-a prompt of 4,000 tokens, and the peak of memory (attribution_memory.py). `--write` puts the section into
-bench/RESULTS.md.
+One random-weight model, prompt and answer; one thread; the fastest of a few repeats, in CPU seconds. A hook on the
+model's forward counts rows. The unit is one plain forward pass over prompt + answer with all logits, in the same
+process. inseq and ContextCite run in their own environment (peer_environment.py). If they cannot be installed, the
+section says so. `--large`: half a billion parameters, in bfloat16 where the CPU supports it. Methods with one pass per
+answer token are then measured on the first few tokens and scaled. `--small`: two million parameters. `--long`: a prompt
+of 4,000 tokens, with peak memory (attribution_memory.py). `--write` puts the section into bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from engine.models.huggingface import HuggingFaceModel
 
 @dataclass(frozen=True)
 class Setup:
-    """What every party is given, for the section's head."""
+    """The model and prompt that every method gets, for the section's first line."""
 
     shape: Shape
     parameters: int
@@ -56,7 +55,7 @@ def table(rows: list[Row]) -> str:
 
 
 def verdicts(rows: list[Row], passages: int) -> list[str]:
-    """The ratios that are aimed at, each with its aim."""
+    """The ratios that have a target, each with its target."""
     by = {row.name: row for row in rows}
     gradient, removal = by["input x gradient, whole answer"], by["leave-one-out"]
     found = [
@@ -80,7 +79,7 @@ def verdicts(rows: list[Row], passages: int) -> list[str]:
 
 
 def report(setup: Setup, rows: list[Row], lines: list[str], write: bool) -> None:
-    """Print the section and, with `write`, keep it; after each party, so that a run cut short leaves what it has."""
+    """Print the section and, with `write`, save it. Called after each method, so a stopped run keeps its results."""
     shape = setup.shape
     text = "\n".join(
         [
@@ -125,7 +124,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def with_peers(model: HuggingFaceModel, tokenizer: Any, cases: list[TextCase], few: int) -> tuple[list[Row], list[str]]:
-    """inseq and ContextCite on the same model and cases, from a folder that both sides read."""
+    """Measure inseq and ContextCite on the same model and cases, from a folder that both sides read."""
     python, why = peer_python()
     if python is None:
         return [], [why]

@@ -1,6 +1,6 @@
-"""One model, one prompt, one answer for every party of the attribution bench; imports no package of this project.
+"""The model, prompt and answer of the attribution bench. Imports nothing from this project.
 
-A random-weight Llama with a byte-level BPE over made-up reports: speed and exactness do not depend on what a model
+A random-weight Llama with a byte-level BPE over made-up reports. Speed and exactness do not depend on what a model
 knows. `save` writes it to a folder, `load` reads it back in any environment with transformers.
 """
 
@@ -33,7 +33,7 @@ QUESTION = "\n\nQuestion: Who built the tower?\nAnswer:"
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the model and of the case, in tokens where they are about text."""
+    """Sizes of the model and of the case; sizes of text are in tokens."""
 
     hidden: int = 384
     layers: int = 8
@@ -53,7 +53,7 @@ SMALL = Shape(hidden=160, layers=4, heads=4, key_heads=2, inner=448, vocabulary=
 
 @dataclass(frozen=True)
 class TextCase:
-    """Texts of the prompt's parts and of the answer; their joined text is the prompt."""
+    """The prompt in parts, and the answer. Joined, the parts are the prompt."""
 
     before: str
     passages: tuple[str, ...]
@@ -135,7 +135,7 @@ def load_cases(folder: Path) -> list[TextCase]:
 
 
 def cpu_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """The least processor time of `repeats` runs: one thread, so that other processes do not count."""
+    """CPU seconds of the fastest of `repeats` runs, on one thread, so other processes do not count."""
     times = []
     for _ in range(repeats):
         start = time.process_time()
@@ -145,7 +145,7 @@ def cpu_seconds(work: Callable[[], object], repeats: int = 3) -> float:
 
 
 def plain_forward(model: Any, tokenizer: Any, case: TextCase) -> Callable[[], object]:
-    """One forward over prompt + answer with all logits, the unit of every ratio."""
+    """Run one forward pass over prompt + answer with all logits: the unit of every ratio."""
     import torch
 
     ids = torch.tensor([tokenizer(case.prompt + case.answer)["input_ids"]])
@@ -158,7 +158,7 @@ def plain_forward(model: Any, tokenizer: Any, case: TextCase) -> Callable[[], ob
 
 
 class Counter:
-    """Rows that went through a model's forward, also where a caller goes round the module's hooks."""
+    """Counts the rows of every forward pass, even when a caller bypasses the module's hooks."""
 
     def __init__(self, model: Any) -> None:
         self.rows = 0
@@ -175,5 +175,5 @@ class Counter:
         model.forward = counted
 
     def stop(self) -> None:
-        """Put the model's own forward back."""
+        """Restore the model's own forward."""
         del self.model.forward

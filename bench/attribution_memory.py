@@ -1,10 +1,10 @@
-"""Peak memory and processor seconds of one part of the attribution bench on a long prompt, in a process of its own.
+"""Measure peak memory and CPU seconds of one method on a long prompt, in a process of its own.
 
     python -m bench.attribution_memory nothing | forward | leave-one-out | gradient  [--large]
 
-A process's peak never falls by itself, so what ran before would hide what a part takes: each part has a process of its
-own, and the mark is set back once the model is made (Linux; elsewhere the peak is that of the making, too). Prints one
-JSON line.
+A process's peak never falls, so earlier work would hide the peak of a method. Each method therefore has its own
+process, and the peak is reset after the model is built (on Linux; elsewhere it includes the build). Prints one JSON
+line.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ PARTS = ("nothing", "forward", "leave-one-out", "gradient")
 
 
 def forget_peak() -> None:
-    """Set this process's mark of peak memory back to what it holds now (proc(5): clear_refs)."""
+    """Reset this process's peak memory to its current memory (proc(5): clear_refs)."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_gigabytes() -> float:
-    """Peak of the memory that this process has held, GB (2**30 bytes)."""
+    """Peak memory of this process in GB (2**30 bytes)."""
     with suppress(OSError):
         held = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
         if held:
@@ -52,7 +52,7 @@ def peak_gigabytes() -> float:
 
 
 def measured(part: str, shape: Shape) -> dict[str, float]:
-    """`tokens` of the prompt, processor `seconds` and the `peak` of this process in GB (2**30 bytes)."""
+    """The prompt's `tokens`, CPU `seconds`, and this process's `peak` in GB (2**30 bytes)."""
     torch.set_num_threads(1)
     tokenizer = make_tokenizer()
     model = HuggingFaceModel("bench", make_model(shape), tokenizer)
@@ -72,7 +72,7 @@ def measured(part: str, shape: Shape) -> dict[str, float]:
 
 
 def long_prompt(large: bool) -> list[str]:
-    """Two lines on a prompt of about 4,000 tokens: seconds, and peaks beside each other."""
+    """Two lines about a prompt of some 4,000 tokens: seconds, then peak memory per method."""
     found = {}
     for part in PARTS:
         command = [sys.executable, "-m", "bench.attribution_memory", part, *(["--large"] if large else [])]
@@ -83,7 +83,7 @@ def long_prompt(large: bool) -> list[str]:
     return [
         f"prompt of {forward['tokens']} tokens: one scoring forward {forward['seconds']:.1f} s, leave-one-out "
         f"{removal['seconds']:.1f} s, input x gradient {gradient['seconds']:.1f} s",
-        f"peak memory, each in a process of its own: {found['nothing']['peak']:.2f} GB with the model alone, "
+        f"peak memory, one process each: {found['nothing']['peak']:.2f} GB with the model alone, "
         f"{forward['peak']:.2f} GB with one scoring forward, {removal['peak']:.2f} GB with leave-one-out, which is "
         f"{removal['peak'] / forward['peak']:.2f} of that (aim: at most 1.5), {gradient['peak']:.2f} GB with "
         "input x gradient (limit: 24 GB)",
@@ -91,7 +91,7 @@ def long_prompt(large: bool) -> list[str]:
 
 
 def main() -> None:
-    """Print what one part takes."""
+    """Print the figures of one method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--large", action="store_true", help="half a billion parameters")

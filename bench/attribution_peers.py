@@ -1,4 +1,4 @@
-"""What inseq and context-cite take on the saved case; runs in the peers' own environment and prints JSON.
+"""Measure inseq and context-cite on the saved case, in their own environment. Prints JSON.
 
 python attribution_peers.py FOLDER FEW
 """
@@ -17,7 +17,7 @@ from attribution_case import Counter, cpu_seconds, load_cases, plain_forward  # 
 
 
 def measure_inseq(model: Any, tokenizer: Any, case: Any, few: int) -> dict[str, float]:
-    """Every answer token is a pass of its own: the first `few` are measured and scaled to all of them."""
+    """Measure the first `few` answer tokens, one pass each, and scale to all of them."""
     import inseq
 
     for parameter in model.parameters():
@@ -42,7 +42,7 @@ def measure_context_cite(model: Any, tokenizer: Any, cases: list[Any]) -> dict[s
     from context_cite.context_partitioner import BaseContextPartitioner
 
     class Passages(BaseContextPartitioner):
-        """The case's passages as sources, joined as they are."""
+        """The case's passages as sources, joined unchanged."""
 
         def __init__(self, case: Any) -> None:
             super().__init__("".join(case.passages))

@@ -1,4 +1,4 @@
-"""What each party of the attribution bench takes: processor seconds, plain forwards it equals, rows."""
+"""Measure each method of the attribution bench: CPU seconds, plain forward passes they equal, rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEW_TOKENS = 6  # answer tokens on which captum's default is measured, and with 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what ran, processor seconds, plain forwards it equals, rows through the model."""
+    """A table row: method, CPU seconds, plain forward passes they equal, rows through the model."""
 
     name: str
     seconds: float
@@ -120,14 +120,14 @@ def captum_rows(module: Any, tokenizer: Any, case: TextCase, plain: float, few: 
 
 
 def captum_notes(count: int, length: int, few: int) -> list[str]:
-    """What of captum was measured in part, with `count` passages and an answer of `length` tokens."""
+    """Say which captum figures are scaled, for `count` passages and an answer of `length` tokens."""
     default = (
         f"captum LLMAttribution by default was measured on {FEW_TOKENS} of {length} tokens and 2 of {count + 1} "
-        "evaluations and scaled linearly; its cost grows faster, so its row is a lower bound. Under transformers 5 its "
-        "values are wrong as well (the cached prompt is repeated); forward_in_tokens=False is exact."
+        "evaluations and scaled linearly. Its cost grows faster, so its row is a lower bound. Under transformers 5 its "
+        "values are also wrong (the cached prompt is repeated); forward_in_tokens=False is exact."
     )
     scaled = (
-        f"captum LLMGradientAttribution and inseq go token by token: {few} of {length} were measured and scaled "
+        f"captum LLMGradientAttribution and inseq work token by token: {few} of {length} were measured and scaled "
         "linearly."
     )
     return [default, scaled] if few < length else [default]

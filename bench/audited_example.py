@@ -1,9 +1,9 @@
-"""Making the audited example that is kept with the project: an answer with planted errors, checked, edited, signed off.
+"""Make the bundled audited example: an answer with planted errors, checked, edited and signed off.
 
     GROUNDWORK_HOME=$(mktemp -d) python -m bench.audited_example
 
-checks the answer of assets/audits, accepts the edits that restore what a source says, gives verdicts of the reviewer's
-own, and signs off. The planted errors are listed here; what the check makes of them is what it made.
+checks the answer of assets/audits, accepts the edits that restore the source's words, adds the reviewer's verdicts, and
+signs off. The planted errors are listed here. The check's results are stored unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNSUPPORTED = "closed the account"  # what no source speaks of
 
 
 def make(bench: Workbench) -> Case:
-    """Audit, decide, sign off; the marks go into the history of the case."""
+    """Audit, decide and sign off. The marks go into the case's history."""
     found = bench.audit(audit_example())
     bench.cases.delete(found.id)
     case = replace(found, id=AUDITED, tags=("worked example",))
@@ -59,7 +59,7 @@ def make(bench: Workbench) -> Case:
 
 
 def sign(bench: Workbench) -> None:
-    """Sign the example off, over the text with the accepted edits."""
+    """Sign off the example's text with its accepted edits."""
     verdict = case_verdict(bench.cases.load(AUDITED), review_of(bench.cases.history(AUDITED)))
     assert verdict is not None
     drafts = sign_off(REVIEWER, "stands as edited", CONCLUDED, verdict.headline)

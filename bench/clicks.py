@@ -1,9 +1,9 @@
-"""How much work of the browser's main thread a click is: python -m bench.clicks [--prepared DIR] [--write].
+"""Measure the main-thread work of each click: python -m bench.clicks [--prepared DIR] [--write].
 
-The worked example is open in a real Chromium. On every page and tab each control that only changes the view is clicked
-once: tabs, folds, segmented controls, radio buttons, switches, sentences, facts and passages. A click is measured until
-the page is drawn again, in CPU time of the main thread (Chromium's TaskDuration in thread ticks), so other work on the
-machine hardly counts.
+The worked example is open in a real Chromium. Each control that only changes the view is clicked once, on every page
+and tab: tabs, folds, segmented controls, radio buttons, switches, sentences, facts and passages. A click is measured
+until the page is drawn again. The unit is CPU time of the main thread (Chromium's TaskDuration in thread ticks), so
+other work on the machine hardly counts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PAUSE = 700  # ms: a rerun that a click asks for begins well before
 
 
 def settle(page: Any) -> None:
-    """Wait until the page is drawn whole and stays so."""
+    """Wait until the page is fully drawn and stays so."""
     for _ in range(2):
         page.wait_for_timeout(PAUSE)
         page.wait_for_function(DRAWN, polling=200)
@@ -82,7 +82,7 @@ def work(client: Any) -> float:
 
 
 def clicked(page: Any, client: Any, control: Any) -> float | None:
-    """The work of one click until the page is drawn again; None where the control is gone or hidden."""
+    """Milliseconds of work of one click until the page is drawn again; None if the control is gone or hidden."""
     if not control.count() or not control.is_visible() or not control.is_enabled():
         return None
     control.scroll_into_view_if_needed()
@@ -93,7 +93,7 @@ def clicked(page: Any, client: Any, control: Any) -> float | None:
 
 
 def clicks(page: Any, client: Any) -> Iterator[tuple[str, float]]:
-    """Every click of a page: (control, milliseconds)."""
+    """Click everything on a page; yield (control, milliseconds)."""
     tabs = page.locator(TABS)
     for index in range(max(1, tabs.count())):
         tab = ""
@@ -114,7 +114,7 @@ def clicks(page: Any, client: Any) -> Iterator[tuple[str, float]]:
 
 
 def measured(prepared: Path, names: list[str], each_click: bool = False) -> dict[str, Any]:
-    """The figures of each page; with `each_click` every click goes to standard error as well."""
+    """The figures of each page. With `each_click`, each click is also printed to standard error."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import ARGUMENTS, CHROMIUM, App
@@ -149,7 +149,7 @@ def measured(prepared: Path, names: list[str], each_click: bool = False) -> dict
 
 
 def summary(each: list[tuple[str, float]]) -> dict[str, Any]:
-    """Median and slowest of the clicks of a page; nothing where there is no control.
+    """Median and slowest click of a page; empty if the page has no control.
 
     >>> summary([("tab Tokens", 40.2), ("fold 1", 20.0), ("fold 2", 30.0)])
     {'median': 30, 'slowest': 40, 'control': 'tab Tokens'}

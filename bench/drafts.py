@@ -1,7 +1,7 @@
-"""The bank drafts with planted errors, checked and mended: what of the truth comes back, what of the rest is spoilt.
+"""Check and edit the bank drafts with planted errors: how many errors are mended, how many correct facts spoilt.
 
-Part of `python -m bench.facts`. Rules and settings were made on the first thirty drafts and on the later drafts but the
-last ten with an even number (v02, v04, ...), of which nothing was read but these shares.
+Part of `python -m bench.facts`. Rules and settings were made on the first thirty drafts and on most later ones. The
+last ten drafts with an even number (v02, v04, ...) were held out: only these shares were read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KINDS = ("amount", "date", "owner", "order", "unsupported")
 
 
 def parts(world: World) -> dict[str, Sequence[Draft]]:
-    """The drafts by what was read of them while rules and settings were made."""
+    """The drafts by how much was read of them while rules and settings were made."""
     unread = [draft.id.startswith("v") and int(draft.id[1:]) % 2 == 0 for draft in world.more_drafts]
     return {
         "first thirty": world.drafts,
@@ -36,7 +36,7 @@ def parts(world: World) -> dict[str, Sequence[Draft]]:
 
 
 def drafts(count: int, verifier: Entailment) -> Row:
-    """Planted errors flagged and mended, correct facts changed, by part; each error's outcome.
+    """Planted errors flagged and mended and correct facts changed, by part, and each error's outcome.
 
     `mended`: put in by the run itself, up to a perfect's auxiliary ("had received", "received"; "had been issued", "was
     issued"); `to_the_letter`: without that allowance; `of_truths`: of the errors that have a truth to be mended to.
@@ -59,7 +59,7 @@ def drafts(count: int, verifier: Entailment) -> Row:
 
 
 def _outcomes(draft: Draft, record: AreRecord) -> Row:
-    """What became of a draft's errors and of its correct facts."""
+    """The outcomes of a draft's errors and of its correct facts."""
     fine = [number for number in range(len(record.facts)) if not _holds_error(draft, record, number)]
     deletions = [(edit.start, edit.end) for edit in record.edits if edit.status == "suggestion" and not edit.new]
     return {
@@ -123,7 +123,7 @@ def _holds_error(draft: Draft, record: AreRecord, number: int) -> bool:
 
 
 def _meets(record: AreRecord, number: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Does the fact hold words of one of the spans of the answer."""
+    """Whether the fact has words from one of the answer's spans."""
     pieces = record.facts[number].fact.pieces
     return any(p.answer < end and start < p.answer + p.length for p in pieces for start, end in spans)
 
@@ -151,12 +151,12 @@ def _planted(draft: Draft, error: PlantedError, record: AreRecord) -> Row:
 
 
 def _without_perfect(text: str) -> str:
-    """The text without the auxiliaries of a perfect ("had been issued", "was issued"): the truth is the same."""
+    """The text without perfect auxiliaries ("had been issued", "was issued"): the truth is the same."""
     return re.sub(r"\b(?:had|has|have) ", "", re.sub(r"\b(?:(?:had|has|have) been|were)\b", "was", text))
 
 
 def _true(draft: Draft, error: PlantedError, text: str, plain: Callable[[str], str] = _without_perfect) -> bool:
-    """Does the truth stand in the place of the error, with what was around it; a claim from nowhere has to go whole."""
+    """Whether the truth replaced the error and its context stayed. An unsupported claim must be deleted whole."""
     start, end = _span(draft, error)
     if not error.right:
         before, after = draft.draft[:start].rstrip()[-12:], draft.draft[end:].lstrip()[:12]

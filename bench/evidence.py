@@ -1,10 +1,10 @@
-"""Which sentences of a page bear on a claim: python -m bench.evidence --data DIR [--claims N] [--write].
+"""Rank a page's sentences by relevance to a claim: python -m bench.evidence --data DIR [--claims N] [--write].
 
 Claims with known evidence sentences: FoolMeTwice (held-out pages, the sentences that its search brought), CLIMATE-FEVER
 (the five sentences of a claim, those that support or refute it), CLAP NQ (the first sentence of an answer, the
-sentences that its writer chose) and HotpotQA (question and answer, ten paragraphs, the supporting facts). How often a
-ranking puts such a sentence first, and the share of them among its first five: BM25, word overlap, similarity, and the
-parts and sum of `engine.retrieve.relevance`. Drawn with a fixed seed.
+sentences that its writer chose) and HotpotQA (question and answer, ten paragraphs, the supporting facts). Two figures
+per ranking: how often evidence comes first, and the share of the evidence in the first five. Rankings: BM25, word
+overlap, similarity, and the parts and sum of `engine.retrieve.relevance`. Drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TOLD = (
 
 @dataclass(frozen=True)
 class Page:
-    """A claim, the sentences to rank, and which of them are evidence (one at least, not all)."""
+    """A claim, the sentences to rank, and which of them are evidence (at least one, not all)."""
 
     claim: str
     sentences: tuple[str, ...]
@@ -135,7 +135,7 @@ def first_and_in_five(scores: Sequence[float], evidence: Sequence[bool]) -> tupl
 
 
 def main() -> None:
-    """Print the table, and with --write keep it."""
+    """Print the table and save it with --write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--claims", type=int, default=max(CLAIMS.values()), help="of each set, at most")

@@ -24,11 +24,11 @@ from bench.gold_facts import Row, bank_facts, decomposition
 from bench.results import conditions, write_section
 from engine.core.metrics import harmonic_mean
 from engine.core.values import Passage
+from engine.english.statements import split
 from engine.methods.are.are import check_answer
 from engine.methods.are.decompose import decompose
 from engine.methods.are.edit import smallest_edit
 from engine.methods.are.evidence import Sources
-from engine.methods.are.splitter import split
 from engine.methods.are.tools import Tools
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment

@@ -1,4 +1,4 @@
-"""Facts against gold facts by best-token F1, and the sentences of the bank drafts whose facts are known.
+"""Compare facts with gold facts by best-token F1; list the bank draft sentences with known facts.
 
 Part of `python -m bench.facts`.
 """
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 def token_f1(first: Sequence[str], second: Sequence[str]) -> float:
-    """Shared words, each as often as it occurs, as F1."""
+    """F1 of the shared words, each counted as often as it occurs."""
     shared = sum((Counter(first) & Counter(second)).values())
     return 2 * shared / (len(first) + len(second)) if first and second else 0.0
 
@@ -40,7 +40,7 @@ def decomposition(rows: Sequence[Row], splitter: Callable[[str], list[str]]) -> 
 def bank_facts() -> list[Row]:
     """The sentences with gold facts, uncited: `sentence`, `reference`, the `draft`, `rules`.
 
-    `rules` are the facts that the rules make of the sentence in its draft, its pronouns resolved by what stands before.
+    `rules` are the facts that the rules make of the sentence in its draft, with pronouns resolved by the text before.
     """
     world = load_world("bank-investigation")
     drafts = {draft.id: draft.draft for draft in world.drafts}

@@ -1,9 +1,9 @@
-"""What each guard beside the verifier is worth: python -m bench.guards --data DIR [--write].
+"""Measure the effect of each guard on the verifier: python -m bench.guards --data DIR [--write].
 
-Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence a claim, under its
+Pairs of claim and evidence: VitaminC dev (DIR/vitaminc/dev.jsonl), one sentence of evidence per claim, under its
 page's title; COVID-Fact (DIR/covidfact), where one word of a claim was changed; HealthVer (DIR/healthver); sentences of
-the bank investigation's drafts against the passages they cite. The verdicts are the embedded verifier's, once; then
-`guarded` and `doubted` with all guards, with each switched off in turn, and with none. Drawn with a fixed seed.
+the bank investigation's drafts against the passages they cite. The embedded verifier judges each pair once.
+Then `guarded` and `doubted` run with all guards, with each switched off in turn, and with none. The seed is fixed.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ SWITCHES = {
 
 
 def measured(pairs: Sequence[Labelled], verifier: Entailment, embedder: Embedder) -> list[Row]:
-    """Macro-F1, F1 of each class, the share of verdicts turned, and of supportive verdicts the share right.
+    """Macro-F1, F1 per class, the share of verdicts changed, and the share of supportive verdicts that are right.
 
-    One row per switch; the supportive ones apart by whether they are unsure, with their counts.
+    One row per switch. Supportive verdicts are counted apart by whether they are unsure.
     """
     rulings = judge([(claim, evidence.text) for claim, evidence, _ in pairs], verifier)
     labels = np.array([label for _, _, label in pairs])
@@ -114,7 +114,7 @@ def table(found: dict[str, tuple[int, list[Row]]]) -> list[str]:
 
 
 def main() -> None:
-    """Measure, print each row, and with --write keep."""
+    """Measure, print each row, and save with --write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=300)
@@ -135,7 +135,7 @@ def main() -> None:
         found[name] = (len(pairs), measured(pairs, verifier, embedder))
         print(json.dumps({name: found[name]}), flush=True)
     if asked.write:
-        write_section("guards", "\n".join([f"## Guards beside the verifier\n\n{conditions()}\n", *table(found)]))
+        write_section("guards", "\n".join([f"## Guards on the verifier's verdicts\n\n{conditions()}\n", *table(found)]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How large the engine is and how finely it is cut: lines, files, importers, names. No model, a second.
+"""Count the engine's lines, files, importers and names. Needs no model and takes a second.
 
     python -m bench.house            prints the figures
     python -m bench.house --names    with the files and names behind them
 
-Counted from syntax trees: an importer is another engine module that imports from the file, wherever in it; a public
-name is a function, class or constant of a module without a leading underscore; a class is any class of a module, also
-one inside a function.
+Counted from syntax trees. An importer is another engine module that imports from the file, anywhere in it. A public
+name is a function, class or constant of a module without a leading underscore. A class is any class of a module, even
+inside a function.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def imported(module: Module, known: Mapping[str, Module]) -> Iterator[str]:
 
 
 def importers(known: Mapping[str, Module]) -> dict[str, set[str]]:
-    """For each module the others that import it."""
+    """The modules that import each module."""
     by: dict[str, set[str]] = {name: set() for name in known}
     for module in known.values():
         for name in imported(module, known):
@@ -84,7 +84,7 @@ def public_names(module: Module) -> list[str]:
 
 
 def classes_used_twice(known: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Class names that several classes have, with the modules that define them."""
+    """Class names used more than once, with the modules that define them."""
     places: dict[str, list[str]] = defaultdict(list)
     for module in known.values():
         for node in ast.walk(module.tree):
@@ -94,7 +94,7 @@ def classes_used_twice(known: Mapping[str, Module]) -> dict[str, list[str]]:
 
 
 def untyped(module: Module) -> int:
-    """How often `dict[str, Any]` is written, comments and docstrings left out."""
+    """How often `dict[str, Any]` occurs outside comments and docstrings."""
     return sum(
         isinstance(node, ast.Subscript) and ast.unparse(node) == "dict[str, Any]" for node in ast.walk(module.tree)
     )

@@ -1,7 +1,7 @@
-"""One table of how far each instrument can be trusted: `python -m bench.instruments [--write]`.
+"""Make one table of how far each instrument can be trusted: `python -m bench.instruments [--write]`.
 
-Nothing is measured or typed here. Every figure is read from a section of bench/RESULTS.md or from the table of a model
-card, so that this table changes with them. An instrument without a section there has no row.
+Nothing is measured or typed here. Every figure is read from a section of bench/RESULTS.md or from a model card's table,
+so this table changes with them. An instrument without a section there has no row.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 def section(name: str, text: str) -> str:
-    """The marked section of that name; empty where there is none."""
+    """The marked section of that name; empty if there is none."""
     found = re.search(f"<!-- {re.escape(name)} -->(.*?)<!-- /{re.escape(name)} -->", text, re.DOTALL)
     return found[1] if found else ""
 
@@ -74,7 +74,7 @@ def tables(text: str) -> Iterator[Table]:
 
 
 def table_with(column: str, text: str) -> Table:
-    """The first table that has the column; empty where there is none."""
+    """The first table with the column; empty if there is none."""
     return next((found for found in tables(text) if found and column in found[0]), [])
 
 
@@ -176,7 +176,7 @@ def sources(results: str) -> Iterator[Row]:
 
 
 def retrieval(results: str) -> Iterator[Row]:
-    """The passage that answers, among those found; the bench writes a line of figures for each mode."""
+    """Whether the answering passage is among those found, per mode."""
     for line in re.findall(r"^- (set .+)$", section("retrieval", results), re.MULTILINE):
         found = dict(re.findall(r"([\w@]+) ([\w.+-]+)", line))
         if "recall@5" in found:
@@ -184,7 +184,7 @@ def retrieval(results: str) -> Iterator[Row]:
 
 
 def judges(results: str) -> Iterator[Row]:
-    """What judges say of planted differences."""
+    """How judges rate planted differences."""
     for row in table_with("judge", section("judges", results)):
         yield Row(f"judge: {row['judge']}", "CLAP NQ", row["n"], row["measured"], row["share (95% interval)"])
 
@@ -195,7 +195,7 @@ READ: tuple[Callable[[str], Iterator[Row]], ...] = (
 
 
 def kind(name: str) -> str:
-    """What the texts of a set are, by the longest known name that it begins or ends with."""
+    """The kind of text in a set, by the longest known name that its name begins or ends with."""
     known = sorted(KINDS, key=len, reverse=True)
     return next((KINDS[key] for key in known if name.startswith(key) or name.endswith(f" {key}")), "-")
 

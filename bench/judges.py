@@ -1,10 +1,10 @@
-"""How far a language model can be trusted as a judge: python -m bench.judges --data DIR --out FILE [--model NAME].
+"""Measure how reliable a language model is as a judge: python -m bench.judges --data DIR --out FILE [--model NAME].
 
-Preferences that are planted in CLAP NQ: a human answer against the same answer with a sentence of another question's
-answer added, which its passage does not support. A judge of pairs should prefer the first, one with criteria should
-give it the higher total, and the passage that answers should get a higher level of relevance than another question's.
-Position bias: how often the two orders of a pair disagree, and how often X, the one shown first, wins. A question is a
-line of FILE, so a run that is started again goes on; `--write` puts the rows of all FILEs into bench/RESULTS.md.
+Preferences are planted in CLAP NQ: a human answer against the same answer with an unsupported sentence added, taken
+from another question's answer. A judge of pairs should prefer the first. A judge with criteria should give it the
+higher total. The answering passage should get a higher relevance level than another question's. Position bias: how
+often the two orders of a pair disagree, and how often X, shown first, wins. Each question is one line of FILE, so a
+restarted run resumes. `--write` puts the rows of all FILEs into bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LONGEST = 120  # words of a passage: a small model reads it in seconds
 HEAD = "| judge | measured | share (95% interval) | n |\n| --- | --- | --- | --- |"
 TOLD = (
     "CLAP NQ's human answers against the same with one unsupported sentence added, from another question's answer. "
-    "A pair counts as right where the answer without it wins in both orders; *mean of both orders* takes the average "
-    "of the shares. Six criteria: the better total, the passage as reference. Relevance: a higher level for the "
-    "passage that answers. Answers are compared by likelihood, so none is unparsed."
+    "A pair counts as right if the answer without it wins in both orders; *mean of both orders* averages the shares. "
+    "Six criteria: the higher total, with the passage as reference. Relevance: a higher level for the answering "
+    "passage. Answers are compared by likelihood, so none is unparsed."
 )
 
 
@@ -49,7 +49,7 @@ class Planted(NamedTuple):
 
 
 def planted(folder: Path, n: int) -> Iterator[Planted]:
-    """`n` answerable questions by a fixed seed."""
+    """`n` answerable questions, drawn with a fixed seed."""
     rng = random.Random(1337)
     rows = [r for r in lines(folder / "clapnq" / "qa.jsonl") if r["answerable"]]
     fit = [r for r in rows if len(r["passage"].split()) <= LONGEST]
@@ -62,7 +62,7 @@ def planted(folder: Path, n: int) -> Iterator[Planted]:
 
 
 def judged(judge: Writer, case: Planted, *, reason: bool) -> dict[str, Any]:
-    """What the judge says of one question."""
+    """The judge's replies on one question."""
     start = time.perf_counter()
     pair = judge_pair(judge, case.question, [case.passage], case.answer, case.spoiled, reason=reason)
     totals = [

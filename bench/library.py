@@ -1,8 +1,8 @@
-"""How fast a large library is listed and searched: python -m bench.library [--cases 10000] [--write].
+"""Time how fast a large library is listed and searched: python -m bench.library [--cases 10000] [--write].
 
-Cases of the size that Ask makes (five passages of 100 words, an answer, a reading) are written into a library of its
-own; listing, searching, sorting, a filter by day, opening one and exporting one are timed as processor seconds, the
-median of several calls (wall time would count what else the machine does).
+Cases as large as those of Ask (five passages of 100 words, an answer, a reading) are written into a new library. The
+bench times listing, searching, sorting, a filter by day, and opening and exporting one case. The unit is CPU seconds,
+the median of several calls, so other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def fill(store: CaseStore, count: int) -> None:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor seconds, the median of several calls."""
+    """CPU seconds, the median of several calls."""
     taken = []
     for _ in range(CALLS):
         start = time.process_time()
@@ -71,7 +71,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measured(count: int) -> dict[str, float]:
-    """What was timed by name."""
+    """The timings by name."""
     with tempfile.TemporaryDirectory() as folder:
         store = CaseStore(Path(folder) / "cases.sqlite")
         fill(store, count)
@@ -90,7 +90,7 @@ def measured(count: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, print, and with --write keep the figures in RESULTS.md."""
+    """Measure, print, and save the figures in RESULTS.md with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")

@@ -1,7 +1,7 @@
-"""docs/licences.md, docs/sbom.cdx.json: every installed distribution that a pin names and every model, with licence.
+"""Write docs/licences.md and docs/sbom.cdx.json: every pinned distribution and every model, with its licence.
 
-`python -m bench.licences` writes them from the metadata of what is installed, the catalogue of models and the weights
-in assets/models; a test says when they are out of date.
+`python -m bench.licences` writes them from the metadata of installed packages, the catalogue of models and the weights
+in assets/models. A test fails when they are out of date.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def installed() -> dict[str, Distribution]:
 
 
 def licence(found: Distribution) -> str:
-    """The licence as an SPDX expression where the metadata has one or a spelling that is known."""
+    """The licence as an SPDX expression, if the metadata has one or a known spelling."""
     name, data = canonical(found.metadata["Name"]), found.metadata
     if expression := data.get("License-Expression"):
         return str(expression)

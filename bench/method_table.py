@@ -1,6 +1,6 @@
-"""README's table of methods, made from the pages of docs/methods: method, paper, file, command.
+"""Make README's table of methods from the pages of docs/methods: method, paper, file, command.
 
-`python -m bench.method_table` writes it; a test says when it is out of date. The order is that of docs/README.md.
+`python -m bench.method_table` writes it. A test fails when it is out of date. The order is that of docs/README.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def row(name: str) -> str:
 
 
 def paper(text: str) -> str:
-    """What the page's source says first; "ours" where it is not a paper.
+    """The first source named on the page; "ours" if it is not a paper.
 
     >>> paper("## Source\\n\\nARE, section 4.3 and\\nappendix A.3, for the verdicts; VitaminC: 2021.\\n\\nCode: x")
     'ARE, section 4.3 and appendix A.3'
@@ -63,7 +63,7 @@ def table() -> str:
 
 
 def written(readme: str) -> str:
-    """`readme` with the table as it is now."""
+    """`readme` with the current table."""
     before, _, rest = readme.partition(START)
     return before + table() + rest.partition(END)[2]
 

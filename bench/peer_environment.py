@@ -1,4 +1,4 @@
-"""inseq and ContextCite in an environment of their own, made once under build/, which git ignores."""
+"""An environment for inseq and ContextCite, made once under build/, which git ignores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MADE = ".made"  # written once the installation is complete
 
 
 def peer_python(folder: Path = FOLDER) -> tuple[Path | None, str]:
-    """The peers' interpreter, made if absent, and why there is none."""
+    """The environment's interpreter, made if absent, or None and the reason."""
     python = folder / "bin" / "python"
     if (folder / MADE).exists():
         return python, ""
@@ -47,7 +47,7 @@ def peer_rows(python: Path, folder: Path, exact: list[int], few: int) -> tuple[l
         if "top" in result:
             same = sum(a == b for a, b in zip(result["top"], exact, strict=True))
             notes.append(
-                f"ContextCite's first passage is that of exact removal in {same} of {len(exact)} prompts; "
-                "leave-one-out is exact removal."
+                f"ContextCite and exact removal rank the same passage first in {same} of {len(exact)} prompts. "
+                "Leave-one-out is exact removal."
             )
     return rows, notes

@@ -1,8 +1,7 @@
-"""How long the browser takes to recolour the passages after a click in the answer: python -m bench.recolour [--write].
+"""Time how fast a click in the answer recolours the passages: python -m bench.recolour [--write].
 
-The page's own component is drawn in Chromium with random scores; a click is timed until the second frame after it, when
-style, layout and paint are done. No model and no server has a part in it. `--write` puts the section into
-bench/RESULTS.md.
+The page's component is drawn in Chromium with random scores. A click is timed until the second frame after it, when
+style, layout and paint are done. No model or server is involved. `--write` puts the section into bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ CLICK = """(index) => new Promise((done) => {
 
 
 def made_up(rng: random.Random) -> dict[str, Any]:
-    """What the component draws, with a row for the answer, each sentence and each token."""
+    """The component's data: one row for the answer, each sentence and each token."""
     rows = 1 + SENTENCES + ANSWER
     each = ANSWER // SENTENCES
     answer = [
@@ -60,7 +59,7 @@ def made_up(rng: random.Random) -> dict[str, Any]:
 
 
 def measure() -> tuple[list[float], float]:
-    """Milliseconds from each click to its paint, and processor milliseconds of the page's main thread a click."""
+    """Milliseconds from each click to its paint, and CPU milliseconds of the main thread per click."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -77,25 +76,25 @@ def measure() -> tuple[list[float], float]:
 
 
 def task_seconds(tools: Any) -> float:
-    """Processor seconds of the main thread so far."""
+    """CPU seconds of the main thread so far."""
     metrics = tools.send("Performance.getMetrics")["metrics"]
     return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
 
 
 def main() -> None:
-    """Measure, print, and with --write keep."""
+    """Measure, print, and save with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args()
     times, own = measure()
-    line = f"- {own:.0f} processor ms of the page's main thread a click (aim: under 250 ms); until the second frame"
+    line = f"- {own:.0f} ms of main-thread CPU time per click (aim: under 250 ms); until the second frame"
     line += f" after it {statistics.median(times):.0f} ms (median), {min(times):.0f} ms (shortest)"
     text = "\n".join(
         (
-            "## A click in the answer recolours the passages",
+            "## Recolouring the passages after a click in the answer",
             "",
-            f"{PASSAGES} passages of {TOKENS} tokens, {CLICKS} clicks in Chromium. {conditions()} Load of the machine"
-            f" while it ran: {os.getloadavg()[0]:.0f}.",
+            f"{PASSAGES} passages of {TOKENS} tokens, {CLICKS} clicks in Chromium. {conditions()} Load average"
+            f" during the run: {os.getloadavg()[0]:.0f}.",
             "",
             line,
         )

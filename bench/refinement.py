@@ -1,12 +1,12 @@
-"""`python -m bench.refinement [--write]`: look for runs that show what a second pass does, with one model.
+"""Find runs that show the effect of a second pass, with one model: `python -m bench.refinement [--write]`.
 
-For each kind of `bench.refinement_kinds` the conditions that it is told from are run (gate own) on
-the labelled questions of the bank investigation, with one seed after another, until the kind occurs on an answer that
-is wholly supported or the runs are used up. That case (else the first of its kind) is written as a case file, so that
-it can be replayed; where a kind never occurred, that is said.
+For each kind of `bench.refinement_kinds`, its conditions run (gate own) on the labelled questions of the bank
+investigation, one seed after another. A search ends when the kind occurs on a fully supported answer, or when the runs
+are used up. That case (else the first of its kind) is saved as a case file that can be replayed. A kind that never
+occurred is named.
 
-Passages and temperature suit a small model: up to two labelled relevant and others up to five in all, temperature 0.3
-(the paper: 0.7).
+Passages and temperature suit a small model: at most two labelled relevant and five in all, temperature 0.3 (paper:
+0.7).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WORLD = "bank-investigation"
 SEEDS = (1337, 2024, 42)
 NEEDS = {  # the conditions that a kind is told from
     "Self-Refine adds an unsupported claim": ("A", "E"),
-    "The overlap heuristic prunes what was supported": ("A", "D"),
+    "The overlap heuristic removes supported sentences": ("A", "D"),
     "The attribution-triggered rewrite keeps a grounded answer": ("A", "v2c"),
 }
 RELEVANT, PASSAGES, TEMPERATURE = 2, 5, 0.3
@@ -56,9 +56,9 @@ Run = tuple[str, int]  # question, seed
 
 
 def main() -> None:
-    """Look for every kind, keep its case, print what was seen, and with --write keep it."""
+    """Search for every kind, save its case, print the counts, and save them with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=500, help="most runs a kind")
+    parser.add_argument("--runs", type=int, default=500, help="most runs per kind")
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--cases", type=Path, default=None, help="folder for the case of each kind")
     parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
@@ -77,7 +77,7 @@ def main() -> None:
 
 @dataclass
 class Search:
-    """What looking for a kind came to: the case is the first whose A is wholly supported, else the first."""
+    """The search for a kind: its case is the first whose A is fully supported, else the first."""
 
     kind: str
     runs: int = 0
@@ -88,7 +88,7 @@ class Search:
     outcomes: Counter[str] = field(default_factory=Counter)
 
     def take(self, case: Case, report: RefinementReport) -> None:
-        """Count a run and keep it where it is the first, or the first that is sound."""
+        """Count a run. Keep it if it is the first, or the first with a fully supported A."""
         self.runs += 1
         self.outcomes.update(f"{n} {v.outcome}" for n, v in report.refinement.variants.items())
         if not KINDS[self.kind](report, case.passages):
@@ -101,7 +101,7 @@ class Search:
 
 
 def search(kind: str, model: str, most: int, workers: int) -> Search:
-    """Run the conditions of a kind until it has a sound case or `most` runs are made."""
+    """Run a kind's conditions until a case is sound, at most `most` times."""
     found = Search(kind)
     work = list(itertools.islice(runs(load_world(WORLD)), most))
     with ProcessPoolExecutor(workers) as pool:
@@ -115,7 +115,7 @@ def search(kind: str, model: str, most: int, workers: int) -> Search:
 
 
 def runs(world: World) -> Iterator[Run]:
-    """Every labelled question under every seed: the paper's three, then 1, 2, 3 and on."""
+    """Every labelled question with every seed: the paper's three, then 1, 2, 3 and so on."""
     for seed in itertools.chain(SEEDS, itertools.count(1)):
         for question in world.questions:
             if question.passages:
@@ -124,13 +124,13 @@ def runs(world: World) -> Iterator[Run]:
 
 @cache
 def tools(model: str) -> tuple[World, Writer, Entailment]:
-    """What a process needs, loaded once."""
+    """The models and questions of a process, loaded once."""
     torch.set_num_threads(1)
     return load_world(WORLD), load_writer(model), load_entailment()
 
 
 def given(world: World, question: WorldQuestion) -> tuple[Passage, ...]:
-    """Up to `RELEVANT` relevant passages and others up to `PASSAGES`, in their order."""
+    """At most `RELEVANT` relevant passages, filled up to `PASSAGES`, in their order."""
     passages = world.given_passages(question)
     relevant = [p for p in passages if p.relevant][:RELEVANT]
     others = [p for p in passages if not p.relevant][: PASSAGES - len(relevant)]
@@ -138,7 +138,7 @@ def given(world: World, question: WorldQuestion) -> tuple[Passage, ...]:
 
 
 def run_once(run: Run, model: str, names: tuple[str, ...]) -> tuple[Case, RefinementReport]:
-    """One question, one seed: the conditions and the verifier."""
+    """Run the conditions and the verifier on one question with one seed."""
     name, seed = run
     world, writer, verifier = tools(model)
     question = next(q for q in world.questions if q.id == name)
@@ -169,11 +169,11 @@ def save(found: Search, folder: Path) -> None:
 
 
 def section(searches: Sequence[Search], options: argparse.Namespace, seconds: float) -> str:
-    """The counts in words; a kind that never occurred is named."""
+    """The counts in words, with the kinds that never occurred."""
     outcomes = sum((found.outcomes for found in searches), Counter[str]())
     lines = [
         f"- {found.kind}: {found.occurred or 'in none'} of {found.runs} runs"
-        f"{'' if found.case is None or found.sound else ', never on an answer that was wholly supported'}."
+        f"{'' if found.case is None or found.sound else ', never on a fully supported answer'}."
         for found in searches
     ]
     ends = ", ".join(f"{name}: {count}" for name, count in sorted(outcomes.items()))
@@ -182,8 +182,8 @@ def section(searches: Sequence[Search], options: argparse.Namespace, seconds: fl
             "## Refinement: what a second pass does to the embedded model's answers",
             "",
             f"{conditions(model=options.model)} {PASSAGES} passages, temperature {TEMPERATURE}; {options.workers} "
-            f"processes, {seconds:.0f} s in all. A kind is looked for until it occurs on an answer that its citations "
-            f"wholly support, at most in {options.runs} runs.",
+            f"processes, {seconds:.0f} s in all. Each kind is searched for until it occurs on an answer that its "
+            f"citations fully support, in at most {options.runs} runs.",
             "",
             *lines,
             "",

@@ -1,6 +1,6 @@
-"""What a second pass did to an answer, told from its scores: the three kinds that the bundled cases show.
+"""Three kinds of effects of a second pass, read from its scores; the bundled cases show them.
 
-Each is a rule on figures that the report holds; nobody chose a case by eye. "By the verifier" stands behind all three.
+Each is a rule on figures in the report; nobody chose a case by eye. All three depend on the verifier.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from engine.methods.refinement.assess import RefinementReport, pair_key
 
 
 def supported_sentences(answer: Answer, passages: Sequence[Passage], entails: Entails) -> tuple[str, ...]:
-    """The sentences of an answer that the passages they cite, joined, bear out."""
+    """The sentences of an answer that their cited passages, joined, support."""
     texts = {number: passage.text for number, passage in enumerate(passages, start=1)}
     cited = statements(answer)
     return tuple(s.text for s, holds in zip(cited, supported(cited, texts, entails), strict=True) if holds)
 
 
 def self_refine_adds_unsupported(report: RefinementReport, passages: Sequence[Passage]) -> bool:
-    """E has a sentence that A has not and that no passage it cites bears out."""
+    """E has a sentence that is not in A and that its cited passages do not support."""
     a, e = _answer(report, "A"), _answer(report, "E")
     if a is None or e is None:
         return False
@@ -39,7 +39,7 @@ def overlap_heuristic_prunes(report: RefinementReport, passages: Sequence[Passag
 
 
 def rewrite_keeps_grounded(report: RefinementReport, passages: Sequence[Passage]) -> bool:
-    """v2c fired on an answer whose every sentence was supported, and every sentence of the rewrite is, as many."""
+    """v2c fired on a fully supported answer, and its rewrite is fully supported and as long."""
     a, rewrite = _answer(report, "A"), _answer(report, "v2c")
     if a is None or rewrite is None or not report.refinement.variants["v2c"].triggered:
         return False
@@ -51,13 +51,13 @@ def rewrite_keeps_grounded(report: RefinementReport, passages: Sequence[Passage]
 
 KINDS: Mapping[str, Callable[[RefinementReport, Sequence[Passage]], bool]] = {
     "Self-Refine adds an unsupported claim": self_refine_adds_unsupported,
-    "The overlap heuristic prunes what was supported": overlap_heuristic_prunes,
+    "The overlap heuristic removes supported sentences": overlap_heuristic_prunes,
     "The attribution-triggered rewrite keeps a grounded answer": rewrite_keeps_grounded,
 }
 
 
 def stored(report: RefinementReport) -> Entails:
-    """The verifier's probabilities as the report keeps them; a pair it was not asked counts as not entailed."""
+    """The verifier's probabilities as stored in the report. A pair without one counts as not entailed."""
     return lambda pairs: [report.entailments.get(pair_key(*pair), 0.0) for pair in pairs]
 
 

@@ -1,4 +1,4 @@
-"""bench/RESULTS.md, one marked section a bench: each writes its own and leaves the others' alone."""
+"""Write bench/RESULTS.md: one marked section per bench. A bench replaces its own section only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
-HEADER = "# Measured side by side\n\nWritten by `make bench`; every section says what ran and on what.\n"
+HEADER = "# Benchmark results\n\nWritten by `make bench`. Each section says what ran and on which data.\n"
 
 
 def write_section(name: str, markdown: str, path: Path = RESULTS) -> None:
@@ -24,7 +24,7 @@ def write_section(name: str, markdown: str, path: Path = RESULTS) -> None:
 
 
 def conditions(**extra: object) -> str:
-    """One line: date, Python, packages that matter, processor count, and what the bench adds."""
+    """Return one line: date, Python, main packages, number of CPU cores, and what the bench adds."""
     known = {name: version(name) for name in ("torch", "transformers")}
     parts = [
         datetime.now(UTC).date().isoformat(),

@@ -1,8 +1,8 @@
-"""Retrieval, reader and ingest figures on public data: python -m bench.retrieval --data DIR [--sets ...] [--write].
+"""Measure retrieval, reader and ingest on public data: python -m bench.retrieval --data DIR [--sets ...] [--write].
 
-DIR holds one folder a set with corpus.jsonl, queries.jsonl, qrels.tsv and qa.jsonl (BEIR's layout). Everything runs
-as `ask` runs it, with the default settings, in a data folder of its own. Prints one JSON line a figure; --write keeps
-them in bench/RESULTS.md.
+DIR holds one folder per set with corpus.jsonl, queries.jsonl, qrels.tsv and qa.jsonl (BEIR's layout). Everything runs
+as in `ask`, with the default settings, in its own data folder. Prints one JSON line per figure; --write saves them in
+bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def show(**figures: object) -> None:
 
 
 def section() -> str:
-    """What was shown, a line a figure."""
+    """The printed figures, one per line."""
     said = ("- " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in row.items()) for row in SHOWN)
     return "\n".join(["## Retrieval, reader and ingest", "", conditions(), "", *said])
 
@@ -58,9 +58,9 @@ def ingest(folder: Path) -> Collection:
 
 
 def ingest_ratio(folder: Path, repeats: int = 2) -> None:
-    """Ingest rate over the embedder's own bulk rate on the same texts, in alternation, by processor and by wall time.
+    """Ingest rate divided by the embedder's bulk rate on the same texts, by CPU and by wall time, in alternation.
 
-    Processor time is the one to trust on a machine that others use too.
+    Trust the CPU time on a shared machine.
     """
     ratios = []
     for turn in range(repeats):
@@ -174,7 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="xquad_en,nq_gold_passage,clapnq")
-    parser.add_argument("--limit", type=int, default=1_000_000, help="questions a set that the reader answers")
+    parser.add_argument("--limit", type=int, default=1_000_000, help="questions per set that the reader answers")
     parser.add_argument("--skip", default="", help="any of: recall,reader,refusal,rate")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     parser.add_argument("--home", default="", help="keep the collections here instead of in a temporary folder")

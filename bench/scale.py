@@ -1,15 +1,14 @@
-"""How large a collection may grow: python -m bench.scale [--sizes 50000,200000] [--data DATA] [--write].
+"""Measure how large a collection can grow: python -m bench.scale [--sizes 50000,200000] [--data DATA] [--write].
 
-Passages of 100 words in wiki_dpr's layout, drawn by Zipf's law from 300,000 made-up words behind English stop words,
-are streamed into a collection whose vectors are drawn around 4,096 centres instead of computed (an embedder would be
-measured otherwise), each size in a process of its own. Printed a size: processor seconds of ingest (wall time would
-count what else the machine does), peak resident memory with and without searches (files that are mapped count as far as
-they were touched), size on disk, recall@10 against exact search, and the time of a search over that of embedding a
-question with the built-in embedder. From the sizes follow memory and disk per million passages, and with them what the
-21 million passages of wiki_dpr would need.
+Passages of 100 words in wiki_dpr's layout are streamed into a collection, each size in a process of its own. Words are
+drawn by Zipf's law from English stop words and 300,000 made-up words. Vectors are drawn around 4,096 centres, since an
+embedder would otherwise be measured. Printed per size: CPU seconds of ingest, peak resident memory with and without
+searches (mapped files count as far as they were touched), size on disk, recall@10 against exact search, and the time of
+a search divided by the time to embed a question. From the sizes follow memory and disk per million passages, and what
+the 21 million passages of wiki_dpr would need.
 
-Recall on drawn vectors says little: with --data the search index is measured on real ones, the texts of the public sets
-there against their questions and claims, once as it is for so many and once with the shares of a large collection.
+Recall on drawn vectors says little. With --data the index is also measured on real vectors: texts of public sets
+against their questions and claims, with the settings for that size and with those of a large collection.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def passages_file(path: Path, size: int) -> None:
 
 
 def measured(size: int) -> dict:
-    """One size in a process of its own."""
+    """Measure one size in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "passages.tsv"
         passages_file(path, size)
@@ -137,7 +136,7 @@ def measured(size: int) -> dict:
 
 
 def per_million(rows: list[dict], field: str) -> float:
-    """Growth of a figure in GB from the smallest to the largest size, a million passages."""
+    """Growth of a figure in GB per million passages, from the smallest to the largest size."""
     return (rows[-1][field] - rows[0][field]) / (rows[-1]["passages"] - rows[0]["passages"]) * 1e6
 
 
@@ -163,10 +162,10 @@ def report(rows: list[dict], recalled: list[str]) -> str:
         memory, disk = per_million(rows, "search_gb"), per_million(rows, "disk_gb")
         lines += [
             "",
-            f"A million passages more take {memory:.2f} GB of memory and {disk:.2f} GB of disk;"
-            f" {DIMENSIONS * 4 * 1e6 / 2**30:.2f} GB of the disk are the vectors. By that slope {WIKI_DPR:.0f} million"
+            f"Each further million passages takes {memory:.2f} GB of memory and {disk:.2f} GB of disk;"
+            f" {DIMENSIONS * 4 * 1e6 / 2**30:.2f} GB of the disk are vectors. At this rate {WIKI_DPR:.0f} million"
             f" (wiki_dpr) take {rows[-1]['search_gb'] + memory * (WIKI_DPR - rows[-1]['passages'] / 1e6):.0f} GB of"
-            f" memory and {disk * WIKI_DPR:.0f} GB of disk (arithmetic, not measured; 768 numbers a vector take more).",
+            f" memory and {disk * WIKI_DPR:.0f} GB of disk (arithmetic, not measured; 768 dimensions take more).",
         ]
     return "\n".join([*lines, *(["", *recalled] if recalled else [])])
 
@@ -200,7 +199,7 @@ def _lines(path: Path) -> list[dict]:
 
 
 def real_recall(texts: Floats, asked: Floats) -> list[str]:
-    """Recall@10 of the index on real vectors: as it is for so many, and with the shares of a large collection alone."""
+    """Recall@10 of the index on real vectors, with its own settings and with those of a large collection."""
     exact = np.sort(asked @ texts.T, axis=1)[:, -10]
     with tempfile.TemporaryDirectory() as folder:
         cells.build(Path(folder), texts, Watch())
@@ -212,7 +211,7 @@ def real_recall(texts: Floats, asked: Floats) -> list[str]:
         cells._LEAST, cells._KEPT_LEAST = floors
     return [
         f"Real vectors: {len(texts):,} texts of the public sets, {len(asked):,} questions and claims, all-MiniLM-L6-v2."
-        f" recall@10 of exact search {as_it_is:.3f}; with the shares of a large collection"
+        f" recall@10 of exact search {as_it_is:.3f}; with the settings of a large collection"
         f" ({cells.SHARE:.0%} of the signs, {cells.KEPT:.0%} of the bytes) {shares:.3f}."
     ]
 
@@ -226,7 +225,7 @@ def _recall(found: cells.Cells, texts: Floats, asked: Floats, tenth: Floats) -> 
 
 
 def main() -> None:
-    """Measure, print, and with --write keep."""
+    """Measure, print, and save with --write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="50000,200000")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")

@@ -1,8 +1,8 @@
-"""What a person waits for: python -m bench.speed [--models NAMES] [--write], on a machine that does nothing else.
+"""Time the waits of a user: python -m bench.speed [--models NAMES] [--write]. Run it on an idle machine.
 
-A question over eight passages of 150 words of a sample corpus: an answer of up to 80 tokens from all of them, its
-leave-one-out with both floors, its input x gradient, one more row of its token map. Wall seconds after loading, the
-best of three runs, and how many plain forward passes over the same prompt take as long.
+One question over eight passages of 150 words from a sample corpus. Timed: an answer of up to 80 tokens, its
+leave-one-out with both floors, its input x gradient, and one more row of its token map. Figures are wall seconds after
+loading, the best of three runs, and the number of plain forward passes that take as long.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def main() -> None:
             found.append(row)
             print(row, flush=True)
     if asked.write:
-        told = ["## What a person waits for", "", conditions(threads=torch.get_num_threads()), "", HEAD, *found]
+        told = ["## How long a user waits", "", conditions(threads=torch.get_num_threads()), "", HEAD, *found]
         write_section("speed", "\n".join(told))
 
 

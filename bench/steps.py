@@ -1,10 +1,10 @@
-"""RAISE and its nine baselines on the science primer: python -m bench.steps [--model embedded] [--n 12] [--write].
+"""Measure RAISE and its baselines on the primer: python -m bench.steps [--model embedded] [--n 12] [--write].
 
-Two tables. Without a model: how much gold the top 10 of a labelled sub-question holds before and after T, and T
-recalibrated on the primer. With a model: per method the gold found before and after T, accuracy on multiple choice,
+Two tables. Without a model: gold recall of the top 10 of each labelled sub-question before and after T, and T
+recalibrated on the primer. With a model, per method: gold found before and after T, accuracy on multiple choice,
 ROUGE-L of open answers, calls, tokens and seconds, each with a 95% bootstrap interval over questions. Questions are
-taken evenly over the file, so that every domain is in. Runs in a data folder of its own; `--write` puts the section
-into bench/RESULTS.md. A method need not win: the rows stand in the order of the table of methods.
+taken evenly from the file, so every domain is included. Rows are in the order of the table of methods. Runs in its own
+data folder; `--write` puts the section into bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def collection() -> Collection:
 
 
 def mean(values: Iterable[float | None]) -> str:
-    """Mean with its 95% interval, of fewer than ten values with their number; a dash without values."""
+    """Mean with its 95% interval, or with the count of fewer than ten values; a dash without values."""
     found = [value for value in values if value is not None]
     if not found:
         return "-"
@@ -86,14 +86,14 @@ def without_a_model(corpus: Collection) -> list[str]:
     hits = {question: find(question) for question in gold}
     lines = [
         f"{len(passages)} passages, {len(gold)} labelled sub-questions, top {Settings().reasoning.k} of each,"
-        f" searched as it stands by {corpus.embedder.name}.",
+        f" searched as written with {corpus.embedder.name}.",
         "",
         "| T | gold recall before T | after T | passages kept of 10 |",
         "| --- | --- | --- | --- |",
     ]
     for name, limit in (
         (f"{built_in:.2f}, shipped for the primer", built_in),
-        (f"{own.value:.2f}, calibrated with the sub-questions as they stand", own.value),
+        (f"{own.value:.2f}, calibrated with the sub-questions as written", own.value),
         ("0.84, DPR's", 0.84),
     ):
         kept = {q: [h.passage.id for h in found if similarity(h) >= limit] for q, found in hits.items()}
@@ -106,7 +106,7 @@ def without_a_model(corpus: Collection) -> list[str]:
 def run(
     corpus: Collection, model: Writer, questions: Sequence[WorldQuestion], methods: Sequence[ReasoningMethod]
 ) -> list[Row]:
-    """Every question under every method, the calls that are the same made once; a line a run to standard output."""
+    """Run every method on every question; equal calls are made once. Prints one line per run."""
     settings, passages, rows = Settings().apply(["decoding.max_new_tokens=256"]), corpus.snapshot().passages, []
     for question in questions:
         gold, known = primer_gold(question.question, passages), dict[str, Call]()
@@ -154,7 +154,7 @@ def overlap(row: Row) -> float | None:
 
 
 def table(rows: Sequence[Row], methods: Sequence[ReasoningMethod]) -> list[str]:
-    """A line a method."""
+    """One line per method."""
     lines = [
         "| method | accuracy | ROUGE-L, open | gold before T | after T | passages | calls | tokens written | s |"
         " not parsed |",
@@ -189,11 +189,11 @@ def by_domain(rows: Sequence[Row]) -> str:
             found = [value for value in own if value is not None]
             if found:
                 said.append(f"{domain} {method_of(name).label} {sum(found):.0f} of {len(found)}")
-    return "Right by domain: " + "; ".join(said) + "." if said else ""
+    return "Correct by domain: " + "; ".join(said) + "." if said else ""
 
 
 def main() -> None:
-    """Measure, print, and with --write keep."""
+    """Measure, print, and save with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--n", type=int, default=12, help="questions; 122 are all")
@@ -214,11 +214,7 @@ def main() -> None:
         else:
             counted = f"{min(given.n, len(primer().questions))} of {len(primer().questions)} questions"
             own = f"{counted}, {given.model}, greedy, T {threshold_for(corpus.embedder.name, PRIMER).value:.2f}."
-            lines += [
-                "",
-                f"{own} Means with 95% intervals; a run that is not parsed counts as wrong and found nothing.",
-                "",
-            ]
+            lines += ["", f"{own} Means with 95% intervals. An unparsed run counts as wrong and finds nothing.", ""]
             lines += [*table(rows, methods), "", by_domain(rows)]
     print("\n".join(lines))
     if given.write:

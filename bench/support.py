@@ -1,8 +1,8 @@
-"""Sentences that nothing bears out: python -m bench.support --data DIR [--articles N] [--write].
+"""Find unsupported sentences: python -m bench.support --data DIR [--articles N] [--write].
 
-QAGS: summaries of news that models wrote, with three votes a sentence whether the article supports it, in two parts
-(XSum, one made-up-prone sentence; CNN, mostly copied). AUROC of telling supported sentences from the rest, for the
-parts of `engine.methods.support` and for the score that it makes of them.
+QAGS: news summaries written by models, with three votes per sentence on whether the article supports it. It has two
+parts: XSum (one sentence, often with invented details) and CNN (mostly copied). The figure is the AUROC of telling
+supported sentences from the rest, for the parts of `engine.methods.support` and for its combined score.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from training.verifier_data import read
 
 PARTS = {"XSum": ("xsum", 239), "CNN": ("cnn", 110)}  # how ids begin, articles
 TOLD = (
-    "QAGS: sentences of summaries that models wrote, against the whole article; a sentence is supported where most of "
+    "QAGS: sentences of summaries that models wrote, against the whole article. A sentence is supported if most of "
     "three people say so. AUROC, with the middle 95% of 1,000 draws of the sentences. Support is the mean of the other "
-    "four rows; verdict is the verifier on the best windows."
+    "four rows. Verdict is the verifier on the best windows."
 )
 
 
@@ -69,7 +69,7 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
 
 
 def interval(labels: Sequence[bool], scores: Sequence[float], resamples: int = 1000) -> tuple[float, float]:
-    """The middle 95% of AUROC with the sentences drawn anew; draws of one class alone are left out."""
+    """The middle 95% of AUROC over resampled sentences; draws with one class only are left out."""
     rng, truth, values = np.random.default_rng(1337), np.asarray(labels), np.asarray(scores)
     draws = [rng.integers(0, len(truth), len(truth)) for _ in range(resamples)]
     found = [auroc(truth[rows], values[rows]) for rows in draws if 0 < truth[rows].sum() < len(rows)]
@@ -78,7 +78,7 @@ def interval(labels: Sequence[bool], scores: Sequence[float], resamples: int = 1
 
 
 def main() -> None:
-    """Print the table, and with --write keep it."""
+    """Print the table and save it with --write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--articles", type=int, default=239, help="of each part, at most")

@@ -1,9 +1,9 @@
-"""What makes a gradient row rank passages: python -m bench.token_maps --out FOLDER [--data FOLDER] [--write].
+"""Rank passages by forms of a gradient row: python -m bench.token_maps --out FOLDER [--data FOLDER] [--write].
 
-Four passages of about 50 words, one of which answers; for each form of a row, how often that one is first. Planted:
-towns with the same sentence about each, and the fact of one is asked for. XQuAD (`--data`, not in the repository): the
-gold paragraph cut down, beside the nearest others by BM25, with its short answer. A case is a line in the folder, so a
-run that is started again goes on. `--abpc N` measures ABPC on the first N planted cases.
+Each case has four passages of about 50 words, one of which answers. The figure is how often each form of a row ranks
+that one first. Planted: towns with the same sentence about each, and a question about one. XQuAD (`--data`, not in the
+repository): the gold paragraph cut down, with the nearest others by BM25 and its short answer. Each case is one line in
+the folder, so a restarted run resumes. `--abpc N` measures ABPC on the first N planted cases.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ AROUND = (
 
 
 def planted(count: int, seed: int = 1) -> Iterator[Asked]:
-    """Passages of about 50 words that differ in the town, the value and what stands around."""
+    """Passages of about 50 words that differ in the town, the value and the text around it."""
     rng = random.Random(seed)
     for index in range(count):
         question, sentence, values = FACTS[index % len(FACTS)]
@@ -100,7 +100,7 @@ def planted(count: int, seed: int = 1) -> Iterator[Asked]:
 
 
 def xquad(folder: Path, count: int, seed: int = 1) -> Iterator[Asked]:
-    """One question a paragraph; others of the passages do not hold the answer."""
+    """One question per paragraph; the other passages do not hold the answer."""
     rows = [json.loads(line) for line in (folder / "qa.jsonl").read_text(encoding="utf-8").splitlines()]
     rng = random.Random(seed)
     rng.shuffle(rows)
@@ -120,7 +120,7 @@ def xquad(folder: Path, count: int, seed: int = 1) -> Iterator[Asked]:
 
 
 def cut(text: str, place: int, words: int = 40) -> str:
-    """Whole sentences from the one at `place` on, or before it, until there are `words`."""
+    """Whole sentences around the one at `place`, until there are `words` words."""
     spans = list(sentences(text))
     first = last = max((i for i, (start, _) in enumerate(spans) if start <= place), default=0)
     while len(text[spans[first][0] : spans[last][1]].split()) < words and (first or last + 1 < len(spans)):
@@ -152,7 +152,7 @@ TARGETS: tuple[Target, ...] = ("logit", "log_probability")
 
 
 def measure(model: HuggingFaceModel, case: Asked) -> dict[str, Any]:
-    """Which passage each form, and occlusion, puts first."""
+    """The passage that each form, and occlusion, ranks first."""
     import torch
 
     prompt, answer = subject(model, case)
@@ -187,7 +187,7 @@ def _best(scores: Sequence[float]) -> int:
 
 
 def _word_positions(model: HuggingFaceModel, ids: Sequence[int], span: tuple[int, int]) -> list[int]:
-    """The positions whose tokens hold a letter or a digit, in words of four letters and more or with a digit."""
+    """Positions of tokens with a letter or digit, in words of four letters or more or with a digit."""
     texts = {i: model.decode([ids[i]]).strip() for i in range(*span)}
     return [i for i, text in texts.items() if len(text) > 3 or any(c.isdigit() for c in text)] or list(range(*span))
 
@@ -211,7 +211,7 @@ def abpc(model: HuggingFaceModel, case: Asked) -> dict[str, Any]:
 
 
 def kept(file: Path) -> dict[str, dict[str, Any]]:
-    """The lines that are there, by id."""
+    """The stored lines by id."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return {row["id"]: row for row in map(json.loads, lines)}
 
@@ -222,7 +222,7 @@ def add(file: Path, row: dict[str, Any]) -> None:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """A line a form: share of cases with the passage that answers first, each set with its interval and n."""
+    """One line per form: share of cases with the answering passage first, per set with interval and n."""
     sets = {kind: [row for row in rows if row["id"].startswith(kind)] for kind in ("planted", "xquad")}
     sets = {kind: own for kind, own in sets.items() if own}
     lines = ["| target | value of a token | passage |" + "".join(f" {k}, n = {len(o)} |" for k, o in sets.items())]
@@ -241,11 +241,11 @@ def section(first: Iterable[dict[str, Any]], curves_of: Iterable[dict[str, Any]]
     """The section of bench/RESULTS.md."""
     measured = list(curves_of)
     lines = [
-        "## What makes a gradient row rank passages",
+        "## Ranking passages by a gradient row",
         conditions(model=f"embedded, {dtype}"),
-        "Share of cases where the passage that answers comes first (95% interval), four passages of about 50 words. "
+        "Share of cases where the answering passage is first (95% interval), out of four passages of about 50 words. "
         "Words only: tokens of more than three letters or with a digit. The registered method gradient norm sums the "
-        "squares, which ranks as their root does. Integrated Gradients was not measured here.",
+        "squares; the root of the sum gives the same ranking. Integrated Gradients was not measured here.",
         table(list(first)),
     ]
     if measured:

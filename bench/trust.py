@@ -1,13 +1,12 @@
-"""The trust suites with their figures: `make bench-trust`.
+"""Run the trust suites and report their figures: `make bench-trust`.
 
     python -m bench.trust                          the fast suites
     python -m bench.trust --long                   the long ones as well, the load of 20 sessions, the first paint
     python -m bench.trust --long --suites load     one suite
-    python -m bench.trust --write                  into bench/RESULTS.md, a section a suite, as soon as it is through
+    python -m bench.trust --write                  into bench/RESULTS.md, one section per suite, as soon as it ends
 
-A suite is a set of test files; what is counted is what its tests report. The fuzzer, the load and the first paint say
-their figures themselves. The load average before each part is said, since figures of a busy machine are no figures of
-the program.
+A suite is a set of test files, and its figures are what its tests report. The fuzzer, the load and the first paint
+report their own figures. Each section gives the load average before the run, since a busy machine distorts figures.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ REPLIES, LONG_REPLIES = 11_000, 1_000_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests of a suite reported; `busy` is the load average before it.
+    """The results of a suite's tests; `busy` is the load average before it.
 
-    `faults`: (fault, trials, trials that held) by what the tests record, of a test's lengths the longest.
+    `faults`: (fault, trials, trials that held) as the tests record them, for the longest form of each test.
     """
 
     suite: str
@@ -121,12 +120,12 @@ def paint_line(found: dict[str, Any]) -> str:
     return (
         f"- First paint, warm server, {found['loads']} loads over all pages in Chromium, median: {both('paint, fresh')}"
         f" with nothing stored, {both('paint, again')} on a reload (aim: under 2). The title, or the Question box on"
-        f" Ask, stands after {both('there, fresh')} and {both('there, again')}."
+        f" Ask, appears after {both('there, fresh')} and {both('there, again')}."
     )
 
 
 def measured(suite: str, long: bool) -> list[str]:
-    """What a suite has to say beside its tests."""
+    """The figures that a suite reports in addition to its tests."""
     if suite == "bad files and inputs":
         return [fuzz_line(figures("tests.trust.fuzz", "--trials", str(LONG_TRIALS if long else TRIALS)))]
     if suite == "model replies":
@@ -157,7 +156,7 @@ def section(outcome: Outcome, lines: list[str], long: bool) -> str:
 
 
 def main() -> None:
-    """Run the suites that were asked for and print, or write, what they came to."""
+    """Run the requested suites and print or save their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")

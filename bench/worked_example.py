@@ -1,10 +1,10 @@
-"""Making the worked example that is kept with the project: one case with every analysis but the steps.
+"""Make the bundled worked example: one case with every analysis except the steps.
 
     GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b]
 
-writes it anew (after a change of the models inside). The answer is quoted by the reader and scored by the embedded
-model; `--writer` writes the second passes. Each number carries the stamp of the run that made it, and
-replay scores it again as in any other case.
+writes it again (after a change of the bundled models). The reader quotes the answer and the embedded model scores it.
+`--writer` writes the second passes. Each number carries the stamp of its run, and replay scores it again as in any
+other case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What each writer does with real questions: python -m bench.writers --data DIR [--models NAMES] [--n 200] [--write].
+"""Measure each writer on real questions: python -m bench.writers --data DIR [--models NAMES] [--n 200] [--write].
 
-Held-out questions, greedy. XQuAD over its whole corpus with the default retrieval: does the answer contain the gold
-string, is the gold paragraph cited. The same with one to three paragraphs given. Unanswerable: the corpus without the
-gold paragraph. Each job on held-out text: is the reply parsed, is it right by planted or gold truth.
+Held-out questions, greedy decoding. XQuAD over its whole corpus with the default retrieval: whether the answer
+contains the gold string and cites the gold paragraph. The same with one to three paragraphs given. Unanswerable: the
+corpus without the gold paragraph. Each job on held-out text: whether the reply is parsed and correct.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of a writer: how many of n."""
+    """A count out of n for a writer."""
 
     writer: str
     what: str
@@ -69,12 +69,12 @@ class Row:
 
 
 def contains(answer: Answer, asked: Asked) -> bool:
-    """Is a gold string in the answer, case aside."""
+    """Whether the answer contains a gold string, in any case."""
     return any(gold.casefold() in answer.text.casefold() for gold in asked.gold)
 
 
 def cites(answer: Answer, asked: Asked) -> bool:
-    """Is the gold paragraph among the passages cited."""
+    """Whether the gold paragraph is cited."""
     return any(c.valid and asked.passages[c.number - 1].document == asked.document for c in answer.citations)
 
 
@@ -104,12 +104,12 @@ def paragraph(row: dict) -> Passage:
 
 
 def drawn(folder: Path, n: int) -> list[dict]:
-    """`n` questions by a fixed seed."""
+    """`n` questions, drawn with a fixed seed."""
     return random.Random(1337).sample(lines(folder / "qa.jsonl"), n)
 
 
 def shortened(asked: Asked, sentences: int) -> Asked:
-    """What a small writer is given in place of whole passages."""
+    """The sentences that a small writer gets instead of whole passages."""
     if not sentences:
         return asked
     return replace(asked, passages=best_sentences(asked.question, asked.passages, load_embedder(), sentences))
@@ -159,7 +159,7 @@ def unanswerable(data: Path, n: int) -> Iterator[tuple[str, list[Passage], bool]
 
 
 def doubts(data: Path, name: str, n: int) -> Iterator[Row]:
-    """How often the check that comes before an answer refuses, by whether the passages answer."""
+    """How often the check before an answer refuses, by whether the passages answer."""
     model, threshold = load_writer(name), 0.5
     start, refused = time.perf_counter(), {True: 0, False: 0}
     for question, context, yes in unanswerable(data, n):
@@ -170,7 +170,7 @@ def doubts(data: Path, name: str, n: int) -> Iterator[Row]:
 
 
 def parsed(example: Example, reply: str) -> tuple[bool, bool]:
-    """(the reply is parsed, it is what is wanted) of an open job; free texts are parsed where they are not empty."""
+    """(parsed, correct) for the reply of an open job; free text counts as parsed if it is not empty."""
     if example.job == "final_answer":
         letters = example.prompt.text.count("\n(")
         found, gold = (parse_choice(text, [""] * letters) for text in (reply, example.reply))
@@ -202,7 +202,7 @@ CLOSED = {
 
 
 def jobs(data: Path, name: str, n: int) -> Iterator[Row]:
-    """Every job on held-out text: the share parsed and the share that is what is wanted."""
+    """Run every job on held-out text: the shares parsed and correct."""
     model, sources = load_writer(name), load_sources(data, held_out=True)
     for job in (job for job in JOBS if job is not answer):
         rng, start, read, right, what = random.Random(11), time.perf_counter(), 0, 0, ""

@@ -42,10 +42,11 @@ def ask_for(
         _watch(name, key)
         return
     cost = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more
-    if about:
+    if about and not done:
         st.caption(plain(about))
     left, right = st.columns([1, 7 if done else 3], vertical_alignment="center")
-    look = {"label": "Run again", "type": "tertiary", "help": label} if done else {"label": label, "type": "primary"}
+    again = f"{label}. {about}".strip()
+    look = {"label": "Run again", "type": "tertiary", "help": again} if done else {"label": label, "type": "primary"}
     if left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch"):
         begin(case, kind, options, name, label, settings)
         st.rerun()

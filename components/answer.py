@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from components import state
 from components.html import escape, show, tag
-from engine.core.text import ANY_CITATION
+from engine.core.text import ANY_CITATION, Span
 from engine.core.values import Answer
 
 
@@ -32,6 +33,12 @@ def cited_text(answer: Answer, start: int, end: int) -> str:
         ]
         position = max(position, citation.end)
     return "".join(parts) + escape(answer.text[position:end])
+
+
+def current_sentence(answer: Answer, span: Span) -> str:
+    """The value of aria-current for markup that shows a span of the answer: "true" if it is the selected sentence."""
+    numbers = (number for number, sentence in enumerate(answer.sentences, start=1) if sentence == span)
+    return state.current("sentence", *numbers)
 
 
 def with_pills(text: str) -> str:

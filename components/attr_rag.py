@@ -3,17 +3,21 @@ after."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import streamlit as st
 
+from components import state
 from components.analysis_run import banners
 from components.answer import answer_view
 from components.attribution import UNDER_NUMERICAL, floors_line
 from components.diff import word_diff
 from components.html import escape, note, plain, show, table, tag, visible
 from components.style import diverging, sequential
+from engine.answer.quoting_reader import whole_id
 from engine.cases.words import word_diff as words_of
 from engine.core.text import counted
-from engine.core.values import Attribution
+from engine.core.values import Attribution, Case
 from engine.methods.attr_rag import AttrRag
 
 # With a hyphen that does not break: the heads of narrow columns wrap.
@@ -26,8 +30,8 @@ METRICS = {
 }
 
 
-def attr_rag_view(found: AttrRag) -> None:
-    """Draw the selection of one run."""
+def attr_rag_view(found: AttrRag, case: Case) -> None:
+    """Draw the selection of one run; the sets that hold the selected passage of the case are marked."""
     kept, sets = len(found.selection.chosen), len(found.sets)
     st.caption(
         f"Kept {kept} of {counted(sets, 'chunk set')} (at most {found.selection.limit});"
@@ -35,7 +39,8 @@ def attr_rag_view(found: AttrRag) -> None:
         " α = 1 - similarity of the answers with and without the set; high: the answer changed. The six metrics are "
         "correlated: three in agreement are not three witnesses. Bold: the metric chose the set."
     )
-    show(_table(found))
+    selected = _selected_sets(found, case)
+    show(_table(found, selected))
     if found.drops is not None:
         banners(found.drops.notes)
         st.caption(plain(f"Drop: how much less likely the answer becomes without one set. {floors_line(found.drops)}."))
@@ -43,7 +48,7 @@ def attr_rag_view(found: AttrRag) -> None:
         note(line)
     if found.selection.reasons:
         st.subheader("Why each set was kept or dropped")
-        show(why_table(found))
+        show(why_table(found, selected))
         st.caption("The paper's rule alone: no floor, no cap, and the expansion read literally.")
     st.subheader("Before and after")
     before, after = found.regeneration.full.text, found.answer.text
@@ -89,31 +94,42 @@ def _label(found: AttrRag, index: int) -> str:
     return f"{first.label}, passage{'' if first is last else 's'}\N{NO-BREAK SPACE}{ordinals}"
 
 
-def _table(found: AttrRag) -> str:
+def _selected_sets(found: AttrRag, case: Case) -> frozenset[int]:
+    """The places of the sets that hold the selected passage."""
+    number = state.selected_passage(len(case.passages))
+    ids = {whole_id(case.passages[number - 1])} if number else set()
+    return frozenset(j for j, one in enumerate(found.sets) if ids & {whole_id(p) for p in one.passages})
+
+
+def _table(found: AttrRag, selected: Collection[int]) -> str:
     metrics = tuple(found.regeneration.alphas)
     drop = () if found.drops is None else ("Drop, nats",)
     heads = ("Chunk set", *(f"α {METRICS.get(name, name)}" for name in metrics), "Votes", *drop, "Kept")
-    rows = [_row(found, index, metrics) for index in range(len(found.sets))]
+    rows = [_row(found, index, metrics, index in selected) for index in range(len(found.sets))]
     floors = "".join(tag("td", f"{found.regeneration.floors.get(name, 0.0):.3f}") for name in metrics)
     foot = tag("tr", tag("th", "Regeneration floor", scope="row") + floors)
     return table(heads, [*rows, foot], words=("Kept",))
 
 
-def why_table(found: AttrRag) -> str:
-    """A row per set: kept or dropped and why, then the same under the two other rules."""
+def why_table(found: AttrRag, selected: Collection[int] = ()) -> str:
+    """A row per set: kept or dropped and why, then the same under the two other rules; `selected` rows are marked."""
     selection = found.selection
     rows = []
     for index, reason in enumerate(selection.reasons):
         others = ("kept" if index in rule else "dropped" for rule in (selection.without_floor, selection.by_paper))
         cells = "".join(tag("td", escape(cell), class_="gw-text") for cell in (reason, *others))
-        rows.append(tag("tr", tag("th", escape(_label(found, index)), scope="row") + cells))
+        rows.append(tag("tr", _head(found, index, index in selected) + cells))
     heads = ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone")
     return table(heads, rows, words=heads[1:])
 
 
-def _row(found: AttrRag, index: int, metrics: tuple[str, ...]) -> str:
+def _head(found: AttrRag, index: int, selected: bool) -> str:
+    return tag("th", escape(_label(found, index)), scope="row", aria_current="true" if selected else "")
+
+
+def _row(found: AttrRag, index: int, metrics: tuple[str, ...], selected: bool) -> str:
     selection = found.selection
-    label = tag("th", escape(_label(found, index)), scope="row")
+    label = _head(found, index, selected)
     cells = [_alpha(found, name, index) for name in metrics]
     cells.append(tag("td", str(selection.votes[index])))
     if found.drops is not None:

@@ -3,8 +3,9 @@ floors."""
 
 from __future__ import annotations
 
+from components import state
 from components.analysis_run import is_banner
-from components.answer import with_pills
+from components.answer import current_sentence, with_pills
 from components.html import escape, note, show, tag
 from components.style import diverging
 from engine.answer.citations import without_markers
@@ -34,7 +35,9 @@ def attribution_table(attribution: Attribution, case: Case) -> None:
 def _column(numbers: tuple[int, ...], case: Case) -> str:
     titles = dict.fromkeys(case.passages[n - 1].title or case.passages[n - 1].document for n in numbers)
     label = ", ".join(str(n) for n in numbers) if len(numbers) < 4 else f"{numbers[0]} to {numbers[-1]}"
-    return tag("th", escape(label), scope="col", title="; ".join(titles))
+    return tag(
+        "th", escape(label), scope="col", title="; ".join(titles), aria_current=state.current("passage", *numbers)
+    )
 
 
 def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
@@ -44,7 +47,8 @@ def _row(attribution: Attribution, index: int, top: float, case: Case) -> str:
     label = escape(text) if whole else _named(case.answer.text, start, end)
     floors = tuple(_floor(attribution, name, index) for name in ("numerical_floor", "placebo_floor"))
     cells = "".join(_cell(value, top, *floors) for value in attribution.scores[index])
-    return tag("tr", tag("th", label, scope="row", title=without_markers(text)) + cells)
+    selected = "" if whole else current_sentence(case.answer, (start, end))
+    return tag("tr", tag("th", label, scope="row", title=without_markers(text), aria_current=selected) + cells)
 
 
 def _named(answer: str, start: int, end: int) -> str:

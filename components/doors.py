@@ -9,11 +9,7 @@ from components.pages import page_link
 
 DOORS = {
     "ask": ("ask/ask", "Ask your documents", "Ask a question of a corpus. The answer cites the passages it rests on."),
-    "audit": (
-        "ask/audit",
-        "Audit an answer",
-        "Paste a question, its sources and an answer. Every sentence is checked against the sources.",
-    ),
+    "audit": ("ask/audit", "Audit an answer", "Paste a question, sources and an answer. Every sentence is checked."),
 }
 
 

@@ -29,7 +29,7 @@ def table_view(table: StudyTable, *, key: str) -> None:
     """A table that can be sorted, its notes, and its downloads."""
     st.markdown(f"**{plain(caption(table))}**")
     if table.rows:
-        st.dataframe(frame(table), hide_index=True, key=key)
+        st.dataframe(frame(table), hide_index=True, placeholder="–", key=key)
     for note in table.notes:
         st.caption(plain(note))
     if not table.rows:

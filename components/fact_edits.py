@@ -46,7 +46,7 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
     tracked_changes(record.checked, edits, all_decided)
     if record.edits:
         for edit in record.edits:
-            edit_card(case, record, edit, decided.get(edit.id), author)
+            edit_card(case, record, edit, decided.get(edit.id), author, frozen=review.status == "signed off")
     else:
         st.caption("No edits found.")
     st.caption("The accepted text and the downloads contain only the edits you accept.")
@@ -60,8 +60,10 @@ def edits_view(case: Case, record: AreRecord, author: str) -> None:
         export_button(lambda: drawn_changes(case, record, review), key=f"changes_{case.id}")
 
 
-def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | None, author: str) -> None:
-    """One edit: what changes, why, on which fact and passage, and the decision."""
+def edit_card(
+    case: Case, record: AreRecord, edit: Placed, decision: Decision | None, author: str, *, frozen: bool
+) -> None:
+    """One edit: what changes, why, on which fact and passage, and the decision; a `frozen` case takes none."""
     old, new = edit.old or "nothing", edit.new or "taken out"
     status = decision or ("suggestion" if edit.status == "suggestion" else "open")
     with st.container(border=True):
@@ -71,6 +73,8 @@ def edit_card(case: Case, record: AreRecord, edit: Placed, decision: Decision | 
             st.text(visible(edit.evidence.text))
         if edit.ruling is not None:
             st.caption(plain(f"After the edit it agrees with the passage it was edited from: {edit.ruling.note}."))
+        if frozen:
+            return
         if edit.status == "suggestion" and not exact(edit, record.checked):
             st.caption("Its position is uncertain, so it is not applied. If you agree, change the answer by hand.")
             return

@@ -44,17 +44,26 @@ def _component() -> Any:
     )
 
 
-def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> str:
+def facts_tree(record: AreRecord, marks: Mapping[str, Mark], chosen: str, *, key: str) -> dict[str, Any]:
     """Draw clauses and facts next to the fact `chosen`; `marks` are the reviewers' own verdicts by the fact's number.
 
-    A passage of the case that is clicked is selected. Returns the number of the fact that was just chosen, "" where
-    none was.
+    A passage of the case that is clicked is selected. Returns what just happened: {"fact": "2.1"} for a fact that was
+    chosen, {"source": [fact, round, place]} for evidence to be shown in its document (see `evidence_at`).
     """
     data = {**tree_data(record, marks), "key": key, "chosen": chosen, "passage": state.selected_passage(sys.maxsize)}
-    drawn = _component()(data=data, key=key, on_fact_change=_listen, on_passage_change=_listen)
+    drawn = _component()(
+        data=data, key=key, on_fact_change=_listen, on_passage_change=_listen, on_source_change=_listen
+    )
     if drawn.passage is not None:
         state.select(passage=int(drawn.passage))
-    return drawn.fact or ""
+    return {name: said for name in ("fact", "source") if (said := drawn.get(name))}
+
+
+def evidence_at(record: AreRecord, place: Sequence[int]) -> tuple[str, Evidence]:
+    """A fact's words and a piece of its evidence: `place` counts facts, rounds and what a round considered from 0."""
+    fact, round_, considered = map(int, place)
+    found = record.facts[fact]
+    return found.fact.text, found.iterations[round_].considered[considered]
 
 
 def _listen() -> None:
@@ -108,7 +117,8 @@ def _fact(number: int, name: str, record: FactRecord, mark: Mark | None) -> dict
         "own_kind": KINDS[own_stand(mark.value)] if mark else "",
         "lines": [visible(line) for line in (*_said(mark), *_lines(record))],
         "rounds": [
-            _round(place, done, record, last=done is record.last) for place, done in enumerate(record.iterations, 1)
+            _round((number, place), done, record, last=done is record.last)
+            for place, done in enumerate(record.iterations)
         ],
     }
 
@@ -135,18 +145,26 @@ def _lines(record: FactRecord) -> list[str]:
     return [*said, f"Split by {record.fact.made_by}{fallback}."]
 
 
-def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> dict[str, Any]:
+def _round(at: tuple[int, int], done: Iteration, record: FactRecord, *, last: bool) -> dict[str, Any]:
+    """A round to draw; `at` are the places of the fact and of the round, from 0."""
+    place = at[1] + 1
     checked = {check.evidence for check in done.checks}
-    rest = [one for number, one in enumerate(done.considered) if number not in checked]
+    rest = [number for number in range(len(done.considered)) if number not in checked]
     edit = done.edit
     return {
         "title": f"Round {place}: {_came_to(done)}",
         "last": last,
-        "searched": [visible(_searched(place, query, done.found_with(n))) for n, query in enumerate(done.queries)],
-        "checked": [_checked(done.checks[n], done, record.fact.text, n == done.decided) for n in _decided_first(done)],
+        "searched": [visible(_searched(place, number, done)) for number in range(len(done.queries))],
+        "checked": [
+            {
+                **_checked(done.checks[n], done, record.fact.text, n == done.decided),
+                "at": [*at, done.checks[n].evidence],
+            }
+            for n in _decided_first(done)
+        ],
         "edit": visible(f"Edited: {edit.before} → {edit.after} ({edit.why}; {edit.made_by})") if edit else "",
         "considered_title": f"Considered and not checked: {len(rest)}",
-        "considered": [_seen(one, record.fact.text, None, [], False) for one in rest],
+        "considered": [{**_seen(done.considered[n], record.fact.text, None, [], False), "at": [*at, n]} for n in rest],
         "said": [
             {
                 "title": f"The model's reply: {e.step}{'' if e.parsed else ', not parsed'}",
@@ -157,10 +175,15 @@ def _round(place: int, done: Iteration, record: FactRecord, *, last: bool) -> di
     }
 
 
-def _searched(place: int, query: str, found: Sequence[Evidence]) -> str:
-    """A query and what it found; from the second round on it is an expansion of the fact, which is never judged."""
-    named = "Searched with" if place == 1 else "Search phrase"
-    return f"{named} “{query}”: {', '.join(source_of(one) for one in found) or 'nothing'}"
+def _searched(place: int, number: int, done: Iteration) -> str:
+    """A query and its results; from the second round on it is an expansion of the fact, which is never judged.
+
+    Earlier versions did not store which query found what: then the query alone.
+    """
+    said = f"{'Searched with' if place == 1 else 'Search phrase'} “{done.queries[number]}”"
+    if done.considered and not any(one.found_by for one in done.considered):
+        return said
+    return f"{said}: {', '.join(map(source_of, done.found_with(number))) or 'nothing'}"
 
 
 def _decided_first(done: Iteration) -> list[int]:

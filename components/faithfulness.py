@@ -50,7 +50,7 @@ def _figure(curve: Curves, title: str) -> go.Figure:
         margin={"l": 10, "r": 10, "t": 40, "b": 10},
         xaxis_title="share removed",
         # The same range for both, so that the two charts can be held against each other.
-        yaxis={"title": "mean probability of the answer's tokens", "range": [0, 1.02]},
+        yaxis={"title": "mean token probability", "range": [0, 1.02]},
         legend={"orientation": "h", "y": -0.25},
     )
     return figure

@@ -163,8 +163,9 @@ def _contour(chart: go.Figure, series: Series, number: int) -> None:
         marker = {"symbol": MARKS[number % len(MARKS)], "size": 11, "color": COLOURS[number % len(COLOURS)]}
         text = [chart_text(series.name)] * len(series.x)
         chart.add_scatter(
-            **_common(series, mode="markers+text", text=text, textposition="top center", marker=marker),
+            **_common(series, mode="markers+text", text=text, textposition="bottom center", marker=marker),
             error_y=_interval(series),
+            cliponaxis=False,
         )
 
 

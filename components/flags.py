@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from components import state
 from components.analysis_run import ask_for, seconds_said
 from components.html import escape, show, table, tag
 from components.triggers import flag_table
@@ -39,7 +40,7 @@ def _trigger(trigger: Concentration, found: TokenMap, settings: Gradient) -> Non
     rows = (
         tag(
             "tr",
-            tag("th", escape(str(number)), scope="row")
+            tag("th", escape(str(number)), scope="row", aria_current=state.current("passage", number))
             + tag("td", escape(f"{len(spans) / max(1, total):.0%}"))
             + tag(
                 "td",

@@ -86,14 +86,24 @@ def chips(values: Sequence[tuple[str, str]]) -> str:
     return tag("div", "".join(cells), class_="gw-chips")
 
 
-def table(heads: Iterable[str], rows: Iterable[str], caption: str = "", words: Collection[str] = ()) -> str:
+def table(
+    heads: Iterable[str],
+    rows: Iterable[str],
+    caption: str = "",
+    words: Collection[str] = (),
+    selected: Collection[str] = (),
+) -> str:
     """A table of the columns `heads` (text) and of `rows` (markup, a `tr` each); a wide one scrolls.
 
     The first column and those named in `words` hold text (cells of class "gw-text"): they and their heads stand left,
-    all others right.
+    all others right. The columns named in `selected` show what is selected.
     """
-    kinds = ((name, {"class_": "gw-text"} if name in words else {}) for name in heads)
-    head = tag("thead", tag("tr", "".join(tag("th", escape(name), scope="col", **kind) for name, kind in kinds)))
+
+    def drawn_head(name: str) -> str:
+        kind, current = "gw-text" if name in words else "", "true" if name in selected else ""
+        return tag("th", escape(name), scope="col", class_=kind, aria_current=current)
+
+    head = tag("thead", tag("tr", "".join(map(drawn_head, heads))))
     above = tag("caption", escape(caption)) if caption else ""
     drawn = tag("table", above + head + tag("tbody", "".join(rows)), class_="gw-table")
     return tag("div", drawn, class_="gw-scroll", tabindex="0")

@@ -92,7 +92,9 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     gate = right.segmented_control(
         "Second pass trigger", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
     )
-    names = st.pills(
+    left, right = st.columns(2)
+    more = left.expander("Conditions and baseline", expanded=not reports_of(case))
+    names = more.pills(
         "Conditions",
         list(VARIANTS),
         selection_mode="multi",
@@ -101,7 +103,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         key="refine_names",
     )
     given = bool(case.answer.text.strip())
-    use_answer = st.segmented_control(
+    use_answer = more.segmented_control(
         "Baseline",
         [False, True] if given else [False],
         format_func=BASELINES.get,
@@ -109,7 +111,8 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         key=f"refine_baseline_{case.id}",
         help="The other conditions are compared with A.",
     )
-    settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
+    with right:
+        settings = settings_panel("refinement", "gradient", "decoding", "prompting", "occlusion", paper="refinement")
     chosen = Chosen(model.strip(), scorer.strip(), bool(use_answer), settings)
     ordered = tuple(name for name in VARIANTS if name in {"A", *names})
     return ordered, gate or "own", chosen

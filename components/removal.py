@@ -8,7 +8,7 @@ from components import state
 from components.answer import answer_markup
 from components.cache import workers
 from components.diff import word_diff
-from components.html import note, plain, show, visible
+from components.html import note, plain, show, text_after, visible
 from components.polling import poll, result_of, say_problem
 from components.runs import start
 from components.settings_panel import chosen_workbench
@@ -17,7 +17,7 @@ from engine.cases.words import word_diff as words_of
 from engine.core.values import Attribution, Case
 from engine.models.defaults import READER
 
-LONGEST = 110  # characters of a passage beside its box
+LONGEST = 70  # characters of a passage next to its box
 
 
 def removal_view(case: Case, model: str) -> None:
@@ -40,8 +40,12 @@ def removal_view(case: Case, model: str) -> None:
 def _ticked(case: Case, number: int) -> bool:
     passage = case.passages[number - 1]
     words = " ".join(visible(passage.text).split())
-    label = plain(f"{number} · {passage.label}")
-    return st.checkbox(label, value=True, key=f"keep_{case.id}_{number}", help=plain(words[:LONGEST] + "…"))
+    return st.checkbox(
+        plain(f"{number} · {text_after(words, LONGEST)}"),
+        value=True,
+        key=f"keep_{case.id}_{number}",
+        help=plain(passage.label),
+    )
 
 
 def _run(case: Case, gone: tuple[int, ...], model: str, name: str) -> None:

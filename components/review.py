@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import pandas as pd
 import streamlit as st
 
-from components.html import cell, chips, note, plain, show, visible
+from components import state
+from components.html import chips, escape, note, plain, show, table, tag, visible
 from engine.cases.blocks import when
 from engine.cases.places import MarkTarget, places
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
@@ -28,10 +28,10 @@ def review_status(review: Review, chain: Chain, author: str, add: Add, sign: Cal
     show(chips([*said, *([("conclusion", review.conclusion.value)] if review.conclusion else [])]))
     if chain.problem:
         st.error(plain(chain.protection))
-    else:
+    with st.expander("How the history is protected"):
         note(chain.protection)
-    if chain.head:
-        st.code(chain.head, language=None)
+        if chain.head:
+            st.code(chain.head, language=None)
     if review.status == "signed off":
         return
     with st.container(horizontal=True):
@@ -83,7 +83,12 @@ def standing_marks(review: Review) -> None:
     _table(
         "Overrides, next to the verdict of the machine",
         [
-            {"place": m.target, "machine": m.machine or "none given", "reviewer's verdict": m.value, "reason": m.reason}
+            {
+                "place": m.target,
+                "machine": m.machine.replace("_", " ") or "none given",
+                "reviewer's verdict": m.value,
+                "reason": m.reason,
+            }
             | _who(m)
             for m in review.verdicts.values()
         ],
@@ -131,6 +136,15 @@ def history_table(history: Sequence[Mark]) -> None:
 
 
 def _table(title: str, rows: list[dict[str, str]]) -> None:
+    """Rows of text, the place first; a row about what is selected is marked."""
     if rows:
-        note(title)
-        st.dataframe(pd.DataFrame([{k: cell(v) for k, v in row.items()} for row in rows]), hide_index=True)
+        heads = [name.capitalize() for name in rows[0]]
+        show(table(heads, map(_row, rows), title, words=heads))
+
+
+def _row(row: dict[str, str]) -> str:
+    first, *rest = row.values()
+    name, _, number = row.get("place", first).partition(":")
+    words = escape(first.replace(":", " ", 1))
+    place = tag("th", words, scope="row", class_="gw-short", aria_current=state.current(name, number))
+    return tag("tr", place + "".join(tag("td", escape(cell), class_="gw-text") for cell in rest))

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import streamlit as st
-
 from components import state
 from components.html import visible
 from components.token_map import explained_pieces, heat_map, pieces, with_citations
 from engine.core.values import Attribution, Case
 
 
-@st.fragment
 def source_map(attribution: Attribution, case: Case, *, key: str) -> None:
     """Draw it; a click on a sentence or a word of the answer recolours the sources in the browser."""
     selected = state.selected_sentence(len(attribution.spans) - 1) or 0

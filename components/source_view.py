@@ -10,13 +10,14 @@ import streamlit as st
 
 from components.cache import page_picture
 from components.html import escape, note, plain, show, tag, text_after, text_before
-from engine.analyses.case_verdict import CaseVerdict, source_sentence
+from engine.analyses.case_verdict import CaseVerdict, closest_sentence, source_sentence
 from engine.core.errors import FileError, GroundworkError
 from engine.core.text import Span
 from engine.core.values import Case, Document, Passage
 from engine.corpus.collection import Collection
 from engine.corpus.page_picture import PagePicture
 from engine.corpus.store import PDF, original_of
+from engine.methods.are.values import Evidence
 
 AROUND = 900  # characters of the document shown before and after the passage
 GIVEN = "This source came with the answer: there is no document around it."
@@ -24,14 +25,41 @@ CHANGED = "The document was changed or removed since the answer was written. Thi
 NO_FILE = "The corpus does not hold this PDF file. Add the file to the corpus again to see its page here."
 
 
-@st.dialog("Source in its document", width="large")
 def open_source(case: Case, number: int, sentence: int | None = None, verdict: CaseVerdict | None = None) -> None:
     """Open passage `number` where the answer's `sentence` (from 1) rests on it."""
-    passage = case.passages[number - 1]
-    span = source_sentence(case, number, sentence, verdict)
+    _open(case, case.passages[number - 1], source_sentence(case, number, sentence, verdict), number)
+
+
+def open_evidence(case: Case, fact: str, one: Evidence) -> None:
+    """Open the evidence of a fact, a passage of the case or of its corpus, at the sentence closest to the fact."""
+    _open(case, _passage(case, one), closest_sentence(fact, one), one.number)
+
+
+def _passage(case: Case, one: Evidence) -> Passage:
+    """The passage with the text of the evidence; without a place in a document where nothing holds it any more."""
+    given = case.passages[one.number - 1 : one.number] if one.number else ()
+    known = next((passage for passage in (*given, *_in_corpus(case, one)) if passage.text == one.text), None)
+    return known or Passage(
+        id=one.passage, document=one.document, title=one.title, ordinal=0, start=0, end=len(one.text), text=one.text
+    )
+
+
+def _in_corpus(case: Case, one: Evidence) -> tuple[Passage, ...]:
+    if case.corpus is None:
+        return ()
+    try:
+        return tuple(Collection.open(case.corpus).snapshot().named([one.passage]).values())
+    except GroundworkError:
+        return ()
+
+
+@st.dialog("Source in its document", width="large")
+def _open(case: Case, passage: Passage, span: Span | None, number: int | None) -> None:
+    """Show the passage, numbered in the case or found in the corpus (None), with `span` of it marked."""
     found = _document(case, passage)
     page = _page(found[1], passage, span) if found else passage.page
-    show(tag("h3", escape(f"{number} · {passage.label}{f', page {page}' if page else ''}"), class_="gw-question"))
+    place = f"{number or 'Corpus'} · {passage.label}{f', page {page}' if page else ''}"
+    show(tag("h3", escape(place), class_="gw-question"))
     if found is None:
         note(CHANGED if case.corpus else GIVEN)
         show(in_context(passage, span))

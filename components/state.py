@@ -89,6 +89,14 @@ def selected_fact() -> str:
     return str(st.session_state.get(_SELECTED, {}).get("fact", ""))
 
 
+def current(name: str, *shown: int | str) -> str:
+    """The value of aria-current for markup that shows a sentence, fact or passage: "true" if it is the selected one.
+
+    `name` is one of SELECTABLE, `shown` the numbers of what the markup shows. "" leaves the attribute out.
+    """
+    return "true" if st.session_state.get(_SELECTED, {}).get(name) in set(map(str, shown)) else ""
+
+
 def run_of(name: str) -> Run[Any] | None:
     """This session's run of that name, running or finished."""
     runs: dict[str, Run[Any]] = st.session_state.get(_RUNS, {})

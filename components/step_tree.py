@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from components import state
 from components.answer import with_pills
 from components.html import escape, note, show, table, tag, visible
 from components.style import stylesheet
@@ -29,10 +30,16 @@ def step_style() -> None:
     show(tag("style", stylesheet("step_tree.css")))
 
 
-def step_card(step: ReasonStep, gold: Collection[str] = (), changed: bool = False) -> None:
-    """Draw one step; `gold` are ids of passages known to hold the answer, `changed` that T stands elsewhere now."""
+def step_card(
+    step: ReasonStep, gold: Collection[str] = (), numbers: Mapping[str, int] | None = None, changed: bool = False
+) -> None:
+    """Draw one step.
+
+    `gold` are ids of passages known to hold the answer, `numbers` by id those that the case has too, `changed` says
+    that T was moved since.
+    """
     title = tag("h3", escape(f"Step {step.number}. {step.question}"))
-    parts = [title, _queries(step), _notes(step, changed), _passages(step, gold)]
+    parts = [title, _queries(step), _notes(step, changed), _passages(step, gold, numbers or {})]
     if step.principle is not None:
         parts.append(tag("h4", "Principle given to the model") + _said(step.principle.reply))
     if step.asked is not None:
@@ -60,32 +67,37 @@ def _banners(lines: Sequence[str]) -> str:
     return "".join(tag("p", escape(line), class_="gw-banner") for line in lines)
 
 
-def _passages(step: ReasonStep, gold: Collection[str]) -> str:
+def _passages(step: ReasonStep, gold: Collection[str], numbers: Mapping[str, int]) -> str:
     """The passages that T kept and dropped, each with its similarity."""
     if step.search is None:
         return ""
     count, limit = len(step.search.hits), step.threshold
     under = f"similarity of at least {limit:.2f}" if limit is not None else "no T: every passage is given"
     kept = tag("summary", f"Kept {len(step.kept)} of {counted(count, 'passage')}, {under}")
-    drawn = tag("details", kept + _hits(step.kept, gold))
+    drawn = _folded(kept, step.kept, gold, numbers)
     if limit is None:
         return drawn
     dropped = tag("summary", f"Dropped {len(step.dropped)} under T")
-    return drawn + tag("details", dropped + _hits(step.dropped, gold, "gw-dropped"), class_="gw-drops")
+    return drawn + _folded(dropped, step.dropped, gold, numbers, dropped=True)
 
 
-def _hits(hits: Sequence[Hit], gold: Collection[str], kind: str = "") -> str:
-    if not hits:
-        return tag("p", "None.", class_="gw-note")
-    return tag("ol", "".join(_hit(hit, hit.passage.id in gold, kind) for hit in hits))
+def _folded(
+    title: str, hits: Sequence[Hit], gold: Collection[str], numbers: Mapping[str, int], *, dropped: bool = False
+) -> str:
+    """The hits under their title; unfolded where one of them is the selected passage."""
+    kind = "gw-dropped" if dropped else ""
+    items = "".join(_hit(hit, hit.passage.id in gold, numbers.get(hit.passage.id, 0), kind) for hit in hits)
+    inside = tag("ol", items) if hits else tag("p", "None.", class_="gw-note")
+    selected = state.current("passage", *(numbers.get(hit.passage.id, 0) for hit in hits))
+    return tag("details", title + inside, open=bool(selected), class_="gw-drops" if dropped else "")
 
 
-def _hit(hit: Hit, is_gold: bool, kind: str) -> str:
+def _hit(hit: Hit, is_gold: bool, number: int, kind: str) -> str:
+    """A passage found; `number` is its place in the case, 0 where the case does not have it."""
     mark = tag("b", " holds gold") if is_gold else ""
-    title = hit.passage.label
-    return tag(
-        "li", tag("b", f"{similarity(hit):.2f}") + f" {escape(title)}{mark}<br>{escape(hit.passage.text)}", class_=kind
-    )
+    title = escape(hit.passage.label + (f", passage {number} of the case" if number else ""))
+    words = tag("b", f"{similarity(hit):.2f}") + f" {title}{mark}<br>{escape(hit.passage.text)}"
+    return tag("li", words, class_=kind, aria_current=state.current("passage", number))
 
 
 def _said(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
@@ -48,11 +48,15 @@ def heat_map(data: dict[str, Any], *, key: str) -> dict[str, int] | None:
     """
     colours = [NEGATIVE, POSITIVE, SEQUENTIAL]
     whole = {**data, "colours": colours, "strength": STRENGTH}
-    drawn = _component()(data=whole, key=key, on_asked_change=_listen, on_selected_change=_listen)
-    if drawn.selected is not None:
-        state.select(**{name: int(number) for name, number in drawn.selected.items()})
+    drawn = _component()(data=whole, key=key, on_asked_change=_listen, on_selected_change=partial(_select, key))
     asked: dict[str, int] | None = drawn.asked
     return asked
+
+
+def _select(key: str) -> None:
+    """Select what was clicked before anything is drawn: a finished run may draw the page anew before the map."""
+    chosen: Any = state.value_of(key)
+    state.select(**{name: int(number) for name, number in chosen["selected"].items()})
 
 
 def _listen() -> None:

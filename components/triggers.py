@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from components import state
 from components.answer import with_pills
 from components.html import escape, show, table, tag
 from components.passage_labels import MARKED
@@ -116,5 +117,6 @@ def _flag_row(flag: PassageFlag, tokens: int, case: Case) -> str:
         MARKED[flag.relevant],
         "flagged" if flag.flagged else "no",
     )
-    name = tag("th", escape(f"{flag.number} · {passage.label}"), scope="row")
+    selected = state.current("passage", flag.number)
+    name = tag("th", escape(f"{flag.number} · {passage.label}"), scope="row", aria_current=selected)
     return tag("tr", name + "".join(tag("td", escape(cell), class_="gw-text") for cell in cells))

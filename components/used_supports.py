@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from components.answer import cited_text
+from components import state
+from components.answer import cited_text, current_sentence
 from components.html import show, table, tag
 from engine.core.values import Case
 from engine.methods.used_supports import UseAndSupport, UsedSupports
@@ -17,19 +18,20 @@ MARKS = {
 
 def used_supports_view(found: UsedSupports, case: Case) -> None:
     """Draw the matrix; what stands out is what one number alone would not show."""
-    heads = ("Sentence", *(", ".join(map(str, numbers)) for numbers in found.sources))
+    columns = {", ".join(map(str, numbers)): state.current("passage", *numbers) for numbers in found.sources}
     rows = (_row(found, index, case) for index in range(len(found.spans)))
     said = (
         f"Columns are passages. Above: used, the drop in nats by {found.scorer}; it counts above the "
         f"{found.floor_kind} floor. Below: supports, the probability of entailment by {found.verifier}; it counts "
         f"above one half."
     )
-    show(table(heads, rows, said))
+    show(table(("Sentence", *columns), rows, said, selected=[name for name, current in columns.items() if current]))
 
 
 def _row(found: UsedSupports, index: int, case: Case) -> str:
     start, end = found.spans[index]
-    sentence = tag("th", cited_text(case.answer, start, end), scope="row")
+    selected = current_sentence(case.answer, (start, end))
+    sentence = tag("th", cited_text(case.answer, start, end), scope="row", aria_current=selected)
     return tag("tr", sentence + "".join(map(_cell, found.cells[index])))
 
 

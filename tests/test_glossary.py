@@ -24,7 +24,7 @@ AVOIDED = [word.strip() for row in ROWS if len(row) > 2 for word in row[2].split
 
 
 def shown() -> dict[str, str]:
-    """What a user reads: the strings of pages and components by file, docstrings left out, and the docs."""
+    """The text for users: strings of pages and components by file, without docstrings, and the docs."""
     texts = {}
     for path in [ROOT / "app.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "components").rglob("*.py")]:
         tree = ast.parse(path.read_text(encoding="utf-8"))

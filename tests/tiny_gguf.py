@@ -83,7 +83,7 @@ def _interleave(values: np.ndarray, heads: int) -> np.ndarray:
 
 
 def stored(values: np.ndarray, quantization: str) -> np.ndarray:
-    """What a reader of GGUF gets back of a tensor: matrices quantized and dequantized, vectors as they are."""
+    """A tensor as a GGUF reader returns it: matrices quantized and dequantized, vectors unchanged."""
     from gguf import GGMLQuantizationType, dequantize, quantize
 
     kind = GGMLQuantizationType[quantization if values.ndim == 2 else "F32"]

@@ -1,1 +1,1 @@
-"""What trains the weights that ship and those of your own: it imports the engine, and nothing imports it."""
+"""Train the bundled weights, or your own. This package imports the engine; nothing imports it."""

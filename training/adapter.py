@@ -1,14 +1,14 @@
-"""The adapter of the model inside: LoRA (Hu et al. 2021) on SmolLM2-135M-Instruct, for the jobs of `adapter_jobs`.
+"""Train the embedded model's adapter: LoRA (Hu et al. 2021) on SmolLM2-135M-Instruct, for the jobs of `adapter_jobs`.
 
     python -m training.adapter --data DIR [--made FOLDER] [--out assets/models/adapter] [--steps 400] [--minutes 90]
                                [--threads 2] [--writers 1] [--work DIR] [--start FOLDER]
 
-Base weights stay frozen in bfloat16; the adapter's own are float32 and rounded for each step. Only tokens of the wanted
-reply count. A run writes its examples and a checkpoint into the work folder and continues from there when it is started
-again with the same one. On a GPU the recipe is the same and takes minutes.
+Base weights stay frozen in bfloat16. The adapter's weights are float32 and rounded for each step. Only tokens of the
+wanted reply count. A run writes its examples and a checkpoint into the work folder, and resumes from there. On a GPU
+the recipe is the same and takes minutes.
 
-`python -m torch.distributed.run --nproc-per-node 2 -m training.adapter` shares each step out over processes: on a CPU
-two processes of one thread are faster than one of two.
+`python -m torch.distributed.run --nproc-per-node 2 -m training.adapter` splits each step over processes. On a CPU two
+processes with one thread each are faster than one process with two.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run is made of; two runs with the same one and the same data see the same examples in the same order."""
+    """The settings of a run. Runs with equal settings and data see the same examples in the same order."""
 
     rank: int = 16
     alpha: int = 32
@@ -60,7 +60,7 @@ class Row:
 
 
 def base(dtype: str, device: str = "cpu") -> Any:
-    """SmolLM2 as its publisher made it, without an adapter."""
+    """The published SmolLM2, without an adapter."""
     from engine.models.huggingface import HuggingFaceModel
     from engine.models.registry import embedded_folder
 
@@ -70,8 +70,8 @@ def base(dtype: str, device: str = "cpu") -> Any:
 def end_of_turn(tokenizer: Any) -> int:
     """The token that closes an assistant's turn in the chat template.
 
-    Not the tokenizer's own end token: a version of transformers read another one out of the same GGUF file, and an
-    adapter that had learned it never closed its turn elsewhere.
+    Not the tokenizer's end token: a version of transformers read another one from the same GGUF file. An adapter
+    trained on it never closed its turn elsewhere.
     """
     turns = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "x"}]
     tail = tokenizer.apply_chat_template(turns, tokenize=False).rpartition("x")[2]
@@ -80,7 +80,7 @@ def end_of_turn(tokenizer: Any) -> int:
 
 
 def write_examples(data: Path, made: Path | None, file: Path, count: int, seed: int) -> None:
-    """Append examples to `file` until it has `count`; a file that has some already is gone on from."""
+    """Append examples to `file` until it has `count`; existing ones are kept."""
     from training.adapter_data import load_sources
     from training.adapter_jobs import examples
 
@@ -97,7 +97,7 @@ def write_examples(data: Path, made: Path | None, file: Path, count: int, seed: 
 
 
 def rows(file: Path, longest: int = LONGEST) -> Iterator[Row]:
-    """The rows of a file that may still be growing; over-long ones are left out."""
+    """The rows of a file that may still grow; rows that are too long are left out."""
     while not file.exists():
         time.sleep(1)
     with file.open(encoding="utf-8") as lines:
@@ -113,14 +113,14 @@ def rows(file: Path, longest: int = LONGEST) -> Iterator[Row]:
 
 
 def in_turn(streams: Sequence[Iterator[Row]]) -> Iterator[Row]:
-    """A row of each stream after the other, without end."""
+    """Yield one row per stream in turn, endlessly."""
     while True:
         for stream in streams:
             yield next(stream)
 
 
 def steps(found: Iterator[Row], recipe: Recipe) -> Iterator[list[Row]]:
-    """The rows of each optimizer step: the first ones by length, then as they come."""
+    """The rows of each optimizer step: first by length, then in order."""
     easy = sorted(itertools.islice(found, recipe.easy), key=lambda row: len(row.ids))
     stream = itertools.chain(easy, found)
     while True:
@@ -128,17 +128,17 @@ def steps(found: Iterator[Row], recipe: Recipe) -> Iterator[list[Row]]:
 
 
 def processes() -> int:
-    """How many processes share a step."""
+    """The number of processes that share a step."""
     return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 def rank() -> int:
-    """Which of them this one is; the first one writes."""
+    """The number of this process; the first one writes files."""
     return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
 
 
 def batches(step: Sequence[Row], tokens: int = BATCH_TOKENS["cpu"]) -> list[list[Row]]:
-    """A step's rows in forwards of at most `tokens` padded tokens, alike in length."""
+    """A step's rows in batches of similar length, each at most `tokens` padded tokens."""
     groups: list[list[Row]] = []
     for row in sorted(step, key=lambda row: len(row.ids)):
         if groups and len(row.ids) * (len(groups[-1]) + 1) <= tokens:
@@ -149,7 +149,7 @@ def batches(step: Sequence[Row], tokens: int = BATCH_TOKENS["cpu"]) -> list[list
 
 
 def losses(module: Any, group: Sequence[Row]) -> torch.Tensor:
-    """The mean loss in nats of each row's reply, shape (rows,). Padding follows the text, so that no mask is needed."""
+    """Mean loss of each row's reply in nats, shape (rows,). Padding follows the text, so no mask is needed."""
     width = max(len(row.ids) for row in group)
     device = module.get_input_embeddings().weight.device
     ids = torch.tensor([row.ids + [0] * (width - len(row.ids)) for row in group], device=device)
@@ -205,20 +205,20 @@ class Trainer:
         return found
 
     def _share(self) -> float:
-        """Of the learning rate: warm-up, then a cosine down to a twentieth."""
+        """The share of the learning rate: warm-up, then a cosine down to a twentieth."""
         if self.done < self.recipe.warm_up:
             return (self.done + 1) / self.recipe.warm_up
         progress = min(1.0, (self.done - self.recipe.warm_up) / max(1, self.total - self.recipe.warm_up))
         return 0.05 + 0.95 * (1 + math.cos(math.pi * progress)) / 2
 
     def save(self, folder: Path) -> None:
-        """A checkpoint to go on from."""
+        """Write a checkpoint to resume from."""
         state = {"exact": self.exact, "optimizer": self.optimizer.state_dict(), "done": self.done}
         torch.save(state, folder / "checkpoint.new")
         (folder / "checkpoint.new").replace(folder / "checkpoint.pt")
 
     def start(self, adapter: Path) -> None:
-        """Begin with the weights of an adapter that `export` wrote, instead of with none."""
+        """Start from the weights of an adapter that `export` wrote."""
         from peft import set_peft_model_state_dict
         from safetensors.torch import load_file
 
@@ -228,7 +228,7 @@ class Trainer:
                 exact.copy_(rounded)
 
     def resume(self, folder: Path) -> None:
-        """Go on from the folder's checkpoint, if it has one."""
+        """Resume from the folder's checkpoint, if it has one."""
         if not (folder / "checkpoint.pt").exists():
             return
         state = torch.load(folder / "checkpoint.pt", weights_only=True)
@@ -240,7 +240,7 @@ class Trainer:
                 rounded.copy_(known)
 
     def export(self, out: Path) -> None:
-        """The adapter in peft's format, under its base's public name; the folder's README.md stays as it is."""
+        """Write the adapter in peft's format under its base's public name. The folder's README.md is not changed."""
         from peft import get_peft_model_state_dict
         from safetensors.torch import save_file
 
@@ -253,7 +253,7 @@ class Trainer:
 
 
 def train(asked: argparse.Namespace, recipe: Recipe) -> None:
-    """Train until all steps are done or the time is over, then write the adapter to `--out`."""
+    """Train until all steps are done or time is up, then write the adapter to `--out`."""
     work, total = asked.work, asked.steps
     work.mkdir(parents=True, exist_ok=True)
     files = [work / f"examples.{number}.jsonl" for number in range(asked.writers)]

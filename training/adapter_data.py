@@ -1,4 +1,4 @@
-"""Real questions with the sentences that answer them, each among the sentences that a search would put beside it.
+"""Load real questions and their answering sentences, each among sentences that a search would also return.
 
 Read from a folder of public sets whose licence allows training (assets/models/adapter/README.md names them); XQuAD is
 never read. A tenth of the documents is held out by the hash of the title.
@@ -31,7 +31,7 @@ _SPACED = re.compile(r"\s+([,.;:!?%)\]]|'s\b|n't\b)")
 
 @dataclass(frozen=True)
 class Question:
-    """A question, the passage that answers it, and the sentence(s) [start, end) of it that do; none: unanswerable."""
+    """A question, its passage, and the answering sentences [start, end) in it; empty if unanswerable."""
 
     text: str
     passage: Passage
@@ -40,7 +40,7 @@ class Question:
 
 
 class Remembering:
-    """An embedder that keeps every vector it has made: the same sentences come back in thousands of contexts."""
+    """An embedder that caches every vector, since sentences recur in thousands of contexts."""
 
     def __init__(self, embedder: Embedder, texts: Iterable[str]) -> None:
         """Wrap `embedder` and embed `texts` at once."""
@@ -58,7 +58,7 @@ class Remembering:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that examples are drawn from."""
+    """The sources of all examples."""
 
     questions: tuple[Question, ...]
     passages: tuple[Passage, ...]
@@ -75,17 +75,17 @@ class Sources:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The project's embedder, with every sentence of the passages known ahead."""
+        """The project's embedder, with the passages' sentences embedded in advance."""
         return Remembering(load_embedder(), (p.text[a:b] for p in self.passages for a, b in sentences(p.text)))
 
     def neighbours(self, question: Question) -> list[Passage]:
-        """The passages nearest to a question, its own left out, best first."""
+        """The passages nearest to a question except its own, best first."""
         near = self._vectors @ self.embedder.embed([question.text])[0]
         near[self._places[question.passage.id]] = -1
         return [self.passages[int(i)] for i in np.argsort(-near)[:NEIGHBOURS]]
 
     def context(self, question: Question, rng: random.Random, most: int, *, answered: bool = True) -> list[Passage]:
-        """The best sentences as the small writer is given them; the answering one is always, or never, among them."""
+        """The best sentences as the small writer gets them, with or without the answering one."""
         pool = self.neighbours(question)[: rng.randint(1, NEIGHBOURS)]
         if not answered:
             pool = [p for p in pool if not question.short or question.short.lower() not in p.text.lower()]
@@ -111,7 +111,7 @@ def number_of(question: Question, context: Sequence[Passage]) -> int | None:
 
 
 def load_sources(data: Path, made: Path | None = None, *, held_out: bool = False) -> Sources:
-    """The training tenths of the sets, with the questions that a model wrote on them, or the held-out one."""
+    """The training part of the sets with the questions that a model wrote on it, or the held-out part."""
     asked = (*_natural(data), *_clap(data))
     asked = (*asked, *_made(made, asked)) if made else asked
     questions = tuple(q for q in asked if is_held_out(q.passage.title) == held_out)
@@ -122,7 +122,7 @@ def load_sources(data: Path, made: Path | None = None, *, held_out: bool = False
 
 
 def is_held_out(title: str) -> bool:
-    """Whether a document is of the tenth that is not trained on.
+    """Whether a document belongs to the held-out tenth.
 
     >>> sum(is_held_out(f"page {i}") for i in range(1000))
     119
@@ -141,7 +141,7 @@ def tidy(text: str) -> str:
 
 
 def _natural(data: Path) -> Iterator[Question]:
-    """NQ gold passages: the answering sentence is the one that has the short answer."""
+    """NQ gold passages: the answering sentence contains the short answer."""
     for row in _rows(data / "nq_gold_passage" / "qa.jsonl"):
         text = " ".join(row["passage"].split())
         passage = _passage(row["doc_id"], row["title"], text)
@@ -165,7 +165,7 @@ def _clap(data: Path) -> Iterator[Question]:
 
 
 def _made(folder: Path, known: Sequence[Question]) -> Iterator[Question]:
-    """What `made_text` asked about sentences of passages that are known."""
+    """The questions of `made_text` about sentences of known passages."""
     passages = {question.passage.id: question.passage for question in known}.values()
     places = {p.text[start:end]: (p, (start, end)) for p in passages for start, end in sentences(p.text)}
     for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():

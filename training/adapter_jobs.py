@@ -1,7 +1,7 @@
-"""Examples for every job that the workbench has for a writer: the engine's own prompt, and the reply that is wanted.
+"""Make examples for every job of a writer: the engine's prompt and the wanted reply.
 
-Replies are copied from the sources or written by code, so that each is known to be right. The prompts come from the
-functions that ask at run time: training and use cannot drift apart.
+Replies are copied from the sources or written by code, so each is known to be right. The prompts come from the
+functions used at run time, so training and use cannot drift apart.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from engine.answer.write import OPTIONS, answerable_prompt
 from engine.core.settings import Prompting
 from engine.core.text import content_words, sentences
 from engine.core.values import Passage, Prompt, Segment
+from engine.english.statements import split
 from engine.methods.are.decompose import clause_spans
 from engine.methods.are.edit import edit_prompt
 from engine.methods.are.evidence import expanded_by_rules
-from engine.methods.are.splitter import split
 from engine.methods.raise_.steps import (
     decompose_prompt,
     hypothetical_answer_prompt,
@@ -39,7 +39,7 @@ LEVELS = ("none", "superficial", "partial", "full")
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt and the reply that is wanted."""
+    """A prompt and the wanted reply."""
 
     job: str
     prompt: Prompt
@@ -64,7 +64,7 @@ def answer(sources: Sources, rng: random.Random) -> Example:
 
 
 def answerable(sources: Sources, rng: random.Random) -> Example:
-    """Whether the passages answer: half of them lack the passage that does."""
+    """Whether the passages answer; half of the examples lack the answering passage."""
     yes = rng.random() < 0.5
     question = _answerable(sources, rng) if yes or rng.random() < 0.6 else _unanswerable(sources, rng)
     context = sources.context(question, rng, rng.choice((4, 6, 8)), answered=yes)
@@ -108,14 +108,14 @@ def expansion(sources: Sources, rng: random.Random) -> Example:
 
 
 def sub_questions(sources: Sources, rng: random.Random) -> Example:
-    """A problem made of two or three questions, taken apart again."""
+    """A problem made of two or three questions, split again."""
     asked = _distinct(sources, rng, rng.randint(2, 3))
     lines = [f"{_asked(q)} | {_query(q)}" for q in asked]
     return Example("sub_questions", decompose_prompt(Problem(question=_combined(asked, rng))), "\n".join(lines))
 
 
 def logical_query(sources: Sources, rng: random.Random) -> Example:
-    """What a helpful text would state: the answering sentence and the one after it."""
+    """The statement of a helpful text: the answering sentence and the next one."""
     question = _answerable(sources, rng)
     sub = SubQuestion(question=_asked(question), query=_query(question))
     return Example("logical_query", logical_query_prompt(sub), _around(question))
@@ -129,14 +129,14 @@ def hypothetical(sources: Sources, rng: random.Random) -> Example:
 
 
 def principle(sources: Sources, rng: random.Random) -> Example:
-    """What the question rests on."""
+    """The principle behind the question."""
     question = _answerable(sources, rng)
     sub = SubQuestion(question=_asked(question), query=_query(question))
     return Example("principle", principle_prompt(sub), f"{question.passage.title}: {_around(question)}")
 
 
 def sub_answer(sources: Sources, rng: random.Random) -> Example:
-    """One step of a problem, from passages that were kept for it."""
+    """One step of a problem, answered from its kept passages."""
     first, second = _distinct(sources, rng, 2)
     steps = f"\n1. {_asked(first)}\n{_sentence(first)}" if rng.random() < 0.5 else "none"
     asked = ask("sub_answer", problem=_combined((first, second), rng), steps=steps)
@@ -162,7 +162,7 @@ def _concluded(problem: Problem, question: Question, reply: str) -> Example:
 
 
 def critique(sources: Sources, rng: random.Random) -> Example:
-    """A draft with a sentence that no passage has: the critique names it."""
+    """A draft with a sentence that is in no passage; the critique names it."""
     question, context, draft, planted = _drafted(sources, rng)
     tail = fill("critique_draft", question=question.text, draft=draft)
     segments = (system("critique"), *passage_segments(context), Segment(kind="draft", text=tail))
@@ -171,7 +171,7 @@ def critique(sources: Sources, rng: random.Random) -> Example:
 
 
 def revision(sources: Sources, rng: random.Random) -> Example:
-    """The draft written again after a critique: what the passages say stays."""
+    """The draft rewritten after a critique; supported sentences stay."""
     question, context, draft, planted = _drafted(sources, rng)
     fixed = (fill("critique_generic"), fill("critique_grounding"), fill("critique_omit"))
     said = rng.choice((*fixed, f'The passages do not support the statement "{planted}" Leave it out.'))
@@ -188,7 +188,7 @@ def revision(sources: Sources, rng: random.Random) -> Example:
 
 
 def pair(sources: Sources, rng: random.Random) -> Example:
-    """An answer against the same with an unsupported sentence, or against itself."""
+    """An answer against itself, or against itself with an unsupported sentence."""
     question, context, spoiled, _ = _drafted(sources, rng)
     sound = f"{_sentence(question)} {MARKERS['garage'].format(number_of(question, context))}"
     x, y, said = rng.choice(((sound, spoiled, "X"), (spoiled, sound, "Y"), (sound, sound, "tie")))
@@ -201,7 +201,7 @@ def pair(sources: Sources, rng: random.Random) -> Example:
 
 
 def relevance(sources: Sources, rng: random.Random) -> Example:
-    """How far a document helps: the answering one, its page without the answer, a neighbour, any other."""
+    """How much a document helps: the answering one, its page without the answer, a neighbour, or any other."""
     question, other = _distinct(sources, rng, 2)
     level = rng.choice(LEVELS)
     start, end = question.answers[0]
@@ -239,7 +239,7 @@ JOBS: dict[Job, float] = {
 
 
 def examples(sources: Sources, seed: int) -> Iterator[Example]:
-    """Examples without end, drawn by the weights of `JOBS`."""
+    """Yield examples endlessly, drawn by the weights of `JOBS`."""
     rng = random.Random(seed)
     while True:
         yield rng.choices(list(JOBS), list(JOBS.values()))[0](sources, rng)

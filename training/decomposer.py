@@ -1,11 +1,11 @@
-"""A language model tuned to take answers apart (ARE, section 4.1.2), by LoRA with the paper's settings.
+"""Tune a language model to decompose answers (ARE, section 4.1.2), by LoRA with the paper's settings.
 
     python -m training.decomposer SET --model NAME --out FOLDER [--rank 8]
 
-SET is a folder that `training.decomposer_data` wrote: its train.jsonl is learned, its lora.json has the settings. Only
-tokens of the wanted replies count. FOLDER gets the whole model with the adapter merged in, so that its path names a
-decomposer: `python -m engine facts CASE --decomposer FOLDER`. A run that is started again continues after its last
-finished epoch. The paper gives no rank; 8 is peft's default.
+SET is a folder from `training.decomposer_data`: train.jsonl holds the pairs, lora.json the settings. Only tokens of the
+wanted replies count. FOLDER gets the whole model with the adapter merged in, so its path names a decomposer:
+`python -m engine facts CASE --decomposer FOLDER`. A restarted run resumes after its last finished epoch. The paper does
+not state the rank; 8 is peft's default.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IGNORED = -100  # the label of a token that does not count
 
 
 def examples(model: HuggingFaceModel, file: Path, longest: int) -> list[dict[str, list[int]]]:
-    """Token ids and labels of every pair of up to `longest` tokens; raise `InputError` where none is left."""
+    """Token ids and labels of every pair of up to `longest` tokens; raise `InputError` if none is left."""
     tokenizer, found = model.tokenizer, []
     end = end_of_turn(tokenizer) if tokenizer.chat_template else tokenizer.eos_token_id
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -46,7 +46,7 @@ def examples(model: HuggingFaceModel, file: Path, longest: int) -> list[dict[str
 def tune(
     model: HuggingFaceModel, rows: list[dict[str, list[int]]], settings: dict[str, Any], out: Path, rank: int
 ) -> Any:
-    """The module after training, the adapter merged in; checkpoints lie in `out`/checkpoints until then."""
+    """The trained module with the adapter merged in. Until then, checkpoints are in `out`/checkpoints."""
     work = out / "checkpoints"
     asked = TrainingArguments(
         output_dir=str(work),

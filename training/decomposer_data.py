@@ -1,13 +1,13 @@
-"""A training set for a decomposer from anybody's triples (ARE, section 4.1.2 and appendix C.4).
+"""Make a decomposer's training set from your triples (ARE, section 4.1.2 and appendix C.4).
 
     python -m training.decomposer_data triples.jsonl --out DIR [--samples 8138] [--held-out 1000] [--seed 1337]
 
 Triples (one per line: {"subject", "relation", "object"} or a list of the three) -> filtered as in C.4 -> facts ->
 texts of molecular clauses. DIR gets train.jsonl and held_out.jsonl with {"text", "clauses": [{"text", "facts"}]}, the
 same as chat messages (train_messages.jsonl, held_out_messages.jsonl) in the words of the decomposer's own prompts, and
-lora.json with the paper's settings of the tuning, which `training.decomposer` uses. No subject of the held-out part
-occurs in a training text. Where the paper has a language model word the facts, `PREDICATES` does, and relations that it
-does not list are left out; `--predicates FILE` adds yours.
+lora.json with the paper's tuning settings, which `training.decomposer` uses. No subject of the held-out part occurs in
+a training text. In the paper a language model words the facts; here `PREDICATES` does. Relations that it does not list
+are left out; `--predicates FILE` adds yours.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Row = dict[str, Any]
 
 
 def kept(triples: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """The triples without an empty part or one of the words of `USELESS`, each once.
+    """The distinct triples without an empty part or a word of `USELESS`.
 
     >>> kept([("Ada", "ISNI", "0001"), ("Ada", "born in", "Cork"), ("Ada", "image", "ada.jpg")])
     [('Ada', 'born in', 'Cork')]
@@ -90,7 +90,7 @@ def read_triples(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _parts(line: str) -> Any:
-    """What a line gives as a triple; None where it is not JSON."""
+    """The parts of a line's triple; None if the line is not JSON."""
     try:
         data = json.loads(line)
     except ValueError:
@@ -99,7 +99,7 @@ def _parts(line: str) -> Any:
 
 
 def predicate(relation: str, value: str, predicates: Mapping[str, str] = PREDICATES) -> str:
-    """What a sentence says after its subject; empty for a relation that has no wording.
+    """A sentence's words after its subject; empty for a relation without a wording.
 
     >>> predicate("placeOfBirth", "Cork"), predicate("occupation", "engineer"), predicate("time zone", "UTC")
     ('was born in Cork', 'worked as an engineer', '')
@@ -122,7 +122,7 @@ def sample(subject: str, predicates: Sequence[str], rng: random.Random) -> Row:
 def samples(
     triples: Sequence[tuple[str, str, str]], count: int, rng: random.Random, predicates: Mapping[str, str] = PREDICATES
 ) -> Iterator[Row]:
-    """`count` texts, subjects drawn with equal chances; raise `InputError` where no relation has a wording."""
+    """`count` texts, subjects drawn with equal chances; raise `InputError` if no relation has a wording."""
     about: dict[str, list[str]] = defaultdict(list)
     for subject, relation, value in kept(triples):
         if said := predicate(relation, value, predicates):
@@ -150,7 +150,7 @@ def as_chat(prompt: Prompt, reply: str) -> Row:
 def split_by_subject(
     triples: Sequence[tuple[str, str, str]], share: float, rng: random.Random
 ) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
-    """(training, held out): about `share` of the subjects are held out, at least one where there are two."""
+    """(training, held out): about `share` of the subjects are held out; at least one of two or more."""
     subjects = sorted({t[0] for t in triples})
     rng.shuffle(subjects)
     apart = set(subjects[: max(1, round(share * len(subjects)))] if len(subjects) > 1 else [])

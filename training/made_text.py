@@ -1,8 +1,8 @@
-"""What a language model writes from public passages: python -m training.made_text --data DIR --model NAME --out FOLDER.
+"""Write text from public passages with a model: python -m training.made_text --data DIR --model NAME --out FOLDER.
 
-Statements that a passage bears out, contradicts or leaves open (claims.jsonl, read by `verifier_pairs`), and questions
-that one of its sentences answers (questions.jsonl, read by `adapter_data`). They are drafts of a model, not gold: the
-kind of a statement is what was asked for, and the verifier's teacher labels it again. Wants a GPU.
+It writes statements that a passage supports, contradicts or leaves open (claims.jsonl, read by `verifier_pairs`), and
+questions that one of its sentences answers (questions.jsonl, read by `adapter_data`). These are a model's drafts, not
+gold: a statement's kind is the requested one, and the verifier's teacher labels it again. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _TOLD = re.compile(r"\b(?:sentence|passage|text|page|mentioned|described|author)
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, the passage it was written from, and the kind that was asked for."""
+    """A statement, its passage, and the requested kind."""
 
     claim: str
     evidence: str
@@ -72,7 +72,7 @@ class Asked:
 
 
 def windows(pages: Sequence[Page], rng: Random) -> Iterator[tuple[str, str]]:
-    """(title, one to four sentences in a row) of the pages, one page after another, without end."""
+    """Yield (title, one to four consecutive sentences) from page after page, endlessly."""
     while True:
         page = rng.choice(pages)
         size = rng.choices((1, 2, 3, 4), (3, 4, 3, 2))[0]
@@ -81,7 +81,7 @@ def windows(pages: Sequence[Page], rng: Random) -> Iterator[tuple[str, str]]:
 
 
 def claims_of(reply: str, evidence: str) -> list[Claim]:
-    """The statements of a reply, one of each kind at most."""
+    """The statements of a reply, at most one per kind."""
     found = {kind: " ".join(text.split()) for kind, text in _LINE.findall(reply)}
     return [
         Claim(text, evidence, KINDS[kind])
@@ -91,7 +91,7 @@ def claims_of(reply: str, evidence: str) -> list[Claim]:
 
 
 def asked_of(reply: str, title: str, sentence: str) -> Asked | None:
-    """The question of a reply, where it can be asked by someone who has not seen the sentence."""
+    """A reply's question, if someone who has not seen the sentence could ask it."""
     match = _ASKED.match(reply.strip())
     if not match or _TOLD.search(match[1]):
         return None
@@ -161,7 +161,7 @@ def made_questions(drafter: Drafter, pages: Sequence[Page], most: int, rng: Rand
 
 
 def write(found: Iterable[Any], file: Path) -> None:
-    """One JSON object a line."""
+    """Write one JSON object per line."""
     with file.open("w", encoding="utf-8") as lines:
         lines.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in found)
 

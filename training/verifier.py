@@ -90,7 +90,7 @@ class Wanted:
 
 
 def wanted(tokenizer: Any, pairs: Sequence[Pair], made: int, teacher: Floats | None, recipe: Recipe) -> Wanted:
-    """What is learned from `pairs`, of which the last `made` were written by a model; `teacher`: (pairs, 3) or None."""
+    """The training examples of `pairs`, the last `made` written by a model; `teacher`: (pairs, 3) or None."""
     labels = np.array([label for _, _, label in pairs])
     shares = np.eye(3, dtype=np.float32)[labels] * (1 - recipe.smoothing) + recipe.smoothing / 3
     if teacher is not None:

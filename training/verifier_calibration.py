@@ -1,37 +1,31 @@
 """Calibrate the embedded verifier: `python -m training.verifier_calibration --data DIR`.
 
 Fits, on the first parts of the held-out sets and of the sets of other domains, every set weighing the same: a scale and
-bias for each class (vector scaling, Guo et al. 2017), and both thresholds for 1, 2 to 3, and more windows, by the mean
-of the sets' macro-F1. There VitaminC, whose kind was trained on, counts `SAY` times: what the verifier does well is not
-to be given up for the rest. Pairs made by code are not fitted on. Precision by class is counted on the other parts.
-Writes thresholds.json.
+bias for each class (vector scaling, Guo et al. 2017), and both thresholds for one window, by the mean of the sets'
+macro-F1. For more windows both stay at 0.5: fitted ones were no better on claims with longer evidence. Pairs made by
+code are not fitted on. Precision by class is counted on the other parts. Writes thresholds.json.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.models.protocols import Floats
-from engine.models.verdicts import CLASSES, Precision, WindowThreshold, combine, windows
+from engine.models.verdicts import CLASSES, EVEN, Precision, WindowThreshold, combine, windows
 from engine.models.verifier import FOLDER, Calibration, EmbeddedVerifier
-from training.verifier_data import Pair, overlap
+from training.verifier_data import Pair
 from training.verifier_domains import SIZE, every_set
-from training.verifier_held_out import MADE, VITAMINC, HeldOut
+from training.verifier_held_out import MADE, HeldOut
 
 Ints = NDArray[np.int64]
-Looks = Sequence[Floats] | Mapping[int, Floats]  # logits of each pair's windows, by the pair's place
-WINDOWS = (1, 3, 6)
 GRID = np.arange(0.26, 0.80, 0.02)
-SAY = 8.0  # weight of VitaminC in the choice of thresholds
-EVERY = 27  # one fitted pair in so many is given extra windows
 
 
 @dataclass(frozen=True)
@@ -96,26 +90,17 @@ def reliability(probabilities: Floats, labels: Ints, bins: int = 10) -> list[tup
     return rows
 
 
-def fit_thresholds(
-    maxima: Mapping[int, Sequence[tuple[Floats, Ints]]], says: Sequence[float] | None = None
-) -> tuple[WindowThreshold, ...]:
-    """For each number of windows the thresholds with the best mean macro-F1 over sets: maxima (pairs, 2) and labels.
-
-    `says` are the weights of the sets in the mean.
-    """
-    result = []
-    for count, sets in maxima.items():
-        best, at = -1.0, (0.5, 0.5)
-        for supportive in GRID:
-            for editing in GRID:
-                limits = float(supportive), float(editing)
-                scores = [macro_f1(labels, called(found, *limits)) for found, labels in sets]
-                score = float(np.average(scores, weights=says))
-                score -= 0.01 * (abs(supportive - 0.5) + abs(editing - 0.5))
-                if score > best:
-                    best, at = score, limits
-        result.append(WindowThreshold(windows=count, supportive=round(at[0], 2), editing_required=round(at[1], 2)))
-    return (*result[:-1], msgspec.structs.replace(result[-1], windows=1_000_000))
+def fit_thresholds(sets: Sequence[tuple[Floats, Ints]]) -> tuple[float, float]:
+    """The two thresholds with the best mean macro-F1 over sets: (p(supportive), p(editing required)) a pair, labels."""
+    best, at = -1.0, (0.5, 0.5)
+    for supportive in GRID:
+        for editing in GRID:
+            limits = float(supportive), float(editing)
+            score = float(np.mean([macro_f1(labels, called(found, *limits)) for found, labels in sets]))
+            score -= 0.01 * (abs(supportive - 0.5) + abs(editing - 0.5))
+            if score > best:
+                best, at = score, limits
+    return round(at[0], 2), round(at[1], 2)
 
 
 def called(maxima: Floats, supportive: float, editing: float) -> Ints:
@@ -123,16 +108,6 @@ def called(maxima: Floats, supportive: float, editing: float) -> Ints:
     ratios = maxima / np.array([supportive, editing], dtype=np.float32)
     result: Ints = np.where(ratios.max(axis=1) >= 1.0, ratios.argmax(axis=1), 2)
     return result
-
-
-def distractors(data: HeldOut, index: int, count: int, rng: Random) -> list[str]:
-    """Evidence of other pairs of the set that has little to do with the claim: half of it close by, half anywhere."""
-    claim = data.pairs[index][0]
-    near = [data.pairs[i][1] for i in range(max(0, index - 12), min(len(data.pairs), index + 12))]
-    away = [rng.choice(data.pairs)[1] for _ in range(4 * count)]
-    found = [e for e in dict.fromkeys(rng.sample(near, len(near))) if overlap(claim, e) < 0.35][: count // 2]
-    found += [e for e in away if overlap(claim, e) < 0.35]
-    return found[:count]
 
 
 def precisions(sets: Sequence[HeldOut], verdicts: Sequence[Ints]) -> tuple[Precision, ...]:
@@ -152,25 +127,22 @@ def precisions(sets: Sequence[HeldOut], verdicts: Sequence[Ints]) -> tuple[Preci
 def calibrate(verifier: EmbeddedVerifier, sets: Sequence[HeldOut]) -> Calibration:
     """Fit scale, bias and thresholds on the fitted parts of the sets that people made; count precision on the rest."""
     looks = [window_logits(verifier, data.pairs) for data in sets]
-    fitting = [(data, look) for data, look in zip(sets, looks, strict=True) if data.name != MADE]
-    halves = [data.half(fitted=True) for data, _ in fitting]
-    groups = [labels_of(data)[half] for (data, _), half in zip(fitting, halves, strict=True)]
-    tops = [deciding(look[i]) for (_, look), half in zip(fitting, halves, strict=True) for i in half]
+    fitting = [
+        (data, look, data.half(fitted=True)) for data, look in zip(sets, looks, strict=True) if data.name != MADE
+    ]
+    groups = [labels_of(data)[half] for data, _, half in fitting]
+    tops = [deciding(look[i]) for _, look, half in fitting for i in half]
     scale, bias = fit_scale(Seen(np.stack(tops), np.concatenate(groups), even(groups)))
     fitted = Calibration(scale=scale, bias=bias)
-    three_way = [(data, look, data.half(fitted=True)) for data, look in fitting if not data.two]
-    more: list[tuple[Looks, Sequence[int]]] = [_with_distractors(verifier, *each) for each in three_way]
-    single: list[tuple[Looks, Sequence[int]]] = [(look, half) for _, look, half in three_way]
-    asked = {count: single if count == 1 else more for count in WINDOWS}
-    maxima = {
-        count: [
-            (_maxima(fitted, look, half, count), labels_of(data)[half])
-            for (data, _, _), (look, half) in zip(three_way, pairs, strict=True)
+    one_window = [(data, look, [i for i in half if len(look[i]) == 1]) for data, look, half in fitting if not data.two]
+    supportive, editing = fit_thresholds(
+        [
+            (fitted.probabilities(np.concatenate([look[i] for i in places]))[:, :2], labels_of(data)[places])
+            for data, look, places in one_window
         ]
-        for count, pairs in asked.items()
-    }
-    says = [SAY if data.name == VITAMINC else 1.0 for data, _, _ in three_way]
-    fitted = msgspec.structs.replace(fitted, thresholds=fit_thresholds(maxima, says))
+    )
+    single = WindowThreshold(windows=1, supportive=supportive, editing_required=editing)
+    fitted = msgspec.structs.replace(fitted, thresholds=(single, *EVEN))
     verdicts = [np.array([_call(fitted, logits) for logits in look]) for look in looks]
     return msgspec.structs.replace(fitted, precisions=precisions(sets, verdicts))
 
@@ -196,24 +168,6 @@ def deciding(logits: Floats) -> Floats:
 def _call(fitted: Calibration, logits: Floats) -> int:
     spans = [(0, 0)] * len(logits)
     return CLASSES.index(combine(fitted.probabilities(logits), spans, fitted.thresholds).verdict)
-
-
-def _with_distractors(
-    verifier: EmbeddedVerifier, data: HeldOut, look: Sequence[Floats], half: Sequence[int]
-) -> tuple[dict[int, Floats], list[int]]:
-    """Some fitted pairs of a set with the logits of windows of other pairs' evidence behind their own."""
-    rng = Random(3)
-    chosen = list(half)[::EVERY]
-    found = [distractors(data, index, WINDOWS[-1] - 1, rng) for index in chosen]
-    pairs = [(data.pairs[i][0], evidence) for i, others in zip(chosen, found, strict=True) for evidence in others]
-    parts = np.split(verifier.logits(pairs), np.cumsum([len(others) for others in found])[:-1])
-    return {i: np.concatenate([look[i], part]) for i, part in zip(chosen, parts, strict=True)}, chosen
-
-
-def _maxima(fitted: Calibration, logits: Looks, places: Sequence[int], count: int) -> Floats:
-    """The largest p(supportive) and p(editing required) of at most `count` windows of each pair, shape (pairs, 2)."""
-    result: Floats = np.stack([fitted.probabilities(logits[i][:count])[:, :2].max(axis=0) for i in places])
-    return result
 
 
 def calibrate_folder(data: Path, weights: Path, size: int = SIZE) -> None:

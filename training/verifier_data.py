@@ -1,7 +1,7 @@
-"""What training pairs of the embedded verifier are drawn from: public sets, as pairs and as pages.
+"""Load the public sets of the embedded verifier's training pairs, as pairs and as pages.
 
 Read from one folder: vitaminc, fever_symmetric, fool_me_twice, propsegment, nq_gold_passage, xquad_en, hotpotqa_100.
-What is held out stands in `verifier_held_out`; the readers here give either part of a set.
+`verifier_held_out` lists the held-out parts; the readers here return either part of a set.
 A pair is (claim, evidence, label); labels are 0 supportive, 1 editing required, 2 irrelevant.
 """
 
@@ -27,7 +27,7 @@ Pair = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Page:
-    """A passage as sentences, with its title and the names that may stand in for another."""
+    """A passage as sentences, with its title and names that may replace another."""
 
     title: str
     sentences: tuple[str, ...]
@@ -36,7 +36,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Pools:
-    """What training pairs are drawn from; `real[label]` and `small[label]` are human-labelled pairs."""
+    """The sources of training pairs; `real[label]` and `small[label]` are human-labelled pairs."""
 
     real: tuple[list[Pair], ...]
     small: tuple[list[Pair], ...]
@@ -46,7 +46,7 @@ class Pools:
 
 
 def read(folder: Path, name: str) -> list[dict[str, Any]]:
-    """The records of one JSONL file; raise `FileError` where it is absent."""
+    """The records of one JSONL file; raise `FileError` if it is absent."""
     path = folder / name
     if not path.is_file():
         raise FileError(f"{path} is not there. Point --data at the folder that holds the public sets.")
@@ -59,7 +59,7 @@ def label_of(record: dict[str, Any]) -> int:
 
 
 def held_out_page(page: str) -> bool:
-    """Is this fool_me_twice page one of the held-out third."""
+    """Whether a fool_me_twice page is in the held-out third."""
     return zlib.crc32(page.encode()) % 3 == 0
 
 
@@ -92,7 +92,7 @@ def fool_me_twice(folder: Path, *, held_out: bool) -> list[Pair]:
 
 
 def overlap(claim: str, evidence: str) -> float:
-    """Share of the claim's longer words that the evidence has, by stem."""
+    """Share of the claim's longer words that are in the evidence, by stem."""
     mine = {stem(w.lower()) for w in claim.split() if len(w) > 3}
     return len(mine & {stem(w.lower()) for w in evidence.split()}) / max(1, len(mine))
 
@@ -139,7 +139,7 @@ def _page(title: str, text: str) -> Page:
 
 
 def load_pools(folder: Path) -> Pools:
-    """Everything that training draws from."""
+    """All sources of training pairs."""
     real = vitaminc(folder, "train")
     cases: dict[str, list[Pair]] = {}
     for row, pair in zip(read(folder, "vitaminc/train.jsonl"), real, strict=True):

@@ -1,7 +1,7 @@
-"""Development sets of other domains: measured, used to choose and to calibrate, never trained on.
+"""Load development sets of other domains: for measuring, choosing and calibrating, never for training.
 
-HealthVer, COVID-Fact and CLIMATE-FEVER state no licence, so no training pair comes from them. Each set is cut in two
-parts that share no claim (COVID-Fact: no evidence): `fitted` chooses and calibrates, the other part is reported.
+HealthVer, COVID-Fact and CLIMATE-FEVER state no licence, so no training pair comes from them. Each set is cut into two
+parts without a common claim (COVID-Fact: evidence). `fitted` chooses and calibrates; the other part is reported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DOMAINS: dict[str, tuple[str, str, Callable[[Record], bool]]] = {
 
 
 def other_domains(folder: Path, size: int = SIZE) -> list[HeldOut]:
-    """The three sets, at most `size` pairs of each part, drawn with a fixed seed; CLIMATE-FEVER: all votes agree."""
+    """The three sets, at most `size` pairs per part, drawn with a fixed seed; in CLIMATE-FEVER all votes agree."""
     return [_domain(name, folder, size) for name in _DOMAINS]
 
 
@@ -47,7 +47,7 @@ def _sample(places: list[int], size: int) -> list[int]:
 
 
 def every_set(folder: Path, size: int = SIZE) -> list[HeldOut]:
-    """Other domains, then the held-out sets of the kinds that were trained on, each at most `size` pairs a part."""
+    """Other domains, then the held-out sets of the training domains, at most `size` pairs per part."""
     return other_domains(folder, size) + [_cut(data, size) for data in held_out_sets(folder)]
 
 

@@ -1,7 +1,7 @@
-"""Made contradictions, made paraphrases and made gaps: what code can change in a sentence.
+"""Make contradictions, paraphrases and gaps by changing a sentence in code.
 
-Each function takes a sentence and a seeded `random.Random` and returns a changed sentence, or None where the
-sentence offers nothing to change. A changed number, date, name, direction or negation contradicts the original; a
+Each function takes a sentence and a seeded `random.Random` and returns a changed sentence, or None if the
+sentence has nothing to change. A changed number, date, name, direction or negation contradicts the original; a
 dropped detail leaves the original borne out only in part; a rewording keeps it borne out.
 """
 
@@ -71,7 +71,7 @@ def change_name(text: str, rng: Random, names: list[str]) -> str | None:
 
 
 def swap_names(text: str, rng: Random, names: list[str]) -> str | None:
-    """Two names of the sentence in each other's place, one on either side of a past or passive verb."""
+    """Swap two names of the sentence, one on each side of a past or passive verb."""
     found = list(_NAME.finditer(text))
     if len(found) < 2:
         return None
@@ -95,7 +95,7 @@ def change_word(text: str, rng: Random, names: list[str]) -> str | None:
 
 
 def negate(text: str, rng: Random, names: list[str]) -> str | None:
-    """A negation taken out, or put behind the first auxiliary verb."""
+    """Remove a negation, or add one after the first auxiliary verb."""
     found = _NOT.search(text)
     if found:
         return text[: found.start()] + text[found.end() :]
@@ -117,7 +117,7 @@ CHANGES: dict[str, tuple[Change, int]] = {
 
 
 def contradict(text: str, rng: Random, names: list[str]) -> str | None:
-    """`text` with one thing changed that matters; the kind drawn by weight among those that apply."""
+    """`text` with one important change, of a kind drawn by weight among those that apply."""
     order = sorted(CHANGES, key=lambda kind: rng.random() ** (1 / CHANGES[kind][1]), reverse=True)
     for kind in order:
         changed = CHANGES[kind][0](text, rng, names)

@@ -1,4 +1,4 @@
-"""Held-out sets of the embedded verifier, each in a half for calibration and a half for reporting.
+"""Load the embedded verifier's held-out sets, half for calibration and half for reporting.
 
 Held out: vitaminc/dev.jsonl, the test split of fever_symmetric (less what it shares with dev), the pages of
 fool_me_twice whose hash falls in the held-out third, and pairs made from clapnq, which is never trained on.
@@ -31,7 +31,7 @@ def domain_shift(folder: Path) -> list[Pair]:
     """CLAP NQ, never trained on: people's answer sentences against the sentences that they selected.
 
     Kept (supportive), changed by code (editing required), against sentences not selected or with a second fact from
-    another passage (irrelevant). Up to three pairs an answerable question.
+    another passage (irrelevant). Up to three pairs per answerable question.
     """
     rng = Random(5)
     rows = [r for r in read(folder, "clapnq/qa.jsonl") if r["answerable"]]
@@ -63,9 +63,9 @@ VITAMINC = "VitaminC dev"
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A held-out set: pairs, and which of them belong to the half that calibration is fitted on.
+    """A held-out set: pairs, and which of them are in the calibration half.
 
-    `two`: the set knows no irrelevant evidence, and the verifier is asked which of the other two classes it is.
+    `two`: the set has no irrelevant evidence, so the verifier chooses between the other two classes.
     """
 
     name: str
@@ -79,7 +79,7 @@ class HeldOut:
 
 
 def held_out_sets(folder: Path) -> list[HeldOut]:
-    """The four held-out sets, each in two halves that share no page (VitaminC) or no claim (the others)."""
+    """The four held-out sets, each in two halves without a common page (VitaminC) or claim (others)."""
     pages = [r["page"] for r in read(folder, "vitaminc/dev.jsonl")]
     sets = [
         (VITAMINC, vitaminc(folder, "dev"), pages),

@@ -1,4 +1,4 @@
-"""Training pairs of the embedded verifier: drawn from public sets, made from plain text and from labelled pairs."""
+"""Draw the embedded verifier's training pairs from public sets, plain text and labelled pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from training.verifier_data import EDITING, IRRELEVANT, SUPPORTIVE, Page, Pair, 
 
 
 def made_from_text(pages: list[Page], rng: Random) -> Pair | None:
-    """One pair made from a passage; None where the drawn sentence offers nothing."""
+    """One pair made from a passage; None if the drawn sentence offers nothing."""
     page = rng.choice(pages)
     place = rng.randrange(len(page.sentences))
     sentence = page.sentences[place]
@@ -93,7 +93,7 @@ _RECIPES: dict[str, tuple[Recipe, float]] = {
 
 
 def made_from_cases(cases: dict[str, list[Pair]], rng: Random) -> Pair | None:
-    """From labelled pairs of one page: other evidence, an extra sentence beside the evidence, or two claims joined."""
+    """From labelled pairs of a page: other evidence, an extra sentence with the evidence, or two claims joined."""
     rows = (
         cases[rng.choice(list(cases))]
         if rng.random() < 0.9
@@ -116,7 +116,7 @@ def made_from_cases(cases: dict[str, list[Pair]], rng: Random) -> Pair | None:
 
 
 def draw(pools: Pools, rng: Random) -> Iterator[Pair]:
-    """Endless training pairs, sources and classes mixed."""
+    """Yield training pairs endlessly, with sources and classes mixed."""
     while True:
         kind = rng.random()
         label = rng.randrange(3)

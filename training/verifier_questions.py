@@ -1,8 +1,8 @@
-"""Claims made from questions with known answers: "who wrote it" and "A. Author" give "A. Author wrote it".
+"""Make claims from questions with known answers: "who wrote it" and "A. Author" give "A. Author wrote it".
 
-The right answer gives a supportive pair, another span of the passage that looks alike (a number for a number, a name
-for a name) one that needs editing, a passage on something else an irrelevant one. The claims are telegraphic and
-worded unlike the passage, which is what they are for.
+The right answer gives a supportive pair. A similar span of the passage (a number for a number, a name for a name) gives
+one that needs editing, and an unrelated passage an irrelevant one. The claims are terse and worded unlike the passage
+on purpose.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBERS = re.compile(r"\d[\d,.]*\d|\d")
 
 
 def claim_of(question: str, answer: str) -> str | None:
-    """The statement that `answer` answers `question`; None for a form that is not covered."""
+    """The statement that `answer` answers `question`; None for an unsupported form."""
     text = question.strip().rstrip("?").strip()
     low = text.lower()
     if match := re.match(
@@ -59,7 +59,7 @@ def _rival(answer: str, passage: str, others: list[str], rng: Random) -> str | N
 
 
 def _around(passage: str, answer: str, rng: Random) -> str:
-    """The sentence that holds the answer with a neighbour; the passage's start where none does."""
+    """The answering sentence with a neighbour; the passage's start if there is none."""
     parts = [passage[a:b] for a, b in sentences(passage)]
     places = [i for i, part in enumerate(parts) if answer.lower() in part.lower()]
     place = places[0] if places else 0

@@ -1,11 +1,11 @@
-"""The teacher of the verifiers: python -m training.verifier_teacher --data DIR --made FOLDER --out FOLDER.
+"""Train the verifiers' teacher: python -m training.verifier_teacher --data DIR --made FOLDER --out FOLDER.
 
-A language model (Qwen2.5-Coder-1.5B) with low-rank adapters that answers one closed question, whether evidence bears a
-claim out, contradicts it or leaves it open, by the likelihood of three letters. Trained on the pairs of people and code
-of `verifier_pairs`, and calibrated on the fitted parts of the development sets: its adapter folder is the large
-verifier (engine/models/verifier_large.py). Then, with --made, it gives its shares for every pair of the list, also for
-what a model wrote (teacher.npy, shape (pairs, 3)). An adapter that is in the folder already is taken as it is. Wants a
-GPU with 40 GB.
+The teacher is a language model (Qwen2.5-Coder-1.5B) with low-rank adapters. It answers one closed question by the
+likelihood of three letters: does evidence support a claim, contradict it or leave it open. It is trained on the human
+and code-made pairs of `verifier_pairs` and calibrated on the fitted parts of the development sets. Its adapter folder
+is the large verifier (engine/models/verifier_large.py). With --made, it then scores every pair of the list, even those
+that a model wrote (teacher.npy, shape (pairs, 3)). An existing adapter in the folder is not trained again. Needs a GPU
+with 40 GB.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from engine.models.protocols import Floats
+from engine.models.verdicts import EVEN, WindowThreshold
 from engine.models.verifier import Calibration
 from engine.models.verifier_large import BASE, letter_logits, questions
 from training.adapter import MODULES
@@ -63,7 +64,7 @@ class Teacher:
         return logits
 
     def shares(self, pairs: Sequence[Pair], tokens: int) -> Floats:
-        """Its shares of the classes, shape (pairs, 3)."""
+        """The shares of the classes, shape (pairs, 3)."""
         ids = questions(self.tokenizer, [(claim, evidence) for claim, evidence, _ in pairs])
         result = np.zeros((len(pairs), 3), dtype=np.float32)
         self.module.eval()
@@ -74,7 +75,7 @@ class Teacher:
 
 
 def by_length(ids: Sequence[list[int]], places: Sequence[int], tokens: int) -> list[list[int]]:
-    """The places in groups alike in length, each of at most `tokens` padded tokens."""
+    """The places in groups of similar length, each at most `tokens` padded tokens."""
     groups: list[list[int]] = [[]]
     for i in sorted(places, key=lambda i: len(ids[i])):
         if groups[-1] and (len(groups[-1]) + 1) * len(ids[i]) > tokens:
@@ -122,7 +123,7 @@ def train(teacher: Teacher, pairs: Sequence[Pair], rate: float, tokens: int, min
 def calibration(looks: Sequence[Floats], sets: Sequence[HeldOut]) -> Calibration:
     """Scale, bias, thresholds and precisions from the log shares of each set's pairs, shape (pairs, 3).
 
-    Every set that people made weighs the same in all of it; evidence is one window, so one pair of thresholds serves.
+    Every human-made set has the same weight. Evidence is one window, so one pair of thresholds is enough.
     """
     fitting = [
         (data, look, data.half(fitted=True)) for data, look in zip(sets, looks, strict=True) if data.name != MADE
@@ -134,9 +135,10 @@ def calibration(looks: Sequence[Floats], sets: Sequence[HeldOut]) -> Calibration
     fitted = Calibration(scale=scale, bias=bias)
     three = [(data, look, half) for data, look, half in fitting if not data.two]
     maxima = [(fitted.probabilities(look[half])[:, :2], labels_of(data)[half]) for data, look, half in three]
-    fitted = msgspec.structs.replace(fitted, thresholds=fit_thresholds({1: maxima}))
-    limits = fitted.thresholds[-1]
-    verdicts = [called(fitted.probabilities(look)[:, :2], limits.supportive, limits.editing_required) for look in looks]
+    supportive, editing = fit_thresholds(maxima)
+    every = WindowThreshold(windows=EVEN[-1].windows, supportive=supportive, editing_required=editing)
+    fitted = msgspec.structs.replace(fitted, thresholds=(every,))
+    verdicts = [called(fitted.probabilities(look)[:, :2], supportive, editing) for look in looks]
     return msgspec.structs.replace(fitted, precisions=precisions(sets, verdicts))
 
 

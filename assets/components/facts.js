@@ -6,7 +6,7 @@ const make = (name, className, text) => {
   return element;
 };
 
-const passage = (seen, pick) => {
+const passage = (seen, pick, open) => {
   const box = make("div", "passage" + (seen.decided ? " decided" : ""));
   if (seen.number) {
     const head = make("button", "note source", seen.head);
@@ -22,6 +22,9 @@ const passage = (seen, pick) => {
   }
   box.append(text);
   for (const line of seen.notes) box.append(make("div", "note", line));
+  const more = make("button", "more", "Open in its document");
+  more.onclick = () => open(seen.at);
+  box.append(more);
   return box;
 };
 
@@ -35,13 +38,13 @@ const fold = (title, fill, open) => {
   return box;
 };
 
-const round = (done, pick) => fold(done.title, (box) => {
+const round = (done, pick, open) => fold(done.title, (box) => {
   for (const line of done.searched) box.append(make("p", "note", line));
-  for (const seen of done.checked) box.append(passage(seen, pick));
+  for (const seen of done.checked) box.append(passage(seen, pick, open));
   if (!done.checked.length) box.append(make("p", "note", "No passages were checked."));
   if (done.edit) box.append(make("p", "", done.edit));
   if (done.considered.length)
-    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map((seen) => passage(seen, pick))), false));
+    box.append(fold(done.considered_title, (more) => more.append(...done.considered.map((seen) => passage(seen, pick, open))), false));
   for (const said of done.said)
     box.append(fold(said.title, (raw) => raw.append(make("p", "note", said.text)), false));
 }, done.last);
@@ -95,7 +98,7 @@ export default function (component) {
     if (!fact) { detail.append(make("p", "note", "No facts need attention.")); return; }
     detail.append(make("h4", "", fact.text));
     for (const line of fact.lines) detail.append(make("p", "note", line));
-    for (const done of fact.rounds) detail.append(round(done, pick));
+    for (const done of fact.rounds) detail.append(round(done, pick, (at) => root.tell("source", at)));
     mark();
   };
   const draw = () => {

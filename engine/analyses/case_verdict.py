@@ -320,7 +320,12 @@ def source_sentence(case: Case, number: int, sentence: int | None, verdict: Case
         if (quoting + 1, quoted) == (sentence, number):
             return start, end
     words = without_markers(answer.text[slice(*answer.sentences[sentence - 1])])
-    nearest = anchors(words, [Evidence(text=passage.text, source="case", title=passage.title)])[0]
+    return closest_sentence(words, Evidence(text=passage.text, source="case", title=passage.title))
+
+
+def closest_sentence(words: str, one: Evidence) -> Span | None:
+    """Characters of the evidence's sentence that holds most of the words; None where it shares none."""
+    nearest = anchors(words, [one])[0]
     return (nearest.start, nearest.end) if nearest.share > 0 else None
 
 

@@ -13,6 +13,7 @@ from engine.core.errors import RecordError
 from engine.core.files import EMBEDDED
 from engine.core.metrics import d_correct, n_c
 from engine.core.values import Case, Value
+from engine.english.parser import absence
 from engine.methods.are.tools import RULES, load_tools
 from engine.models.verifier import entails_by, load_entailment
 
@@ -88,6 +89,8 @@ def decompose_command(file: TextIO, decomposer: str) -> None:
     context = bench.context(progress())
     if decomposer != RULES:
         bench.tools.writer(decomposer)  # a model that is none is told now
+    elif absence():
+        click.echo(absence(), err=True)
     scored: list[tuple[list[str], tuple[str, ...]]] = []
 
     def work(record: TextRecord) -> list[Record]:

@@ -1,4 +1,4 @@
-"""The words of `words.toml`: classes for the tagger, opposites for the edits; the rest is told by endings and place."""
+"""The pairs of `words.toml`: opposites and rewordings, for edits and for training pairs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import tomllib
 from pathlib import Path
 
 _READ = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-CLASSES = {name: frozenset(text.split()) for name, text in _READ["classes"].items()}
 PAIRS: dict[str, str] = _READ["pairs"]
-BE = CLASSES["be"]
-FINITE_AUXILIARIES = CLASSES["auxiliaries"] - {"be", "been", "being"}
 
 
 def table(text: str, separator: str | None) -> dict[str, list[str]]:

@@ -95,7 +95,9 @@ def ask_form(case: Case | None) -> None:
         st.info("There are no documents yet. Add some on the Corpora page.")
         return
     # Outside the form, so that the questions to try follow it at once.
-    corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
+        questions_to_try(corpus)
     with st.form("ask", border=False):
         question = st.text_area(
             "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
@@ -119,11 +121,16 @@ def ask_form(case: Case | None) -> None:
             st.rerun()
     draw_models_line()
     settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
+
+
+def questions_to_try(corpus: str) -> None:
+    """Offer the questions that come with a sample corpus."""
     questions = next((sample.questions for sample in SAMPLES if sample.name == corpus), ())
-    if questions:
-        with st.popover("Questions to try"):
-            for number, text in enumerate(questions):
-                st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
+    if not questions:
+        return
+    with st.popover("Questions to try"):
+        for number, text in enumerate(questions):
+            st.button(text, key=f"try_{number}", type="tertiary", on_click=state.set_value, args=("question", text))
 
 
 doors("ask")
@@ -147,7 +154,6 @@ elif case is not None:
     if doubt := doubted(case, chosen_settings().retrieval):
         st.warning(doubt)
         not_in_documents(case, doubt)
-    draw_steps((), case.steps)
     views = {} if verdict is None else {"Sentences and evidence": lambda: checked_answer(case, verdict)}
     views["Passages given to the writer"] = lambda: given_passages(case)
     if case.hits:
@@ -155,4 +161,5 @@ elif case is not None:
     for tab, draw in zip(st.tabs(list(views)), views.values(), strict=True):
         with tab:
             draw()
+    draw_steps((), case.steps)
     provenance(case)

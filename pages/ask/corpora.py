@@ -204,7 +204,7 @@ def look_into(name: str) -> None:
     if not snapshot.documents:
         st.info("This corpus is empty. Add files above.")
         return
-    left, right = st.columns([4, 5], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
         st.subheader(counted(len(snapshot.documents), "document"))
         counts = pd.Series([p.document for p in snapshot.passages]).value_counts()

@@ -51,7 +51,7 @@ def occlusion_tab(case: Case, model: str) -> None:
     found = AttrRag.from_dict(selection.result)
     if found.drops is None:
         ask_for(case, ATTR_RAG, "Score the drop of each set", model)
-    attr_rag_view(found)
+    attr_rag_view(found, case)
 
 
 def tokens_tab(case: Case, model: str) -> None:
@@ -67,9 +67,9 @@ def tokens_tab(case: Case, model: str) -> None:
     banners(result.notes)
     map_check(case, result, model)
     beside = methods_run(case, model).get(OCCLUSION)
+    draw_map(case, result, beside, f"{case.id}, {method}")
     if beside is not None:
         map_agreement(case, result, beside)
-    draw_map(case, result, beside, f"{case.id}, {method}")
     sentence = state.selected_sentence(len(case.answer.sentences))
     export_button(lambda: drawn_map(case, result, sentence), key=f"map_{case.id}")
     for note in result.notes:
@@ -86,9 +86,8 @@ def tokens_tab(case: Case, model: str) -> None:
     flags_view(result, case, chosen_settings().gradient, model)
 
 
-@st.fragment
 def draw_map(case: Case, result: TokenMap, beside: Attribution | None, name: str) -> None:
-    """The map; a click on a row that is not there begins its computation, any other draws nothing else anew."""
+    """The map; a click on a row that is not there begins its computation."""
     sentence = state.selected_sentence(len(case.answer.sentences))
     chosen = state.row_of(name) or ({"sentence": sentence - 1} if sentence else {})
     asked = token_map(result, case, key=f"token_map_{case.id}", chosen=chosen, beside=beside)

@@ -13,13 +13,14 @@ from components.fact_compare import compare_panel
 from components.fact_controls import SOURCES, Asked, fact_controls
 from components.fact_edits import edits_view
 from components.fact_override import override_form
-from components.facts import facts_tree, measures_view, own_marks
+from components.facts import evidence_at, facts_tree, measures_view, own_marks
 from components.frame import open_case
 from components.heading import heading
 from components.html import banner, chips, note, plain, show
 from components.pages import page_link
 from components.polling import say_problem, wait_for
 from components.reviewer import reviewer
+from components.source_view import open_evidence
 from components.used_supports import used_supports_view
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import FactsOptions, record_of
@@ -67,18 +68,20 @@ def result(case: Case, record: AreRecord) -> None:
     """Everything that the check found."""
     if not record.finished:
         banner("The check was stopped. These are the finished facts.")
-    for line in record.notes:
-        note(line)
-    found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
-    show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
-    author = reviewer() if record.facts else ""
+    open_ = review_of(workbench().cases.history(case.id)).status != "signed off"
+    author = reviewer() if record.facts and open_ else ""
     if record.facts:
         tree(case, record, author)
     else:
         st.info("The answer contains no claim to check.")
     edits_view(case, record, author)
+    made(record)
     st.header("Attribution report")
     measures_view(record)
+
+
+def used_supports(case: Case) -> None:
+    """The matrix of use and support, folded; where it was not run, where to run it."""
     with st.expander("Used x supports: does the answer depend on each passage, and does the passage support it?"):
         matrix = next((a for a in reversed(case.analyses) if a.kind == "used x supports"), None)
         if matrix is None:
@@ -88,21 +91,37 @@ def result(case: Case, record: AreRecord) -> None:
             used_supports_view(UsedSupports.from_dict(matrix.result), case)
 
 
+def made(record: AreRecord) -> None:
+    """Who did what in the check, and its notes."""
+    st.header("How this was checked")
+    found = [("decomposed by", record.decomposer), ("verdicts by", record.verifier), ("edits by", record.editor)]
+    show(chips([*found, ("evidence from", SOURCES[record.evidence_from]), ("seconds", f"{record.seconds:.1f}")]))
+    for line in record.notes:
+        note(line)
+
+
 @st.fragment
 def tree(case: Case, record: AreRecord, author: str) -> None:
-    """The facts, and the reviewer's own verdict on the selected one; a click on a fact draws nothing else anew."""
+    """The facts, the reviewer's own verdict on the selected one, and what each sentence uses.
+
+    A click on a fact draws nothing else anew.
+    """
     review = review_of(workbench().cases.history(case.id))
     verdict = case_verdict(case, review)
     key = f"facts_{case.id}_{record.verifier}_{record.seconds:.3f}"
     sentence = state.selected_sentence(len(case.answer.sentences))
     of_sentence = verdict.sentences[sentence - 1].facts if verdict and sentence else ()
     selected = state.selected_fact() or next((fact.number for fact in of_sentence), "")
-    chosen = facts_tree(record, own_marks(record, review), selected, key=key)
+    asked = facts_tree(record, own_marks(record, review), selected, key=key)
+    chosen = asked.get("fact", "")
     if chosen:
         number = verdict.sentence_of(chosen) if verdict else None
         state.select(fact=chosen, **({"sentence": number} if number else {}))
+    if "source" in asked:
+        open_evidence(case, *evidence_at(record, asked["source"]))
     export_button(lambda: drawn_facts(case, record, review), key=f"facts_{case.id}")
     override_form(case, record, review, author, chosen or selected)
+    used_supports(case)
 
 
 heading(

@@ -10,7 +10,7 @@ from components.cache import workbench, workers
 from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
-from components.html import banner, plain, visible
+from components.html import banner, note, plain, visible
 from components.judging import judge_tab
 from components.passage_labels import MARKED, passage_labels
 from components.polling import result_of, say_problem, wait_for
@@ -234,12 +234,13 @@ elif stored is not None:
     if run is not None and not run.ended:
         watch_run(f"refine:{case.id}", report_id, names)
     else:
-        left, right = st.columns([1, 4], vertical_alignment="center")
         label = "Run" if report is None else "Run the missing conditions"
-        if left.button(label, type="primary", width="stretch", disabled=not chosen.model):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            asked = st.button(label, type="primary", disabled=not chosen.model)
+            note(workbench().cost(case, REFINEMENT, options_for(names, gate, chosen)))
+        if asked:
             begin(case, names, gate, chosen)
             st.rerun()
-        right.caption(workbench().cost(case, REFINEMENT, options_for(names, gate, chosen)))
         if run is not None:
             say_problem(run)
         tabs(case, review, report, names, gate, chosen.settings)

@@ -14,6 +14,7 @@ from components.step_controls import begin, model_choice, problem_form, run_name
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
 from engine.analyses.kind import STEPS
 from engine.analyses.steps import StepsOptions, at_threshold, changed_steps, solutions_of, step_case
+from engine.answer.quoting_reader import whole_id
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.values import Analysis, Case
@@ -90,9 +91,10 @@ def open_step(case: Case, run: Solution, number: int) -> None:
 def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> None:
     """All steps of a run; `shown` is the run split at the T of the slider."""
     plan_card(run)
+    numbers = {whole_id(passage): number for number, passage in enumerate(case.passages, start=1)}
     changed = changed_steps(run, shown.threshold) if shown is not run else ()
     for step in shown.steps:
-        step_card(step, gold, changed=step.number in changed)
+        step_card(step, gold, numbers, changed=step.number in changed)
         done = step.asked is not None or (run.decomposition is None and run.final is not None)
         key = f"open_{run.method}_{run.model}_{step.number}"
         if done and st.button(f"Inspect step {step.number} as a case", key=key, type="tertiary"):

@@ -159,7 +159,7 @@ def device() -> str:
     torch = sys.modules.get("torch")
     if torch is None:
         return "chosen when the first model loads: CUDA or MPS if available, otherwise the CPU"
-    return "CUDA" if torch.cuda.is_available() else "MPS" if torch.backends.mps.is_available() else "processor"
+    return "CUDA" if torch.cuda.is_available() else "MPS" if torch.backends.mps.is_available() else "CPU"
 
 
 def machine() -> None:

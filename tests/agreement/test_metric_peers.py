@@ -1,4 +1,4 @@
-"""Our metrics and statistics beside rouge-score, sacrebleu, scipy and scikit-learn, on generated inputs."""
+"""Our metrics and statistics agree with rouge-score, sacrebleu, scipy and scikit-learn on generated inputs."""
 
 from __future__ import annotations
 

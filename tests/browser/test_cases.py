@@ -33,7 +33,7 @@ def open_cases(app, page):
 
 
 def select_rows(page, *rows):
-    """Tick rows of the case table: it is drawn on a canvas, so by place; the boxes stand at its left edge."""
+    """Tick rows of the case table by place, since it is drawn on a canvas. The boxes are at its left edge."""
     page.get_by_role("textbox", name="Search").scroll_into_view_if_needed()
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
     for row in rows:

@@ -43,7 +43,7 @@ def hostile(app, at_home):
 
 @pytest.fixture
 def watched(page):
-    """A page with a watcher beside it."""
+    """A page with a watcher."""
     page.add_init_script(NO_PICKER)
     page.watcher = Watcher(page)
     return page

@@ -1,4 +1,4 @@
-"""What is selected on one page of a case is selected on the others, and the link carries it."""
+"""A selection on one page of a case is kept on the others and in the link."""
 
 from __future__ import annotations
 
@@ -74,8 +74,24 @@ def test_a_passage_that_is_clicked_is_selected_on_every_page_of_the_case(app, ex
     expect(page).to_have_url(re.compile(f"passage={name}"))
     settled(page)
     look(page, "linked_passage_facts")
+    # The evidence of a fact opens in its document, as a source on Ask does.
+    page.locator(".passage.decided").get_by_role("button", name="Open in its document").first.click()
+    evidence = page.get_by_role("dialog").locator(".gw-context")
+    expect(evidence.locator("mark")).to_be_visible()
+    expect(evidence.locator(".gw-around").first).not_to_be_empty()
+    settled(page)
+    look(page, "evidence_in_context")
+    page.keyboard.press("Escape")
+    expect(evidence).to_have_count(0)
     page.reload()
     expect(page.locator(f".passage.selected button.source[data-number='{name}']:visible").first).to_be_visible()
+
+    # Tables mark what is selected, and follow a click on a fact.
+    page.get_by_text("Used x supports: does the answer").click()
+    expect(page.get_by_role("columnheader", name=name, exact=True)).to_have_attribute("aria-current", "true")
+    page.locator("button.fact").last.click()
+    expect(page.locator(".gw-table tbody th[aria-current]:visible")).to_have_text(re.compile("^Spread the crystals"))
+    look(page, "linked_passage_table")
 
     # A source of the evidence is selected with its sentence, which opens in its document.
     go_to(page, "Ask")

@@ -1,4 +1,4 @@
-"""Steps in the browser: RAISE as its steps arrive, what T dropped, T moved without a call, HyDE beside it."""
+"""Steps in the browser: RAISE as its steps arrive, what T dropped, T moved without a call, and HyDE to compare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GUESS = "A moving body that sticks to another shares its momentum <b>with it</b>
 
 
 def reply(asked: str) -> str:
-    """What the served model says to each kind of prompt."""
+    """The served model's reply to each kind of prompt."""
     if asked.startswith("You plan"):
         return PLAN
     if asked.startswith("You prepare a search"):

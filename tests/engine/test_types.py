@@ -1,4 +1,4 @@
-"""What holds of every value, whichever thread builds it."""
+"""Every value keeps these properties, whichever thread builds it."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def shared_runs(texts: dict[str, str], split) -> list[tuple[str, str, str]]:
-    """(document, other document, run) for every run of `RUN` words that stands in two of `texts`."""
+    """(document, other document, run) for every run of `RUN` words that two of `texts` share."""
     owner: dict[tuple[str, ...], str] = {}
     found = []
     for key, text in texts.items():
@@ -308,7 +308,7 @@ def test_bank_drafts(bank, drafts, least):
 
 
 def test_no_planted_error_stands_in_what_the_draft_was_given(bank):
-    """A false span may stand in a document that is itself mistaken, never in the evidence that refutes it."""
+    """A false span may occur in a mistaken document, never in the evidence that refutes it."""
     for draft in (*bank.drafts, *bank.more_drafts):
         for error in draft.errors:
             wrong = re.sub(r"\s*\[cite_\d+\]", "", error.wrong)
@@ -336,7 +336,7 @@ def test_bank_facts(bank):
 
 
 def test_bank_facts_lose_no_number_and_resolve_pronouns(bank):
-    """Every number of the sentence stands in a fact and no other does; no fact opens with a pronoun."""
+    """The facts have exactly the numbers of the sentence, and no fact opens with a pronoun."""
     number = re.compile(r"\d+(?:[.,:/-]\d+)*")
     for label in bank.facts:
         held = {found for fact in label.facts for found in number.findall(fact)}

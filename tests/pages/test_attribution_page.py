@@ -1,4 +1,4 @@
-"""What the Attribution page draws, as plain values: pieces, rows and floors that belong together."""
+"""The Attribution page's data as plain values: pieces, rows and floors that belong together."""
 
 from __future__ import annotations
 
@@ -159,24 +159,29 @@ def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
     assert seconds_said(case, "another", 30) == ""
 
 
-def draw_attr_rag(result):
+def draw_attr_rag(result, case):
     from components.attr_rag import attr_rag_view
+    from engine.core.values import Case
     from engine.methods.attr_rag import AttrRag
 
-    attr_rag_view(AttrRag.from_dict(result))
+    attr_rag_view(AttrRag.from_dict(result), Case.from_dict(case))
 
 
-def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text():
+def test_a_selection_shows_drops_filled_gaps_and_both_answers_as_one_text(case):
     scorer = ScriptedScorer(lambda passages, words, t: -3.0 + sum("gamma" in text for text in passages.values()))
     found = attr_rag("q", SETS, quote_wanted("beta"), score=scored_by(scorer, writer="quoting reader"))
-    app = AppTest.from_function(draw_attr_rag, kwargs={"result": found.to_dict()}, default_timeout=60).run()
+    app = AppTest.from_function(
+        draw_attr_rag, kwargs={"result": found.to_dict(), "case": case.to_dict()}, default_timeout=60
+    ).run()
     assert not app.exception
     drawn = "".join(str(html.proto.body) for html in app.get("html"))
     assert "+3.00" in drawn and "not scored" not in drawn
     assert "Written by quoting reader" in drawn
     other = with_drops(found, scored_by(ScriptedScorer(lambda p, w, t: -1.0), writer="quoting reader"))
     unscored = replace(other, drops=None)
-    again = AppTest.from_function(draw_attr_rag, kwargs={"result": unscored.to_dict()}, default_timeout=60).run()
+    again = AppTest.from_function(
+        draw_attr_rag, kwargs={"result": unscored.to_dict(), "case": case.to_dict()}, default_timeout=60
+    ).run()
     assert "Drop, nats" in drawn
     assert "Drop, nats" not in "".join(str(html.proto.body) for html in again.get("html"))
 

@@ -1,4 +1,4 @@
-"""Evaluate: the cost before the start, a run to its end, its tables, a case of it, two runs beside each other."""
+"""Evaluate: the cost before the start, a run to its end, its tables, one of its cases, and two runs compared."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_no_verdict_of_a_reviewer_is_shown_where_none_was_given():
 @pytest.mark.parametrize("case", [EXAMPLE, AUDITED])
 @pytest.mark.parametrize("page", OF_A_CASE)
 def test_citations_are_drawn_as_numbers(page, case):
-    """What a model was asked and what it replied stand in code blocks, as they were."""
+    """Prompts and replies are in code blocks, unchanged."""
     components.cache.workbench.clear()
     take_in(components.cache.workbench().cases)
     app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)

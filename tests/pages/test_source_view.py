@@ -15,6 +15,7 @@ from engine.core.settings import Chunking
 from engine.core.values import Answer, Case, Stamp
 from engine.corpus.collection import Collection
 from engine.corpus.store import original_of
+from engine.methods.are.values import Evidence
 from engine.models.embedder import ScriptedEmbedder
 from tests.engine.corpus.test_loaders import pdf_bytes
 
@@ -34,13 +35,18 @@ def case(tmp_path, monkeypatch):
     return Case(id="case", question="What?", passages=passages, answer=answer, stamp=stamp, corpus="plant")
 
 
-def opened(case):
-    def draw(case):
-        from components.source_view import open_source
+def opened(case, fact="", one=None):
+    """The dialog of the first passage; of a fact's evidence where one is given."""
 
-        open_source(case, 1)
+    def draw(case, fact, one):
+        from components.source_view import open_evidence, open_source
 
-    app = AppTest.from_function(draw, args=(case,), default_timeout=120).run()
+        if one is None:
+            open_source(case, 1)
+        else:
+            open_evidence(case, fact, one)
+
+    app = AppTest.from_function(draw, args=(case, fact, one), default_timeout=120).run()
     assert not app.exception
     return " ".join(str(element.proto) for element in app.get("html")).replace("\\'", "'")
 
@@ -64,6 +70,25 @@ def test_the_page_is_drawn_with_the_sentence_marked_and_the_text_next_to_it(case
     )
     assert 20 < left < 60 and 5 < top < 10 and 10 < width < 60
     assert "<mark>The pump was replaced in March 2021.</mark>" in drawn
+
+
+@pytest.mark.parametrize("source", ["case", "corpus"])
+def test_the_evidence_of_a_fact_opens_at_the_sentence_closest_to_it(case, source):
+    (passage,) = case.passages
+    one = Evidence(
+        text=passage.text,
+        source=source,
+        passage=passage.id,
+        document=passage.document,
+        title=passage.title,
+        number=1 if source == "case" else None,
+    )
+    drawn = opened(case, "The tank holds 40 litres", one)
+    assert f"{'1' if source == 'case' else 'Corpus'} · plant, page 2" in drawn
+    assert "<img" in drawn
+    assert "<mark>The tank holds 40 litres of brine.</mark>" in drawn
+    gone = opened(case, "The tank holds 40 litres", replace(one, passage="gone", text="The tank holds 40 litres. No."))
+    assert CHANGED in gone and "<mark>The tank holds 40 litres.</mark>" in gone
 
 
 def test_what_has_no_picture_says_why_in_one_line(case):

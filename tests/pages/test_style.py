@@ -103,7 +103,7 @@ def test_components_name_colours_and_do_not_mix_their_own():
 
 
 def test_a_minus_sign_is_the_hyphen_that_numbers_are_stored_with():
-    """Tables, metrics and downloads write a hyphen; with another sign beside it a search would miss half of them."""
+    """Tables, metrics and downloads write a hyphen. With a second sign in use, a search would miss half of them."""
     shown = [path for folder in ("pages", "components", "engine") for path in (ROOT / folder).rglob("*.py")]
     shown += [path for path in (ROOT / "assets").rglob("*") if path.suffix in (".js", ".css")]
     assert shown

@@ -77,9 +77,7 @@ def test_called_agrees_with_decide():
 def test_thresholds_split_what_can_be_split():
     maxima = np.array([[0.7, 0.1], [0.72, 0.2], [0.1, 0.5], [0.2, 0.52], [0.6, 0.4], [0.62, 0.3]], np.float32)
     labels = np.array([0, 0, 1, 1, 2, 2])
-    (limit,) = fit_thresholds({1: [(maxima, labels)]})
-    assert called(maxima, limit.supportive, limit.editing_required).tolist() == labels.tolist()
-    assert limit.windows == 1_000_000
+    assert called(maxima, *fit_thresholds([(maxima, labels)])).tolist() == labels.tolist()
 
 
 def test_every_set_has_the_same_say():

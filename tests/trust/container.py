@@ -34,7 +34,7 @@ def instructions(text: str) -> list[tuple[str, str]]:
 
 
 class Image:
-    """What the instructions have made so far: a folder as the root, environment variables, a working folder."""
+    """The state after the instructions so far: a folder as the root, environment variables, a working folder."""
 
     def __init__(self, root: Path, python: Path) -> None:
         self.root, self.python, self.folder = root, python, root

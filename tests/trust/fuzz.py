@@ -163,7 +163,7 @@ def _too_long(*_: object) -> None:
 
 
 def run(trials: int, seed: int) -> dict[str, Any]:
-    """What came of `trials` damaged files."""
+    """The outcomes of `trials` damaged files."""
     whole, rng = seeds(), random.Random(seed)
     outcome: dict[str, Any] = {"files": 0, "read": 0, "refused": 0, "failures": [], "slowest_s": 0.0}
     with tempfile.TemporaryDirectory() as folder:

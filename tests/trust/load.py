@@ -33,7 +33,7 @@ RUN = re.compile(r"\(run ([\w-]+)\)")
 
 
 class Book:
-    """What all sessions write down; one lock for all of it."""
+    """The notes of all sessions, under one lock."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

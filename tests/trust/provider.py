@@ -122,7 +122,7 @@ def check(holds: bool, otherwise: str) -> None:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """What the wire brings to the provider, and what goes back."""
+    """The requests to the provider and its responses."""
 
     def log_message(self, *args):
         """Say nothing."""

@@ -22,7 +22,7 @@ WIDGETS = ("text_area", "text_input", "button", "selectbox")
 
 @dataclass
 class Page:
-    """What one run of a script has drawn: texts, widgets by label, data of components, in order."""
+    """The output of one script run: texts, widgets by label, component data, in order."""
 
     texts: list[str] = field(default_factory=list)
     widgets: dict[str, Any] = field(default_factory=dict)

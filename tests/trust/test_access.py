@@ -175,7 +175,7 @@ def planted(sample_home, monkeypatch, tmp_path):
 
 
 def run(*arguments: str) -> str:
-    """What a command says, good or bad, with the traceback of one that fails."""
+    """A command's output, with the traceback if it fails."""
     done = CliRunner().invoke(main, list(arguments))
     return f"{done.output}{done.exception!r}{done.exc_info}"
 
@@ -216,7 +216,7 @@ def test_a_planted_key_is_on_no_page_and_in_no_traceback(planted, app, caplog):
 
 
 def unexpected(writer):
-    """A programming error with the model at hand: the log gets its traceback."""
+    """A programming error while a model is loaded: its traceback goes to the log."""
     assert writer.name
     raise KeyError("an error that nobody expected")
 

@@ -140,7 +140,7 @@ for work in (
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path, record_property):
-    """The limit on the size of a file stands for a full disk: a write is cut in the middle, as there."""
+    """A limit on file size simulates a full disk: both cut a write in the middle."""
     first, second = records(tmp_path / "a.jsonl", 0, 10), records(tmp_path / "b.jsonl", 10, 400)
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(first), str(second)], capture_output=True, text=True, check=True

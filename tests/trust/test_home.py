@@ -63,7 +63,7 @@ def run(script: str, *words: str, **more: str) -> list[str]:
 
 
 def lines_of(process: subprocess.Popen[str]) -> list[str]:
-    """What a process printed until it ended well."""
+    """The output of a process that ended well."""
     out, err = process.communicate()
     assert process.returncode == 0, out + err
     return out.splitlines()

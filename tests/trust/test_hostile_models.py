@@ -21,7 +21,7 @@ SECONDS = 20  # of processor time
 
 @pytest.fixture(autouse=True)
 def _impatient():
-    """What does not end is ended, by processor time, so that a busy machine ends nothing."""
+    """A limit on CPU time ends endless work, so a busy machine ends nothing."""
 
     def too_long(*_):
         raise TimeoutError(f"over {SECONDS} s")

@@ -1,4 +1,4 @@
-"""What passes a Markdown reader as nothing but text, and what invisible characters are drawn as."""
+"""Text that a Markdown reader shows unchanged, and how invisible characters are drawn."""
 
 from __future__ import annotations
 

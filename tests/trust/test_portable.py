@@ -1,4 +1,4 @@
-"""What of Windows and macOS can be seen from here: encodings, modules, names of files, locks."""
+"""The parts of Windows and macOS that can be tested here: encodings, modules, file names, locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Groundwork is made of: pinned, licensed, weights as safetensors only, and no code that comes with a model."""
+"""Groundwork's parts are pinned and licensed; weights are safetensors only, and no model brings code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_requirement_has_a_pin():
 
 
 def test_the_table_of_licences_is_up_to_date():
-    """A platform may lack some of the distributions: what is here stands in the table, what stands there is pinned."""
+    """A platform may lack some distributions. Installed ones are in the table, and those in the table are pinned."""
     written = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
     again = "; run: python -m bench.licences"
     assert [row for row in licences.rows() if f"| {' | '.join(row)} |" not in written] == [], again
@@ -94,7 +94,7 @@ def test_no_source_runs_code_that_it_was_given():
 
 
 def risks(node: ast.AST) -> list[str]:
-    """What in a node of the syntax tree could run code that came from outside."""
+    """The part of a syntax tree node that could run code from outside."""
     if isinstance(node, ast.Import):
         return [f"import {a.name}" for a in node.names if a.name.partition(".")[0] in PICKLES]
     if isinstance(node, ast.ImportFrom):

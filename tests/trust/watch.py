@@ -1,4 +1,4 @@
-"""What an attack would leave behind in a browser: something that ran, something fetched, something over the page."""
+"""Detect traces of an attack in a browser: something that ran, was fetched, or covers the page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LAYOUT = """() => {
 
 
 class Watcher:
-    """Stands beside a page from before its first request; `left_behind` says what an attack came to."""
+    """Watches a page from before its first request; `left_behind` returns an attack's traces."""
 
     def __init__(self, page) -> None:
         self.page = page

@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from engine.core.text import sentences
+from engine.english.pronouns import opens_with_pronoun
 from engine.methods.are.gaps import missing
-from engine.methods.are.pronouns import opens_with_pronoun
 from engine.methods.are.quantities import in_other_order
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Evidence

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
+from engine.english.parser import common_nouns
 from engine.methods.are.anchor import Anchor, Others
 from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
@@ -26,7 +27,6 @@ from engine.methods.are.name_kinds import governor, in_full, may_replace
 from engine.methods.are.names import names
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, in_other_order, months, quantities
 from engine.methods.are.shared_words import stems
-from engine.methods.are.tagging import tokens
 from engine.methods.are.values import Change, Edit, Evidence, Ruling
 from engine.models.protocols import Entailment, Judged
 
@@ -95,8 +95,9 @@ def _whole_name(fact: str, change: Replacement, sentence: str, others: Others) -
 
 
 def _nouns(fact: str, start: int, end: int) -> bool:
-    """Are all words of [start, end) part of a noun phrase: "new watchdog", not "firm paid"."""
-    return all(token.tag == "noun" for token in tokens(fact) if start <= token.start < end)
+    """Are all words of [start, end) common nouns: "bank clerk", not "firm paid"."""
+    said = common_nouns(fact)
+    return all(word.span() in said for word in re.compile(r"\w+").finditer(fact, start, end))
 
 
 def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> list[Replacement]:

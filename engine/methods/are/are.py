@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from engine.core.progress import Watch, whole
 from engine.core.settings import Verification
+from engine.english.parser import absence
 from engine.methods.are.backtrack import hold_clauses, offered, proposals, revised
-from engine.methods.are.decompose import decompose
+from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources
 from engine.methods.are.report import attribution_report
 from engine.methods.are.rounds import one_round
@@ -109,6 +110,8 @@ def _notes(task: Task, found: Decomposition) -> tuple[str, ...]:
     notes = []
     if not task.sources.case and task.sources.collection is None:
         notes.append("There is no evidence to check against. Choose a corpus, or use a case with passages.")
+    if found.made_by == RULES and absence():
+        notes.append(absence())
     if found.text:
         notes.append(
             "Without clauses the revised answer consists of the joined facts; Pres compares it with the answer."

@@ -1,7 +1,8 @@
 """Molecular-to-atomic fact decomposition (ARE, section 4.1.2): answer -> clauses, verbatim -> atomic facts.
 
 With a language model by prompt (`clauses`, `facts`), asking, parsing and deciding apart; without one, and wherever a
-reply cannot be used, by rules (below, `splitter.py`, `pronouns.py`), which is said on the fact and counted.
+reply cannot be used, by rules on a dependency tree (`engine/english/statements.py`), which is said on the fact and
+counted.
 Left out: the instruction-tuned Llama; a tuned model is used by giving its name.
 """
 
@@ -16,9 +17,8 @@ from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.core.values import Prompt
-from engine.methods.are.pronouns import Known, resolve
-from engine.methods.are.splitter import split_with_pieces
-from engine.methods.are.tagging import Tagged, finite, tokens
+from engine.english.pronouns import Known, resolve
+from engine.english.statements import clause_starts, split_with_pieces
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
 from engine.models.protocols import Writer
 from engine.models.replies import lines
@@ -53,28 +53,13 @@ def blanked(text: str) -> str:
 
 
 def _clauses(text: str, start: int, end: int) -> list[Span]:
-    found = tokens(blanked(text[start:end]))
+    sentence = blanked(text[start:end])
     cuts = [start]
-    for i in range(len(found)):
-        begin = _begins(found, i)
-        if begin is not None and (i >= _SHORTEST and len(found) - begin >= _SHORTEST):
-            cuts.append(start + found[begin].start)
+    for cut in clause_starts(sentence):
+        apart = len(text[cuts[-1] : start + cut].split()) >= _SHORTEST and len(sentence[cut:].split()) >= _SHORTEST
+        cuts += [start + cut] if apart else []
     spans = zip(cuts, [*cuts[1:], end], strict=True)
     return [_trimmed(text, a, b) for a, b in spans]
-
-
-def _begins(found: list[Tagged], i: int) -> int | None:
-    """The place of the first word of a clause that the mark or conjunction at `i` opens."""
-    if found[i].text == ";":
-        return i + 1 if i + 1 < len(found) else None
-    opens = found[i].low in ("and", "but", "while", "whereas") and i > 0 and found[i - 1].tag == ","
-    if not opens or i + 1 >= len(found):
-        return None
-    end = i + 1
-    while end < len(found) and found[end].tag in ("noun", "num", "det", "pron") and end - i < 8:
-        end += 1
-    subject = end > i + 1 and end < len(found) and finite(found[end])
-    return i + 1 if subject and any(finite(t) for t in found[:i]) else None
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:

@@ -1,4 +1,4 @@
-"""An entailment model that follows a table, for tests of what stands on verdicts."""
+"""An entailment model that follows a table, for tests of code that reads verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def judged(verdict: str) -> Judged:
 
 
 class WordVerifier:
-    """Supports a claim whose words all stand in the evidence; irrelevant under half of them; else contradicted."""
+    """Supports a claim whose words are all in the evidence; irrelevant under half of them; else contradicted."""
 
     name = "word table"
 

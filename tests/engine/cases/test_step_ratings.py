@@ -1,4 +1,4 @@
-"""People's levels of a run's passages: marks in the history, beside the models', that can be taken back."""
+"""A reviewer's levels of a run's passages are marks in the history, next to the models', and can be withdrawn."""
 
 from __future__ import annotations
 

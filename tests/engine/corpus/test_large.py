@@ -1,4 +1,4 @@
-"""Collections that memory does not hold: the same as small ones, row by row; streamed, gone on with, replaced."""
+"""Collections larger than memory behave like small ones, row by row: streamed, resumed, replaced."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def prompt_of(count: int) -> Prompt:
 
 
 def adding(effects):
-    """A model to which each passage adds its own nats a token."""
+    """A model to which each passage adds its own nats per token."""
     return ScriptedScorer(lambda passages, words, t: -9.0 + sum(effects[n - 1] for n in passages))
 
 

@@ -116,7 +116,7 @@ def test_agreement_of_every_pair():
 
 
 class WordVerifier:
-    """Entails where the first word of the claim stands in the evidence."""
+    """Entails if the evidence contains the first word of the claim."""
 
     name = "words"
 

@@ -291,7 +291,7 @@ def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
 
 
 def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(model):
-    """One rule for markers: maps, method rows, curves and the rows that flags stand on, and the stamp says so."""
+    """One rule for markers in maps, method rows, curves and the rows behind flags; the stamp says so."""
     asked, case = Settings().apply(["occlusion.count_citation_markers=true", "faithfulness.rankings=2"]), make_case()
     prompt, answer, _ = subject(case, model, asked)
     counted = input_x_gradient(model, prompt, answer, count_citation_markers=True)

@@ -46,7 +46,7 @@ SERVED = "openai:judge@http://127.0.0.1:9/v1"
 
 @pytest.fixture
 def scribe(monkeypatch, tmp_path):
-    """The folder of a model at hand called scribe; only listed, never loaded."""
+    """The folder of a local model called scribe; listed, never loaded."""
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     folder = tmp_path / "models" / "scribe"

@@ -36,7 +36,7 @@ def test_a_saved_model_comes_back_the_same(kind, tmp_path):
 
 
 def test_a_model_that_cannot_fit_is_refused_before_its_weights_are_read(tmp_path):
-    """The config of a model of 10 trillion parameters beside no weights at all."""
+    """The config of a model of 10 trillion parameters, without weights."""
     huge = tiny_config("llama", 384)
     huge.hidden_size, huge.intermediate_size, huge.num_hidden_layers = 200_000, 800_000, 20
     huge.save_pretrained(tmp_path)

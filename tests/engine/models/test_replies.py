@@ -1,4 +1,4 @@
-"""What models write around the lines that were asked for."""
+"""Models write text around the requested lines."""
 
 from __future__ import annotations
 

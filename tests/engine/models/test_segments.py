@@ -47,7 +47,7 @@ def test_no_space_is_added_at_the_seams(style):
 
 
 def test_without_the_copy_each_seam_would_gain_a_space():
-    """What the copy is for: the plain tokenizer, piece by piece, does not spell the prompt."""
+    """The copy is needed: the plain tokenizer, piece by piece, does not spell the prompt."""
     tokenizer = sentencepiece_like("metaspace")
     ids = [i for text in ("a", "b") for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
     assert tokenizer.decode(ids) == "a b"

@@ -53,7 +53,7 @@ class Finder:
 
 
 def reply(prompt: str) -> str:
-    """What the script says to each kind of prompt."""
+    """The script's reply to each kind of prompt."""
     if prompt.startswith("You plan"):
         return PLAN
     sub = next((q for q in GUESSES if f"Question: {q}" in prompt), "")

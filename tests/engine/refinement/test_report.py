@@ -1,4 +1,4 @@
-"""A case's report: what is kept is enough to score again under other labels, and a run goes on from it."""
+"""A case's report holds enough to score again with other labels and to resume a run."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from engine.studies.tools import StudyTools
 
 
 class SharedWords:
-    """Entails where every word of the claim stands in the evidence."""
+    """Entails if the evidence contains every word of the claim."""
 
     name = "shared words"
 

@@ -149,7 +149,7 @@ class Gated(ScriptedScorer):
 
 
 def asked(model, texts, rows, watches=None):
-    """What each text got, the first asked alone and the others while it is written: an answer or an error."""
+    """The answer or error of each text; the first is asked alone, the others while it is written."""
     shared, watches = Together(model, rows), watches or {}
 
     def ask(text):

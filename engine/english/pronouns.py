@@ -1,0 +1,63 @@
+"""Replace the pronoun that opens a fact with its name (ARE, appendix A.2), by the parser's names and numbers.
+
+"He" and "she" refer to the last person that was a subject, "it" to the last other subject, "they" to the last plural or
+list. Without such a subject, or without the parser, the pronoun stays. Left out: pronouns inside a fact.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from engine.english.parser import parse
+from engine.english.statements import is_plural, subject_of
+
+_PRONOUN = re.compile(r"^(He|She|It|They|he|she|it|they|This|this)(?=\s+\w)")
+_POSSESSIVE = re.compile(r"^(His|Her|Its|Their|his|her|its|their)(?=\s+\w)")
+_LONGEST = 8  # words of a subject that is put in
+_OWN = {"his": "he", "her": "she", "its": "it", "their": "they"}
+_POINTING = ("this", "that", "these", "those", "there", "each", "one")
+
+
+@dataclass(frozen=True)
+class Known:
+    """The last subject that each pronoun may refer to."""
+
+    subjects: dict[str, str] = field(default_factory=dict)
+
+    def after(self, text: str) -> Known:
+        """With the subject of `text`, where it names something."""
+        doc = parse(text)
+        subject = subject_of(doc[:].root) if doc else None
+        if doc is None or subject is None or subject.pos_ not in ("NOUN", "PROPN", "NUM"):
+            return self
+        words = doc[subject.left_edge.i : subject.right_edge.i + 1]
+        if len(words) > _LONGEST or words[0].lower_ in _POINTING or subject.right_edge.i > doc[:].root.i:
+            return self
+        if is_plural(subject) or any(child.dep_ == "conj" for child in subject.children):
+            kinds: tuple[str, ...] = ("they",)
+        elif subject.ent_type_ == "PERSON":
+            kinds = ("he", "she")
+        else:
+            kinds = ("he", "she", "it", "this") if subject.pos_ == "PROPN" and len(words) == 1 else ("it", "this")
+        return Known({**self.subjects, **dict.fromkeys(kinds, words.text)})
+
+
+def resolve(fact: str, known: Known) -> tuple[str, int]:
+    """The fact with its opening pronoun replaced, and how many characters at its start were put in (0: unchanged).
+
+    >>> resolve("He won a medal", Known().after("Ada Berg lived in Cork."))
+    ('Ada Berg won a medal', 8)
+    """
+    match = _PRONOUN.match(fact) or _POSSESSIVE.match(fact)
+    low = match.group().lower() if match else ""
+    name = known.subjects.get(_OWN.get(low, low))
+    if match is None or name is None:
+        return fact, 0
+    new = name if match.re is _PRONOUN else f"{name}'s"
+    return new + fact[match.end() :], len(new)
+
+
+def opens_with_pronoun(sentence: str) -> bool:
+    """Is its first word a pronoun for a name?"""
+    return bool(_PRONOUN.match(sentence) or _POSSESSIVE.match(sentence))

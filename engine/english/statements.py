@@ -1,0 +1,616 @@
+"""Split a clause into atomic facts with its dependency tree (`parser.py`); no language model (ARE, section 4.1.2).
+
+1. Text in brackets becomes a fact about the noun before it. 2. Detach the clauses inside the sentence and state them of
+their noun or subject: relative and participial clauses, appositions, titles before a name, clauses with "although" or
+"because". 3. Split coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of
+time, place and agent: one fact for each.
+A part that has no subject and finite verb and is not an instruction falls back to its clause. So does a clause if its
+facts lack a content word. Left out: "if" and "or" clauses, which say something else alone; pronouns (`pronouns.py`);
+other languages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
+
+from engine.english.parser import parse
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+Copied = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Inserted:
+    """Words that the parsed text does not have here; `start` is their offset in the source, or -1."""
+
+    text: str
+    start: int = -1
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The words of a statement in order, its governing word, and changed verb forms by token index."""
+
+    root: Token
+    words: tuple[Token | Inserted, ...]
+    forms: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The words that the sentence has, without inserted ones."""
+        return [word for word in self.words if not isinstance(word, Inserted)]
+
+    def without(self, gone: set[int]) -> Statement:
+        """The statement without the tokens at these indices."""
+        return replace(self, words=tuple(w for w in self.words if isinstance(w, Inserted) or w.i not in gone))
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_MOST = 24  # facts of one clause; a longer list stays whole from there on
+_SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
+_AUXILIARIES = ("aux", "auxpass")
+_FINITE = ("VBD", "VBP", "VBZ", "MD")
+_BE = _set("is are was were be been being am 's 're")
+_JOINING = _set("and but & as well also plus both while yet")
+_STATED = _set("although though because whereas")  # what they open is so
+_TIMED = _set("when while where")  # what they open is so in the past, or behind a comma
+_CONDITIONS = _set("if unless whether until")
+_BOUNDED = _set("no every each any all those few only whoever whatever anyone everyone")
+_IT = _set("it this that these there")
+_FREE = _set(
+    "in on at by since near from between as for with during through until alongside under to of into about after before"
+    " over against within among across throughout despite"
+)
+_PARTING = _set("and but while whereas")
+_COMPLETING = _set("on for with from as under through to of into about over against")
+_CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
+_COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
+_BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
+_NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
+_QUOTES = '"“”«»'
+_MARKS = (",", ";", ":", "–", "—")
+
+
+def split(text: str) -> list[str]:
+    """The facts of one clause, pronouns as they are; at least one for a text with words.
+
+    >>> split("Tom Brady is a quarterback who has won six titles.")
+    ['Tom Brady is a quarterback', 'Tom Brady has won six titles']
+    """
+    return [words for words, _ in split_with_pieces(text)]
+
+
+def clause_starts(sentence: str) -> list[int]:
+    """Character offsets where a further clause with its own subject and verb starts.
+
+    A clause starts after a semicolon, or after ", and", ", but", ", while" if its verb has its own subject.
+
+    >>> text = "The film won; it opened in May, and she left."
+    >>> [text[a:] for a in clause_starts(text)]
+    ['it opened in May, and she left.', 'she left.']
+    """
+    main, origin, _ = without_brackets(sentence)
+    found: list[int] = []
+    start = 0
+    for part in main.split(";"):
+        lead = start + len(part) - len(part.lstrip())
+        found += [origin[lead]] if start and part.strip() else []
+        found += [origin[lead + token.idx] for token in _clause_openings(parse(part.strip()) or ())]
+        start += len(part) + 1
+    return found
+
+
+def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
+    """The first word of each clause after a comma and "and", "but", "while" or "whereas"."""
+    for token in doc:
+        behind = token.left_edge.i + (token.dep_ == "advcl")
+        opened = any(c.dep_ in _SUBJECTS and c.left_edge.i == behind for c in token.children) and _finite_tags(token)
+        joined = token.dep_ in ("conj", "advcl") and behind > 1 and token.doc[behind - 2].text == ","
+        if opened and joined and token.doc[behind - 1].lower_ in _PARTING:
+            yield token.doc[behind]
+
+
+# Words of the tree.
+
+
+def is_plural(noun: Token) -> bool:
+    """Is the noun or pronoun a plural."""
+    return noun.tag_ in ("NNS", "NNPS") or noun.lower_ in ("they", "we", "these", "those")
+
+
+def subject_of(verb: Token) -> Token | None:
+    """The verb's own subject, or that of the verb that it is coordinated with."""
+    found = next((c for c in verb.children if c.dep_ in _SUBJECTS), None)
+    return subject_of(verb.head) if found is None and verb.dep_ == "conj" else found
+
+
+def _has_subject(verb: Token) -> bool:
+    return any(c.dep_ in _SUBJECTS for c in verb.children)
+
+
+def _is_negated(verb: Token) -> bool:
+    return any(c.dep_ == "neg" for c in verb.children)
+
+
+def _tag(verb: Token) -> str:
+    """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost")."""
+    helped = any(c.dep_ in _AUXILIARIES for one in (verb, verb.head) for c in one.children)
+    if verb.dep_ != "conj" or helped:
+        return verb.tag_
+    return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, _tag(verb.head)), verb.tag_)
+
+
+def _finite_tags(verb: Token) -> set[str]:
+    """The finite forms of the verb and its auxiliaries."""
+    return {_tag(verb), *(c.tag_ for c in verb.children if c.dep_ in _AUXILIARIES)} & set(_FINITE)
+
+
+def _relative_word(verb: Token) -> Token | None:
+    """The relative pronoun or adverb of a relative clause."""
+    return next((t for t in verb.subtree if t.tag_ in ("WDT", "WP", "WP$", "WRB") and t.i <= verb.i), None)
+
+
+def _identity(noun: Token) -> Token:
+    """The subject that a form of "be" equates with the noun ("Ann is a clerk who"), else the noun itself."""
+    first = _first_conjunct(noun)
+    if first.dep_ != "attr" or first.head.lower_ not in _BE or _is_negated(first.head):
+        return noun
+    subject = subject_of(first.head)
+    return noun if subject is None or subject.lower_ in _IT else subject
+
+
+# Detach clauses from the sentence.
+
+
+def _cut(token: Token) -> str:
+    """The kind of statement that the token's subtree makes; empty if it stays with its head."""
+    first, last, doc, head = token.left_edge.i, token.right_edge.i, token.doc, token.head
+    comma = first > 0 and doc[first - 1].text in (",", "–", "—", "-")
+    before_comma = last + 1 < len(doc) and doc[last + 1].text in (",", ":", "–", "—")
+    if token.dep_ == "relcl" and (comma or not _is_restrictive(head)):
+        return "relative" if _can_detach(token, comma) else ""
+    if token.dep_ == "acl" and token.i > head.i and head.pos_ in ("NOUN", "PROPN"):
+        known = comma or not (_is_restrictive(head) or head.dep_ == "ROOT")
+        past = token.tag_ == "VBN" and any(True for _ in token.rights) and known
+        return "participle" if past or (token.tag_ == "VBG" and (comma or _identity(head) != head)) else ""
+    if token.dep_ == "appos" and comma:
+        measures = all(any(c.dep_ == "nummod" for c in one.subtree) for one in (token, head))
+        return "apposition" if {token.pos_, head.pos_} <= {"NOUN", "PROPN"} and not measures else ""
+    if token.dep_ == "advcl" and _has_subject(token):
+        opening = doc[first].lower_ if doc[first].head == token else ""
+        stated = opening in _STATED or (opening in _TIMED and (comma or _finite_tags(token) == {"VBD"}))
+        return "clause" if stated and not _is_negated(head) else ""
+    subject = subject_of(head)
+    if token.dep_ == "advcl" and token.tag_ in ("VBN", "VBG") and subject is not None:
+        dangling = token.lower_ == "using" and subject.dep_ == "nsubjpass"  # "was dissolved, using 20 mL"
+        bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
+        return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
+    if token.dep_ == "ccomp" and token.i < head.i and _has_subject(token) and _has_subject(head):
+        return "spliced" if before_comma and any(c.dep_ not in ("punct", "neg") for c in head.rights) else ""
+    return ""
+
+
+def _is_restrictive(noun: Token) -> bool:
+    """Does a clause without comma restrict the noun: a subject, "every clerk"?"""
+    return noun.dep_ in _SUBJECTS or noun.lower_ in _BOUNDED or any(c.lower_ in _BOUNDED for c in noun.children)
+
+
+def _can_detach(verb: Token, comma: bool) -> bool:
+    """Can the noun take the place of the relative pronoun?"""
+    pronoun = _relative_word(verb)
+    if pronoun is None or verb.head.pos_ not in ("NOUN", "PROPN", "PRON", "NUM"):
+        return False
+    if pronoun.tag_ == "WRB":
+        return comma and pronoun.lower_ in ("where", "when") and pronoun.head == verb
+    own = pronoun.head == verb and pronoun.dep_ in (*_SUBJECTS, "dobj")
+    led = pronoun.dep_ == "pobj" and pronoun.head.head == verb
+    return (own or led or pronoun.dep_ == "poss") and (comma or pronoun.dep_ in _SUBJECTS)
+
+
+def _marks_around(root: Token) -> tuple[int, ...]:
+    """Token indices of the marks on both sides of a subtree, or of the one at its inner side."""
+    before, after = root.left_edge.i - 1, root.right_edge.i + 1
+    opened = before < 0 or root.doc[before].text in _MARKS
+    closed = after >= len(root.doc) or root.doc[after].is_punct
+    return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
+
+
+def _title(name: Token) -> list[Token]:
+    """The title before a person's name ("the clerk Ann Berg"); empty without a common noun."""
+    if name.pos_ != "PROPN" or name.ent_type_ != "PERSON":
+        return []
+    left = [c for c in name.lefts if c.pos_ != "PROPN" and c.dep_ in ("compound", "nmod", "det", "poss", "amod")]
+    named = [c.i for c in name.lefts if c.pos_ == "PROPN" and c.dep_ == "compound"]
+    common = any(c.pos_ == "NOUN" and c.dep_ in ("compound", "nmod") for c in left)
+    return left if common and all(c.i < i for c in left for i in named) else []
+
+
+class Sentence:
+    """A parsed sentence, its statements, and the antecedents of its relative pronouns."""
+
+    def __init__(self, doc: Doc) -> None:
+        """Find the statements inside the sentence."""
+        self.doc = doc
+        self.antecedents: dict[int, tuple[Token | Inserted, ...]] = {}
+        self.cuts = {token.i: kind for token in doc if (kind := _cut(token))}
+        self.titles = {token.i: found for token in doc if (found := _title(token))}
+        self.apart = self.cuts.keys() | {one.i for found in self.titles.values() for one in found}
+        self.apart |= {i for place in self.cuts for i in _marks_around(doc[place])}
+
+    def below(self, root: Token) -> tuple[Token, ...]:
+        """The words that `root` governs, without detached statements."""
+        found = [root, *(t for child in root.children if child.i not in self.apart for t in self.below(child))]
+        return tuple(sorted(found, key=lambda t: t.i))
+
+    def phrase(self, noun: Token) -> tuple[Token, ...]:
+        """A noun with its modifiers, without coordinated nouns."""
+        gone = {t.i for c in noun.children if c.dep_ in ("conj", "cc", "preconj") for t in c.subtree}
+        words = [token for token in self.below(noun) if token.i not in gone]
+        while len(words) > 1 and words[-1].is_punct:
+            words.pop()
+        while len(words) > 1 and words[0].is_punct:
+            words.pop(0)
+        return tuple(words)
+
+    def expanded(self, word: Token | Inserted, forms: dict[int, str]) -> tuple[Token | Inserted, ...]:
+        """The word in its changed form, or what a relative pronoun refers to."""
+        if isinstance(word, Inserted):
+            return (word,)
+        return self.antecedents.get(word.i, (Inserted(forms[word.i]) if word.i in forms else word,))
+
+    def statements(self) -> Iterator[Statement]:
+        """The main statement, then the detached ones."""
+        makers: dict[str, Callable[[Token], Statement]] = {
+            "relative": self._relative,
+            "participle": lambda verb: self._predication(verb, _identity(verb.head)),
+            "apposition": lambda noun: self._predication(noun, noun.head),
+            "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
+            "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
+            "spliced": lambda verb: Statement(verb, self.below(verb)),
+        }
+        yield from (
+            Statement(sent.root, self.below(sent.root)) for sent in self.doc.sents if not self._is_cleft(sent.root)
+        )
+        yield from (makers[kind](self.doc[place]) for place, kind in self.cuts.items())
+        yield from map(self._title_statement, self.titles)
+
+    def _is_cleft(self, verb: Token) -> bool:
+        """Is it a cleft: "It was Ann Berg who sold it"?"""
+        names = [c for c in verb.children if c.dep_ == "attr" and c.pos_ == "PROPN"]
+        pointing = any(c.dep_ == "nsubj" and c.lower_ == "it" for c in verb.children) and not _is_negated(verb)
+        return pointing and any(self.cuts.get(c.i) == "relative" for name in names for c in name.children)
+
+    def _predication(self, root: Token, noun: Token | None) -> Statement:
+        """A participle or apposition as a sentence about the noun, with "is" or "was" inserted."""
+        assert noun is not None  # `_cut` found it
+        named = [t for t in self.phrase(noun) if noun.i > root.i or t.i < root.left_edge.i]
+        return Statement(root, (*named, Inserted(self._auxiliary(root, noun)), *self.below(root)))
+
+    def _auxiliary(self, root: Token, noun: Token) -> str:
+        """The verb to insert: present for an apposition, else the tense of the main verb."""
+        main = root.head
+        while main.pos_ not in ("VERB", "AUX") and main.head != main:
+            main = main.head
+        present = root.dep_ == "appos" or _finite_tags(main) <= {"VBZ", "VBP"}
+        many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
+        return ("are" if present else "were") if many else "is" if present else "was"
+
+    def _title_statement(self, place: int) -> Statement:
+        """A title as a sentence about the name: "Ann Berg is the clerk"."""
+        words = [part for one in self.titles[place] for part in one.subtree]
+        known = any(one.dep_ in ("det", "poss") for one in self.titles[place])
+        article = () if known else (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
+        named = tuple(t for t in self.phrase(self.doc[place]) if t.i <= place)
+        return Statement(self.doc[place], (*named, Inserted("is"), *article, *words))
+
+    def _relative(self, verb: Token) -> Statement:
+        """A relative clause with its noun instead of the pronoun."""
+        pronoun, noun, words = _relative_word(verb), _identity(verb.head), self.below(verb)
+        assert pronoun is not None  # `_cut` found it
+        named = self.below(noun) if noun != verb.head else self.phrase(noun)
+        head = tuple(
+            t for t in named if t.i < verb.left_edge.i and (t.i == noun.i or t.text != "," or noun != verb.head)
+        )
+        while head and head[-1].is_punct:
+            head = head[:-1]
+        if pronoun.dep_ in (*_SUBJECTS, "poss"):
+            self.antecedents[pronoun.i] = head if pronoun.dep_ != "poss" else (*head, Inserted("'s"))
+            return Statement(verb, words)
+        led = pronoun.head if pronoun.dep_ == "pobj" else None
+        rest = tuple(w for w in words if w not in (pronoun, led))
+        if pronoun.dep_ == "dobj":
+            at = next((n for n, w in enumerate(rest) if w.i > verb.i and w.dep_ != "prt"), len(rest))
+            return Statement(verb, (*rest[:at], *head, *rest[at:]))
+        place = verb.head.head.lower_ if verb.head.dep_ == "pobj" else "in"
+        return Statement(verb, (*rest, led or Inserted(place), *head))
+
+
+# Split coordinations, one at a time.
+
+
+def split_coordination(statement: Statement) -> Iterator[Statement]:
+    """A statement for each part of the first coordination that can be split, each split further."""
+    held = {token.i for token in statement.tokens}
+    chains = (_conjuncts(word, held) for word in statement.tokens if word.dep_ != "conj")
+    chain = next((found for found in chains if len(found) > 1 and _can_split(found)), None)
+    if chain is None:
+        yield statement
+        return
+    for part in chain:
+        yield from split_coordination(_with_conjunct(statement, chain, part))
+
+
+def _conjuncts(word: Token, held: set[int]) -> list[Token]:
+    """The word and those coordinated with it, in text order."""
+    after = [c for c in word.children if c.dep_ == "conj" and c.i in held and _is_marked(c)]
+    return sorted([word, *(t for c in after for t in _conjuncts(c, held))], key=lambda t: t.i)
+
+
+def _can_split(chain: Sequence[Token]) -> bool:
+    """Is each part true alone: joined by "and" or "but", not inside a name, a condition or "between"?"""
+    word, *others = chain
+    joints = [c.lower_ for token in chain for c in token.children if c.dep_ in ("cc", "preconj")]
+    coarse = {_COARSE.get(token.pos_, token.pos_) for token in chain}
+    if (
+        not set(joints) <= _JOINING
+        or not (joints or coarse == {"VERB"})
+        or {"VERB", "NOUN"} <= coarse
+        or "ADV" in coarse
+    ):
+        return False
+    if {"VBG", "VBN"} <= {token.tag_ for token in chain}:  # "was dissolved in water and using 20 mL"
+        return False
+    named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
+    if named is not None and any(named.start <= token.i < named.end for token in others):
+        return False
+    return not any(
+        above.lower_ in ("between", "among")
+        or any(c.dep_ == "mark" and c.lower_ in _CONDITIONS for c in above.children)
+        for above in word.ancestors
+    )
+
+
+def _is_marked(token: Token) -> bool:
+    """Is there a mark or conjunction before the part?"""
+    at = token.left_edge.i - 1
+    while at > 0 and token.doc[at].pos_ == "ADV":
+        at -= 1
+    return token.doc[at].pos_ in ("CCONJ", "PUNCT", "SYM") or token.doc[at].dep_ in ("cc", "punct")
+
+
+def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
+    """The statement with one part of the coordination instead of all."""
+    first, held = chain[0], {token.i for token in statement.tokens}
+    whole = {t.i for t in first.subtree} & held
+    gone = {t.i for other in chain if other.i > item.i for t in other.subtree}
+    gone |= {c.i for c in item.children if c.dep_ in ("cc", "preconj")}
+    mine = {t.i for t in item.subtree} & held - gone
+    shared = _shared(first, item) & held if item != first else set()
+    at = next(n for n, word in enumerate(statement.words) if not isinstance(word, Inserted) and word.i in whole)
+    picked = sorted((t for t in statement.tokens if t.i in mine | shared), key=lambda t: (t.i in mine, t.i))
+    while picked and picked[-1].text in _MARKS:
+        picked.pop()
+    rest = statement.without(whole).words
+    forms = statement.forms
+    if first.dep_ in ("nsubj", "nsubjpass") and not is_plural(item):
+        forms = forms | _singular(first.head)
+    root = item if statement.root == first else statement.root
+    return Statement(root, (*rest[:at], *picked, *rest[at:]), forms)
+
+
+def _shared(first: Token, item: Token) -> set[int]:
+    """Token indices that a later part shares: a verb's subject and auxiliaries, a noun's article."""
+    own = {c.dep_ for c in item.children}
+    verbal = _COARSE.get(first.pos_, first.pos_) == _COARSE.get(item.pos_, item.pos_) == "VERB"
+    taken: list[Token] = []
+    if verbal and not own & set(_SUBJECTS):
+        taken = [c for c in first.lefts if c.dep_ in _SUBJECTS]
+        if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
+            taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
+    elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & {"det", "poss", "nummod"}:
+        taken = [c for c in first.lefts if c.dep_ == "poss" or c.lower_ == "the"]
+    return {t.i for c in taken for t in c.subtree}
+
+
+_SINGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "'re": "is"}
+
+
+def _singular(verb: Token) -> dict[int, str]:
+    """Singular forms of a verb and of those coordinated with it, for one subject instead of several."""
+    forms: dict[int, str] = {}
+    for word in (verb, *(c for c in verb.children if c.dep_ in (*_AUXILIARIES, "conj"))):
+        low = word.lower_
+        if low in _SINGULAR and word.tag_ in ("VBP", "VBD"):
+            forms[word.i] = _SINGULAR[low]
+        elif word.tag_ == "VBP":
+            plain = low[:-1] + "ie" if re.search(r"[^aeiou]y$", low) else low
+            forms[word.i] = plain + ("es" if re.search(r"(?:s|x|z|ch|sh|o)$", low) else "s")
+    return forms
+
+
+# Split phrases of a verb, and check sentences.
+
+
+def split_phrases(statement: Statement) -> list[Statement]:
+    """A statement for each phrase of time, place or agent of the governing verb."""
+    held, verb = {token.i for token in statement.tokens}, statement.root
+    if verb.pos_ not in ("VERB", "AUX") or _is_negated(verb):
+        return [statement]
+    beside = [c for c in verb.rights if c.i in held and c.dep_ in ("prep", "agent") and c.lower_ in _FREE]
+    if beside and beside[0].i == verb.i + 1 and verb.tag_ != "VBN" and beside[0].lower_ in _COMPLETING:
+        beside.pop(0)  # "relied on it"
+    free = [{t.i for t in c.subtree} for c in beside]
+    if len(free) < 2:
+        return [statement]
+    return [statement.without(set().union(*(one for one in free if one is not kept))) for kept in free]
+
+
+def is_sentence(statement: Statement) -> bool:
+    """Does the statement have a subject and a finite verb, or is it an instruction?"""
+    root, tokens = statement.root, statement.tokens
+    if any(isinstance(w, Inserted) and w.text in _BE for w in statement.words):
+        return True
+    if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
+        return False
+    subjects = [t for t in tokens if t.i < root.i and _first_conjunct(t).dep_ in _SUBJECTS]
+    if subjects:
+        return bool({_tag(root), *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
+    return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
+
+
+def _is_stray(verb: Token, root: Token) -> bool:
+    """Is it a second finite verb that has no subject and depends on no other verb?"""
+    if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*_AUXILIARIES, "relcl"):
+        return False
+    if verb.dep_ == "conj":
+        return verb.head.pos_ not in ("VERB", "AUX") or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
+    return not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES, "mark", "advmod") for c in verb.children)
+
+
+def _first_conjunct(token: Token) -> Token:
+    while token.dep_ == "conj":
+        token = token.head
+    return token
+
+
+# Text to facts.
+
+
+def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:
+    """The facts with their copied tokens: (offset in the fact, offset in `text`, length)."""
+    apart = _facts(text)
+    found: dict[str, list[Copied]] = {}
+    for words, pieces in [_unsplit(text)] if apart is None else apart:
+        if any(c.isalnum() for c in words):
+            found.setdefault(words, pieces)
+    return list(found.items())[:_MOST]
+
+
+def _facts(text: str) -> list[tuple[str, list[Copied]]] | None:
+    """The facts between semicolons and in brackets; None without the parser."""
+    main, origin, asides = without_brackets(text)
+    result: list[tuple[str, list[Copied]]] = []
+    lost = False
+    start = 0
+    for part in main.split(";"):
+        lead = start + len(part) - len(part.lstrip())
+        doc = parse(part.strip())
+        if doc is None:
+            return None
+        sentence, places = Sentence(doc), origin[lead:]
+        good = (one for whole in sentence.statements() for one in split_coordination(whole) if is_sentence(one))
+        facts = list(islice((fact for one in good for fact in split_phrases(one)), _MOST))
+        covered = {t.i for fact in facts for t in fact.tokens}
+        covered |= {t.i for noun in sentence.antecedents.values() for t in noun if not isinstance(t, Inserted)}
+        lost |= any(token.i not in covered and token.pos_ in _CONTENT for token in doc)
+        for place, content, at in asides:
+            before = [t for t in doc if t.idx + lead < place <= start + len(part) and not t.is_punct]
+            if before and content:
+                facts.append(_aside(sentence, before[-1], content, at))
+        result += [_written(fact, sentence, places) for fact in facts]
+        start += len(part) + 1
+    return [*result, *([_unsplit(text)] if lost or not result else [])]
+
+
+def without_brackets(text: str) -> tuple[str, list[int], list[tuple[int, str, int]]]:
+    """The text without brackets, list number and double blanks; the source offset of each character; the brackets.
+
+    A bracket is (offset in the result, content, offset of the content in `text`).
+    """
+    numbered = _NUMBERED.match(text)
+    at = numbered.end() if numbered else 0
+    kept: list[int] = []
+    asides = []
+
+    def keep(start: int, end: int) -> None:
+        for i in range(start, end):
+            if not text[i].isspace() or (kept and not text[kept[-1]].isspace()):
+                kept.append(i)
+
+    for match in _BRACKET.finditer(text, at):
+        keep(at, match.start())
+        asides.append((len(kept), match.group(1).strip(), match.start(1)))
+        at = match.end()
+        keep(match.start(), match.start() + 1)  # the words around it stay apart
+    keep(at, len(text))
+    return "".join(" " if text[i].isspace() else text[i] for i in kept), kept, asides
+
+
+def _aside(sentence: Sentence, noun: Token, content: str, at: int) -> Statement:
+    """The content of brackets as a sentence about the noun before them."""
+    while noun.dep_ == "pobj" and noun.head.lower_ in ("of", "per") and noun.head.head.pos_ in ("PROPN", "NUM"):
+        noun = noun.head.head
+    inside = parse(content)
+    link = "was" if inside and inside[0].tag_ == "VBN" else "is from" if re.fullmatch(r"\d{4}", content) else "is"
+    return Statement(noun, (*sentence.phrase(noun), Inserted(link), Inserted(content, at)))
+
+
+def _unsplit(text: str) -> tuple[str, list[Copied]]:
+    """The clause in one piece, without quotes, final mark and double blanks."""
+    numbered = _NUMBERED.match(text)
+    words = list(re.compile(r"[^\s\"“”«»]+").finditer(text, numbered.end() if numbered else 0))
+    written, pieces = "", []
+    for place, word in enumerate(words):
+        apart = place > 0 and words[place - 1].end() < word.start()
+        written += " " if apart and not re.match(r"[.,;:?!)\]]", word.group()) else ""
+        pieces.append((len(written), word.start(), len(word.group())))
+        written += word.group()
+    end = len(written.rstrip(" .,;:!?–—-"))
+    return written[:end], [(a, b, min(n, end - a)) for a, b, n in pieces if a < end]
+
+
+def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
+    """The statement as text, spaced as in the source, with its copied tokens."""
+    held = {token.i for token in statement.tokens}
+    words = [w for w in statement.words if isinstance(w, Inserted) or not (w.text in _QUOTES or _is_orphan(w, held))]
+    kept: list[Token | Inserted] = []
+    for mark, run in groupby(words, _is_mark):
+        group = list(run)
+        if not mark:
+            kept += [part for word in group for part in sentence.expanded(word, statement.forms)]
+        elif len(group) == 1:  # two marks in a row were on both sides of words that are gone
+            kept += group
+    while kept and _is_edge_mark(kept[-1]):
+        kept.pop()
+    while kept and _is_edge_mark(kept[0]):
+        kept.pop(0)
+    text, pieces = "", []
+    for place, word in enumerate(kept):
+        start = word.start if isinstance(word, Inserted) else origin[word.idx]
+        text += "" if not place or _is_attached(kept[place - 1], word) else " "
+        if start >= 0:
+            pieces.append((len(text), start, len(word.text)))
+        text += word.text
+    return text, pieces
+
+
+def _is_edge_mark(word: Token | Inserted) -> bool:
+    """A mark or conjunction that cannot open or end a fact."""
+    return not isinstance(word, Inserted) and (word.text in (*_MARKS, "-", ".", "!", "?", "…") or word.dep_ == "cc")
+
+
+def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
+    """Does the word follow the last one without a blank?"""
+    if isinstance(word, Inserted):
+        return word.text == "'s"
+    beside = not isinstance(last, Inserted) and last.i + 1 == word.i and not last.whitespace_
+    return beside or word.tag_ == "POS" or word.text in ",.;:)]%"
+
+
+def _is_orphan(word: Token, held: set[int]) -> bool:
+    """Is it a conjunction that lost the words it joins?"""
+    joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
+    return word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined)
+
+
+def _is_mark(word: Token | Inserted) -> bool:
+    return not isinstance(word, Inserted) and word.text in _MARKS

@@ -1,0 +1,55 @@
+"""The link's selection is marked in static tables and steps too, not only in views that take clicks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import components.cache
+from engine.cases.bundled import EXAMPLE, take_in
+from engine.core.values import Analysis
+from tests.engine.cases.samples import full_case
+from tests.engine.cases.test_step_ratings import solution  # noqa: F401 - a fixture
+
+PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
+MARKED = re.compile(r'<(\w+)[^>]*aria-current="true"[^>]*>(.*?)</\1>', re.DOTALL)
+
+
+def marked(page: str, **link: str) -> list[tuple[str, str]]:
+    """Element and content of all that a page marks as selected."""
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
+    for name, value in link.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return [found for html in app.get("html") for found in MARKED.findall(str(html.proto.body))]
+
+
+@pytest.fixture
+def store():
+    components.cache.workbench.clear()
+    return components.cache.workbench().cases
+
+
+@pytest.mark.parametrize("page", ["inspect/facts", "inspect/attribution"])
+def test_the_tables_mark_the_column_of_the_passage_and_the_row_of_the_sentence(page, store):
+    take_in(store)
+    column, row = marked(page, case=EXAMPLE, passage="4", sentence="2")[:2]
+    assert column == ("th", "4")
+    assert row[0] == "th" and row[1].startswith("Filter the hot suspension")
+    assert marked(page, case=EXAMPLE) == []
+
+
+def test_a_step_marks_the_passage_that_the_case_has_too(store, solution):  # noqa: F811
+    case = full_case("first")
+    known = msgspec.structs.replace(case.passages[1], id="b", text="text of b")
+    run = Analysis(id=f"steps:raise:{solution.model}", kind="steps", stamp=case.stamp, result=solution.to_dict())
+    store.save(msgspec.structs.replace(case, passages=(case.passages[0], known), analyses=(run,)))
+    hits = marked("inspect/steps", case="first", passage="2")
+    assert [element for element, _ in hits] == ["li", "li"]
+    assert all("passage 2 of the case" in content and "text of b" in content for _, content in hits)
+    assert marked("inspect/steps", case="first", passage="1") == []
