@@ -1,10 +1,10 @@
 """Occlusion both ways: what a passage adds to the others, and what it adds alone, gains only.
 
 Left out of all passages, a passage whose words another one has too scores near 0; alone, it is credited for what any
-text on the subject would do. For each token of the answer the gain is taken both ways, and only where it is one: a loss
-says that a passage made the model expect other words, not where these came from. No paper's method; the two differences
-are those of occlusion.py. On answers with known sources it puts the source first more often than either of them and
-than matching words (bench/RESULTS.md, "The source of real answers"). Left out: what speaks against an answer.
+text on the subject would do. For each token of the answer the gain is taken both ways, and only where it is one: a
+loss says that a passage made the model expect other words, not where these came from. No paper's method; the two
+differences are those of occlusion.py. On answers with known sources it is level with leave-one-out and with verbatim
+matching (bench/RESULTS.md, "The source of real answers"). Left out: what speaks against an answer.
 """
 
 from __future__ import annotations
