@@ -233,9 +233,12 @@ def stable(text: str) -> str:
 
     >>> stable('<clipPath id="clip1a2b3cxy"/><g clip-path="url(#clip1a2b3cxy)"/><defs id="defs-1a2b3c"/>')
     '<clipPath id="clip0xy"/><g clip-path="url(#clip0xy)"/><defs id="defs-0"/>'
+    >>> stable('<g class="trace bars trace84d8b0"/>')
+    '<g class="trace bars trace0"/>'
     """
     found = re.search(r'id="defs-([0-9a-f]{6})"', text)
-    return text.replace(found[1], "0") if found else text
+    text = text.replace(found[1], "0") if found else text
+    return re.sub(r"\btrace[0-9a-f]{6}\b", "trace0", text)
 
 
 FILLS: dict[str, Any] = {"about": about, "table": table, "cell": cell, "figure": figure}

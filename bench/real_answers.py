@@ -225,7 +225,7 @@ def rows_of(row: Mapping[str, Any]) -> dict[str, Floats]:
         "alone, words not in the question": alone[:, new].sum(1),
         "word overlap": np.array(overlap, dtype=float),
         "verbatim, then word overlap": np.array(verbatim, dtype=float) * 1000 + overlap,
-        "words of question and answer": np.array(
+        "overlap with question and answer": np.array(
             [len(asked & set(content_words(text))) for text in row["passages"]], float
         ),
     }
