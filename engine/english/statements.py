@@ -367,7 +367,8 @@ def _can_split(chain: Sequence[Token]) -> bool:
         or "ADV" in coarse
     ):
         return False
-    if {"VBG", "VBN"} <= {token.tag_ for token in chain}:  # "was dissolved in water and using 20 mL"
+    bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
+    if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
