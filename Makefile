@@ -37,6 +37,7 @@ bench-refine bench-steps bench-library bench-trust: $(VENV)/.dev
 bench-writers adapter: $(VENV)/.dev $(VENV)/.weights
 bench-retrieval:
 	$(BIN)/python -m bench.retrieval --data $(DATA) --write
+	$(BIN)/python -m bench.ranking --data $(DATA) --write
 	$(BIN)/python -m bench.scale --write
 bench-models:
 	$(BIN)/python -m bench.verifier --data $(DATA) --write

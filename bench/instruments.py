@@ -35,9 +35,6 @@ KINDS = {
     "CNN": "summaries of news by models",
     "bank drafts": "reports of an invented bank",
     "bank investigation, drafts": "reports of an invented bank",
-    "xquad_en": "Wikipedia paragraphs",
-    "nq_gold_passage": "search questions, Wikipedia",
-    "clapnq": "search questions, Wikipedia",
     "dev": "sentences of mixed kinds",
     "test": "sentences of mixed kinds",
 }
@@ -176,11 +173,16 @@ def sources(results: str) -> Iterator[Row]:
 
 
 def retrieval(results: str) -> Iterator[Row]:
-    """Whether the answering passage is among those found, per mode."""
-    for line in re.findall(r"^- (set .+)$", section("retrieval", results), re.MULTILINE):
-        found = dict(re.findall(r"([\w@]+) ([\w.+-]+)", line))
-        if "recall@5" in found:
-            yield Row(f"retrieval: {found['mode']}", found["set"], found["queries"], "recall@5", found["recall@5"])
+    """Whether the passage that answers is found first."""
+    if table := table_with("ranking", section("ranking", results)):
+        for column, name, n in heads(table):
+            for row in table:
+                if row["ranking"].startswith("hybrid"):
+                    others = {r["ranking"]: r[column].split(",")[0] for r in table if r["embedder"] == row["embedder"]}
+                    simple = f"BM25 {others['bm25']}, dense {others['dense']}"
+                    measure = "gold passage first, share (standard error)"
+                    way = f"retrieval: {row['ranking']}, {row['embedder']}"
+                    yield Row(way, name, n, measure, others[row["ranking"]], simple, row["seconds"])
 
 
 def judges(results: str) -> Iterator[Row]:

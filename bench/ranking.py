@@ -51,7 +51,7 @@ class Task:
 
 @dataclass
 class Figures:
-    """Of each question: is the first passage gold, the share of gold among the first five; of the first ones: seconds."""
+    """Is the first passage of a question gold; the share of gold among its first five; seconds of the first few."""
 
     first: list[bool] = field(default_factory=list)
     held: list[float] = field(default_factory=list)

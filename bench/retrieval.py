@@ -1,4 +1,4 @@
-"""Measure retrieval, reader and ingest on public data: python -m bench.retrieval --data DIR [--sets ...] [--write].
+"""Measure reader and ingest on public data: python -m bench.retrieval --data DIR [--sets ...] [--write].
 
 DIR holds one folder per set with corpus.jsonl, queries.jsonl, qrels.tsv and qa.jsonl (BEIR's layout). Everything runs
 as in `ask`, with the default settings, in its own data folder. Prints one JSON line per figure; --write saves them in
@@ -12,7 +12,6 @@ import json
 import os
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,9 +25,6 @@ from engine.core.values import Passage
 from engine.corpus.collection import Collection, embedding_text
 from engine.models.embedder import load_embedder
 from engine.models.reranker import load_reranker
-from engine.retrieve.search import search_many
-
-MODES = ("dense", "bm25", "hybrid")
 
 
 def lines(path: Path) -> list[dict]:
@@ -46,7 +42,7 @@ def show(**figures: object) -> None:
 def section() -> str:
     """The printed figures, one per line."""
     said = ("- " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in row.items()) for row in SHOWN)
-    return "\n".join(["## Retrieval, reader and ingest", "", conditions(), "", *said])
+    return "\n".join(["## Reader and ingest", "", conditions(), "", *said])
 
 
 def ingest(folder: Path) -> Collection:
@@ -81,32 +77,6 @@ def ingest_ratio(folder: Path, repeats: int = 2) -> None:
         ingest_over_bulk_wall=round(float(wall), 3),
         goal=">= 0.8",
     )
-
-
-def recalls(folder: Path, collection: Collection, cutoffs: Sequence[int] = (1, 5, 10)) -> None:
-    """Recall@k in each mode: is a gold document among those of the first k hits (no repeats removed)."""
-    gold = defaultdict(set)
-    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
-        query, document, _ = line.split("\t")
-        gold[query].add(document)
-    queries = [q for q in lines(folder / "queries.jsonl") if q["_id"] in gold]
-    for mode in MODES:
-        found = search_many(collection, [q["text"] for q in queries], Retrieval(k=max(cutoffs), mode=mode))
-        share = {
-            f"recall@{k}": round(
-                float(
-                    np.mean(
-                        [
-                            bool(gold[q["_id"]] & {h.passage.document for h in hits[:k]})
-                            for q, hits in zip(queries, found, strict=True)
-                        ]
-                    )
-                ),
-                4,
-            )
-            for k in cutoffs
-        }
-        show(set=folder.name, mode=mode, queries=len(queries), **share)
 
 
 def readings(collection: Collection, questions: Sequence[str]) -> list[tuple[Reading, tuple[Passage, ...]]]:
@@ -175,7 +145,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", default="xquad_en,nq_gold_passage,clapnq")
     parser.add_argument("--limit", type=int, default=1_000_000, help="questions per set that the reader answers")
-    parser.add_argument("--skip", default="", help="any of: recall,reader,refusal,rate")
+    parser.add_argument("--skip", default="", help="any of: reader,refusal,rate")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     parser.add_argument("--home", default="", help="keep the collections here instead of in a temporary folder")
     options = parser.parse_args()
@@ -185,8 +155,6 @@ def main() -> None:
         for name in options.sets.split(","):
             place = options.data / name
             collection = ingest(place)
-            if "recall" not in skip:
-                recalls(place, collection)
             if "reader" not in skip and name != "clapnq":
                 reader_figures(place, collection, options.limit)
             if "refusal" not in skip and name == "clapnq":

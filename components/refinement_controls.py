@@ -92,7 +92,7 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
     gate = right.segmented_control(
         "Second pass trigger", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
     )
-    left, right = st.columns(2)
+    left, right = st.container(key="folds").columns(2)
     more = left.expander("Conditions and baseline", expanded=not reports_of(case))
     names = more.pills(
         "Conditions",

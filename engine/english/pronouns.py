@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from engine.english.parser import parse
 from engine.english.statements import is_plural, subject_of
 
-_PRONOUN = re.compile(r"^(He|She|It|They|he|she|it|they|This|this)(?=\s+\w)")
+_POINTS = r"[Ii]t(?! (?:is|was)\b.*\b(?:that|who)\b)"  # not "It was Ann who sold it"
+_THIS = r"[Tt]his(?= (?:is|was|has|had|can|may|will)\b)"  # not "this transfer"
+_PRONOUN = re.compile(rf"^(He|She|They|he|she|they|{_POINTS}|{_THIS})(?=\s+\w)")
 _POSSESSIVE = re.compile(r"^(His|Her|Its|Their|his|her|its|their)(?=\s+\w)")
 _LONGEST = 8  # words of a subject that is put in
 _OWN = {"his": "he", "her": "she", "its": "it", "their": "they"}

@@ -73,6 +73,7 @@ _FREE = _set(
 _PARTING = _set("and but while whereas")
 _COMPLETING = _set("on for with from as under through to of into about over against")
 _CONTENT = ("NOUN", "PROPN", "NUM", "VERB", "ADJ")
+_MEASURED = {"DATE", "TIME", "MONEY", "PERCENT"}
 _COARSE = {"AUX": "VERB", "PROPN": "NOUN", "PRON": "NOUN", "NUM": "NOUN"}
 _BRACKET = re.compile(r"\s+[(\[]\s*([^()\[\]]*)[)\]](?!\w)")
 _NUMBERED = re.compile(r"\s*(?:\d{1,3}[.)]|[-*•]|#{1,6})\s+")
@@ -293,7 +294,9 @@ class Sentence:
         """A participle or apposition as a sentence about the noun, with "is" or "was" inserted."""
         assert noun is not None  # `_cut` found it
         named = [t for t in self.phrase(noun) if noun.i > root.i or t.i < root.left_edge.i]
-        return Statement(root, (*named, Inserted(self._auxiliary(root, noun)), *self.below(root)))
+        perfect = {c.i: "had" for c in root.children if c.lower_ == "having"}  # "having left" says that it had left
+        link = () if perfect else (Inserted(self._auxiliary(root, noun)),)
+        return Statement(root, (*named, *link, *self.below(root)), perfect)
 
     def _auxiliary(self, root: Token, noun: Token) -> str:
         """The verb to insert: present for an apposition, else the tense of the main verb."""
@@ -307,7 +310,7 @@ class Sentence:
     def _title_statement(self, place: int) -> Statement:
         """A title as a sentence about the name: "Ann Berg is the clerk"."""
         words = [part for one in self.titles[place] for part in one.subtree]
-        known = any(one.dep_ in ("det", "poss") for one in self.titles[place])
+        known = any(one.dep_ in ("det", "poss") for one in words)
         article = () if known else (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
         named = tuple(t for t in self.phrase(self.doc[place]) if t.i <= place)
         return Statement(self.doc[place], (*named, Inserted("is"), *article, *words))
@@ -367,10 +370,14 @@ def _can_split(chain: Sequence[Token]) -> bool:
         or "ADV" in coarse
     ):
         return False
-    if {"VBG", "VBN"} <= {token.tag_ for token in chain}:  # "was dissolved in water and using 20 mL"
+    bare = {token.tag_ for token in chain if not {c.dep_ for c in token.children} & {*_SUBJECTS, *_AUXILIARIES}}
+    if len({"VB", "VBG", "VBN"} & (bare | {word.tag_})) > 1:  # "was dissolved in water and using 20 mL"
         return False
     named = next((e for e in word.doc.ents if e.start <= word.i < e.end), None)
     if named is not None and any(named.start <= token.i < named.end for token in others):
+        return False
+    kinds = {token.ent_type_ for token in chain if token.ent_type_}
+    if len(kinds) > 1 and kinds & _MEASURED:  # "EUR 4 left in May and EUR 6 in June"
         return False
     return not any(
         above.lower_ in ("between", "among")
@@ -457,7 +464,7 @@ def split_phrases(statement: Statement) -> list[Statement]:
 def is_sentence(statement: Statement) -> bool:
     """Does the statement have a subject and a finite verb, or is it an instruction?"""
     root, tokens = statement.root, statement.tokens
-    if any(isinstance(w, Inserted) and w.text in _BE for w in statement.words):
+    if "had" in statement.forms.values() or any(isinstance(w, Inserted) and w.text in _BE for w in statement.words):
         return True
     if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
         return False

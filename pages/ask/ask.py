@@ -98,6 +98,7 @@ def ask_form(case: Case | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = st.selectbox("Corpus", corpora, key="ask_corpus", persist_state="session", width=420)
         questions_to_try(corpus)
+        draw_models_line()
     with st.form("ask", border=False):
         question = st.text_area(
             "Question", key="question", height=72, placeholder="What do you want to know about these documents?"
@@ -119,7 +120,6 @@ def ask_form(case: Case | None) -> None:
         if right.form_submit_button("Ask", type="primary", width="stretch"):
             begin(question, corpus, method, model or "auto")
             st.rerun()
-    draw_models_line()
     settings_panel("retrieval", "reader", "decoding", "prompting", "selection", paper="attr-rag")
 
 

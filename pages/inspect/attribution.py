@@ -185,7 +185,7 @@ elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
     case_head(case)
     scorer = state.begin_with("scorer", default_for("scores").model)
-    left, right = st.columns(2)
+    left, right = st.container(key="folds").columns(2)
     ran = any(analysis.kind in TABBED for analysis in case.analyses)
     with left.expander(f"Scored by {plain(scorer)}", expanded=not ran):
         scorer = st.text_input(

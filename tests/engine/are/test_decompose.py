@@ -332,3 +332,16 @@ def test_other_files_than_the_published_ones_are_refused(tmp_path):
 
 def test_a_year_behind_a_comma_is_no_second_subject():
     assert not any(fact.startswith("2007") for fact in split("The first plane was shown on July 8, 2007 at the plant."))
+
+
+def test_the_parts_of_a_passive_series_share_its_subject():
+    assert split("The product was washed with cold ethanol, dried under vacuum and weighed.") == [
+        "The product was washed with cold ethanol",
+        "The product was dried under vacuum",
+        "The product was weighed",
+    ]
+    assert split("The clerk, trained in Cork and hired in May, was dismissed.") == [
+        "The clerk was dismissed",
+        "The clerk was trained in Cork",
+        "The clerk was hired in May",
+    ]
