@@ -90,7 +90,7 @@ def parse(sentence: str) -> Doc | None:
 def _with_series(doc: Doc) -> Doc:
     """The tree with the later parts of a passive series on its first verb ("was washed with water, dried and weighed").
 
-    The parser often hangs such a part on the noun before it, or reads it as a clause of its own.
+    The parser often hangs the second part on the noun before it, or reads it as a clause of its own.
     """
     for token in doc:
         first = next((a for a in token.ancestors if any(c.dep_ == "auxpass" for c in a.children)), None)
@@ -103,7 +103,7 @@ def _with_series(doc: Doc) -> Doc:
 
 
 def _continued(token: Token, first: Token) -> list[Token]:
-    """The participles joined by "and" behind a bare one that follows a comma; empty where there is no such series."""
+    """The participles joined by "and" behind a bare one that follows a comma; empty without one."""
     bare = token.tag_ in _PAST and token.dep_ in ("acl", "advcl") and first.i < token.i and token.nbor(-1).text == ","
     if not bare or any(c.dep_ in ("mark", "nsubj", "nsubjpass", "auxpass", "aux") for c in token.children):
         return []
