@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, TOKEN_MAP, USED_SUPPORTS
 from engine.analyses.refinement import RefinementOptions
+from engine.analyses.token_map import MapRows, TokenMap
 from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import write_case_file
 from engine.core.settings import Settings
@@ -38,10 +39,21 @@ def make(bench: Workbench, writer: str) -> Case:
     bench.ask(QUESTION, CORPUS, method="attr-rag", case_id=EXAMPLE)
     for kind in (*ATTRIBUTIONS, FACTS):
         bench.analyse(EXAMPLE, kind)
+    draw_map(bench)
     scorer = bench.scorer().name
     wanted = RefinementOptions(model=writer, variants=CONDITIONS, gate="always", use_answer=True, scorer=scorer)
     bench.analyse(EXAMPLE, REFINEMENT, wanted)
     return bench.cases.update(EXAMPLE, lambda saved: replace(saved, tags=("worked example",)))
+
+
+def draw_map(bench: Workbench) -> None:
+    """Add the token map's rows of every sentence and of the first sentence's words: what a reader clicks first."""
+    answer = bench.cases.load(EXAMPLE).answer
+    bench.analyse(EXAMPLE, TOKEN_MAP, MapRows(sentences=tuple(range(len(answer.sentences)))))
+    found = next(a for a in bench.cases.load(EXAMPLE).analyses if a.kind == TOKEN_MAP)
+    tokens = TokenMap.from_dict(found.result).answer.tokens
+    first = tuple(i for i, token in enumerate(tokens) if token.start < answer.sentences[0][1])
+    bench.analyse(EXAMPLE, TOKEN_MAP, MapRows(tokens=first))
 
 
 def main() -> None:

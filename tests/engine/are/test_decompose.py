@@ -345,3 +345,7 @@ def test_the_parts_of_a_passive_series_share_its_subject():
         "The clerk was trained in Cork",
         "The clerk was hired in May",
     ]
+
+
+def test_half_a_character_does_no_harm():
+    assert split("The film won \ud800 in 1999; it opened in May.") == ["The film won \ud800 in 1999; it opened in May"]
