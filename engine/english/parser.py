@@ -61,7 +61,7 @@ def _located() -> tuple[Path | None, str]:
 
 
 def absence() -> str:
-    """Why there is no parser and what to do; empty where there is one."""
+    """The reason that the parser is missing and the remedy; empty if it is there."""
     why = _located()[1]
     return why and f"{why}; each sentence, cut at semicolons, is one fact. Run: {_INSTALL}."
 
