@@ -28,7 +28,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not browser and not slow and not long"
 
-bench: bench-retrieval bench-models bench-attribution bench-evaluate
+bench: bench-retrieval bench-models bench-attribution
 
 # DATA names a folder of public sets; a bench that needs an absent one says so and goes on (bench.facts ends there).
 DATA ?= data
@@ -44,8 +44,10 @@ bench-models:
 bench-attribution:
 	$(BIN)/python -m bench.attribution --write
 	$(BIN)/python -m bench.recolour --write
+# The runs of docs/findings.md: an hour each, broken off and resumed as one likes
 bench-evaluate:
-	$(BIN)/python -m bench.evaluate --write
+	$(BIN)/python -m bench.findings prepare --data $(DATA)
+	$(BIN)/python -m bench.findings run --data $(DATA)
 bench-verify:
 	$(BIN)/python -m bench.guards --data $(DATA) --write
 	$(BIN)/python -m bench.facts --data $(DATA) --write
