@@ -2,7 +2,8 @@
 
 One question over eight passages of 150 words from a sample corpus. Timed: an answer of up to 80 tokens, its
 leave-one-out with both floors, its input x gradient, and one more row of its token map. Figures are wall seconds after
-loading, the best of three runs, and the number of plain forward passes that take as long.
+loading, the best of three runs, and the number of plain forward passes that take as long. `--writing` compares llama.cpp
+with torch for a model that has a GGUF file, in processor seconds.
 """
 
 from __future__ import annotations
@@ -76,15 +77,41 @@ def rows(name: str) -> Iterator[str]:
         yield f"| {name} | {step} | {seconds:.1f} | {seconds / plain:.1f} |"
 
 
+def writing(name: str) -> Iterator[str]:
+    """Processor seconds of texts from one and from four passages: llama.cpp beside torch."""
+    asked = FIRST_QUESTION + " Tell in detail what the passages say."
+    for dtype in ("auto", "bfloat16", "float32"):
+        model = load_writer(name, dtype)
+        assert isinstance(model, HuggingFaceModel)
+        way = "llama.cpp" if model.llama_cpp else f"torch, {model.dtype}"
+        prompting(model, Prompting(), Decoding(max_new_tokens=1))(asked, ())  # llama.cpp loads when it first writes
+        for count, limit in ((1, 160), (4, TOKENS)):
+            write = prompting(model, Prompting(), Decoding(max_new_tokens=limit))
+            start = time.process_time()
+            written = write(asked, eight()[:count])
+            seconds, read = time.process_time() - start, len(model.encode(written.prompt).ids)
+            yield f"| {name} | {way} | {read} | {len(written.answer.tokens)} | {seconds:.1f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default="embedded")
+    parser.add_argument("--writing", action="store_true", help="only compare llama.cpp with torch")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
+    names = asked.models.split(",")
+    if asked.writing:
+        head = "| model | written by | tokens read | written | processor seconds |\n| --- | --- | --- | --- | --- |"
+        told = ["## llama.cpp", "", conditions(threads=torch.get_num_threads()), "", head]
+        told += [row for name in names for row in writing(name)]
+        print("\n".join(told))
+        if asked.write:
+            write_section("llama.cpp", "\n".join(told))
+        return
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GROUNDWORK_HOME"] = folder
         found = []
-        for row in (row for name in asked.models.split(",") for row in rows(name)):
+        for row in (row for name in names for row in rows(name)):
             found.append(row)
             print(row, flush=True)
     if asked.write:

@@ -10,7 +10,7 @@ from typing import Any
 from engine.core.files import now, package_versions
 from engine.core.settings import Decoding, Prompting
 from engine.core.text import content_words
-from engine.core.values import Passage, Prompt, Segment, Stamp, Value, decoded
+from engine.core.values import Json, Passage, Prompt, Segment, Stamp, Value, decoded
 from engine.prompts import fill, system, templates_hash
 
 # Worked examples before the passages: two passages each, never of the question's own set (refinement, 3.3).
@@ -113,6 +113,12 @@ def build_prompt(
 TEMPLATES = ("answer", "answer_from_memory", "passage", "question")
 
 
+def written_by(model: Any) -> Json:
+    """What writes in place of a local model's own weights, for its stamps: llama.cpp with a GGUF file, or nothing."""
+    llama_cpp = getattr(model, "llama_cpp", None)
+    return {"llama_cpp": {"file": llama_cpp.file.name}} if llama_cpp is not None else {}
+
+
 def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str = "") -> Stamp:
     """The origin of an answer: model, revision, dtype, template hashes, settings, seed, versions, time (UTC).
 
@@ -125,7 +131,7 @@ def stamp_of(model: Any, prompting: Prompting, decoding: Decoding, inputs: str =
         revision=getattr(model, "revision", ""),
         dtype=getattr(model, "dtype", ""),
         template=f"{own}+{chat}" if chat else own,
-        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict()},
+        settings={"prompting": prompting.to_dict(), "decoding": decoding.to_dict(), **written_by(model)},
         seed=decoding.seed if decoding.temperature > 0 else None,
         versions=package_versions(),
         inputs=inputs,

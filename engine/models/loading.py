@@ -59,6 +59,11 @@ def load_parts(
     return module, tokenizer
 
 
+def gguf_file(source: Path) -> Path | None:
+    """The GGUF file that a model's path is, or that lies in its folder; None without one."""
+    return source if is_gguf(source) else next(source.glob("*.gguf"), None)
+
+
 def _load_module(source: str, dtype: str, device: str, safetensors_only: bool, offline: bool) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
 

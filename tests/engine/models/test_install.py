@@ -14,6 +14,7 @@ from engine.core.progress import Watch
 from engine.models.catalogue import SHIPPED, entry_of, read_catalogue
 from engine.models.embedder import load_embedder
 from engine.models.install import downloads_of, install, remove
+from engine.models.loading import gguf_file
 from engine.models.registry import available_models, forget_models, load_writer
 from tests.conftest import ROOT
 from tests.tiny import tiny_model, tiny_prompt, tiny_tokenizer
@@ -62,6 +63,7 @@ def test_an_installed_language_model_is_a_model_name(listed, fields):
     assert load_writer("tiny").encode(tiny_prompt(1)).ids == tiny_model("llama").encode(tiny_prompt(1)).ids
     assert "tiny" in [card.name for card in available_models()]
     assert not downloads_of(entry).exists()
+    assert gguf_file(entry.folder) == entry.folder / entry.file
     assert list(dict.fromkeys(stages))[:2] == ["downloading, MB", "joining the parts"]
 
 

@@ -1,0 +1,113 @@
+"""llama.cpp in process (package xllamacpp, MIT): writes on a CPU with the quantized weights of a GGUF file.
+
+torch scores and differentiates the same weights, dequantized. Writing reads every weight once per token, so 4 bits
+instead of 16 or 32 save most of the time; small models gain little (bench/RESULTS.md, "llama.cpp").
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import ModelError
+from engine.core.progress import Watch
+from engine.core.settings import Decoding
+
+LEAST = 500_000_000  # parameters of a model that llama.cpp writes for
+CONTEXT = 8192  # most tokens of prompt and answer: its cache is allocated as a whole
+
+OnToken = Callable[[int, float], None]
+
+
+def writes_faster(parameters: int, device: str) -> bool:
+    """Whether llama.cpp is installed and faster than torch for a model of so many parameters on that device."""
+    return device == "cpu" and parameters >= LEAST and importlib.util.find_spec("xllamacpp") is not None
+
+
+class LlamaCpp:
+    """A GGUF file as a writer of tokens; loaded when it first writes. One text at a time."""
+
+    def __init__(self, file: Path, window: int, threads: int) -> None:
+        self.file, self.context, self.threads = file, min(window, CONTEXT), threads
+
+    @cached_property
+    def _server(self) -> Any:
+        import xllamacpp
+
+        asked = xllamacpp.CommonParams()
+        asked.model.path = str(self.file)
+        asked.n_ctx, asked.n_parallel = self.context, 1
+        asked.cpuparams.n_threads = asked.cpuparams_batch.n_threads = self.threads
+        asked.warmup, asked.verbosity = False, -1
+        asked.api_keys = [secrets.token_hex()]  # it listens on a port of this machine, which nobody else may use
+        try:
+            return xllamacpp.Server(asked)
+        except RuntimeError as error:
+            raise ModelError(f"llama.cpp cannot load {self.file.name} ({error}). Download it again.") from error
+
+    def write(
+        self, ids: Sequence[int], decoding: Decoding, limit: int, on_token: OnToken, watch: Watch
+    ) -> tuple[str, bool]:
+        """Write up to `limit` tokens after the prompt `ids`; return the text and whether the model ended it.
+
+        `on_token` gets each token's id and its log-probability in nats before temperature and top-p. Of a character
+        that takes several tokens only the last comes. Raises `Cancelled` between two tokens, `ModelError`.
+        """
+        written, said = 0, Said()
+
+        def take(chunk: dict[str, Any]) -> bool:
+            """Read a chunk; return whether to stop. Nothing is raised into llama.cpp's thread."""
+            nonlocal written
+            try:
+                for token in said.tokens(chunk):
+                    on_token(*token)
+                    written += 1
+                watch.step("writing", written, limit)
+            except BaseException as error:  # raised again when llama.cpp has stopped
+                said.problem = error
+            return said.problem is not None
+
+        self._server.handle_completions(request(ids, decoding, limit), take)
+        if said.problem is not None:
+            raise said.problem
+        return "".join(said.texts), said.reason == "stop"
+
+
+@dataclass
+class Said:
+    """What llama.cpp said besides tokens: the text in parts, why it stopped, or what went wrong."""
+
+    texts: list[str] = field(default_factory=list)
+    reason: str = ""
+    problem: BaseException | None = None
+
+    def tokens(self, chunk: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
+        """The (id, log-probability) of a chunk's tokens."""
+        if "error" in chunk:
+            told = chunk["error"].get("message", "no reason given")
+            raise ModelError(f"llama.cpp stopped writing ({told}). Choose dtype bfloat16 to write with torch.")
+        for choice in chunk.get("choices", ()):
+            for token in (choice.get("logprobs") or {}).get("content") or ():
+                yield token["id"], token["logprob"]
+            self.texts.append(choice.get("text", ""))
+            self.reason = choice.get("finish_reason") or ""
+
+
+def request(ids: Sequence[int], decoding: Decoding, limit: int) -> dict[str, Any]:
+    """The request of a completion: greedy, or nucleus sampling after the temperature, as in sampling.py."""
+    return {
+        "prompt": list(ids),
+        "max_tokens": limit,
+        "stream": True,
+        "logprobs": 1,
+        "cache_prompt": False,  # a cached prompt is read in other batches, which can change the last bits
+        "samplers": ["temperature", "top_p"],
+        "temperature": decoding.temperature,
+        "top_p": decoding.top_p,
+        "seed": decoding.seed,
+    }
