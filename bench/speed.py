@@ -2,8 +2,8 @@
 
 One question over eight passages of 150 words from a sample corpus. Timed: an answer of up to 80 tokens, its
 leave-one-out with both floors, its input x gradient, and one more row of its token map. Figures are wall seconds after
-loading, the best of three runs, and the number of plain forward passes that take as long. `--writing` compares llama.cpp
-with torch for a model that has a GGUF file, in processor seconds.
+loading, the best of three runs, and the number of plain forward passes that take as long. `--writing` compares
+llama.cpp with torch for a model that has a GGUF file, in processor seconds.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def rows(name: str) -> Iterator[str]:
 
 
 def writing(name: str) -> Iterator[str]:
-    """Processor seconds of texts from one and from four passages: llama.cpp beside torch."""
+    """Processor seconds of texts from one and from four passages: by llama.cpp and by torch."""
     asked = FIRST_QUESTION + " Tell in detail what the passages say."
     for dtype in ("auto", "bfloat16", "float32"):
         model = load_writer(name, dtype)
