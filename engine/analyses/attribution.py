@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from engine.analyses.floors import relevance_floors
 from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Kind, Loaders, Outcome, RunContext, less, nothing
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed
+from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
@@ -164,13 +164,9 @@ def _floor(value: float | None, unit: str) -> str:
 
 def floors(attribution: Attribution, span: int) -> tuple[float | None, float | None]:
     """(numerical, placebo) floor of a span, the span's own where it was measured."""
-    pair = []
-    for own, whole in (
-        (attribution.details.numerical_floor_by_span, attribution.numerical_floor),
-        (attribution.details.placebo_floor_by_span, attribution.placebo_floor),
-    ):
-        pair.append(own[span] if span < len(own) else whole)
-    return pair[0], pair[1]
+    numerical = attribution.details.numerical_floor_by_span[span : span + 1] or (attribution.numerical_floor,)
+    placebo = attribution.details.placebo_floor_by_span[span : span + 1] or (attribution.placebo_floor,)
+    return numerical[0], placebo[0]
 
 
 def verdict(value: float, numerical: float | None, placebo: float | None) -> str:
@@ -184,20 +180,17 @@ def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Tabl
     order = sorted(
         range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j] if attribution.scores else 0
     )
-    rows = []
-    for j in order:
-        row = [_source(case, attribution, j)]
-        for span in spans:
-            value = attribution.scores[span][j]
-            said = verdict(value, *floors(attribution, span))
-            row.append(Cell(signed(value), note=said, faint=bool(said)))
-        rows.append(tuple(row))
-    names = tuple(_span_name(case, attribution, span) for span in spans)
-    return Table(
+
+    def score(j: int, span: int) -> Cell:
+        value = attribution.scores[span][j]
+        said = verdict(value, *floors(attribution, span))
+        return Cell(signed(value), note=said, faint=bool(said))
+
+    return table(
         f"{attribution.method}: score of each source, {attribution.unit}, strongest for the first column first",
-        ("Passage", *names),
-        tuple(rows),
-        numeric=frozenset(range(1, len(spans) + 1)),
+        ("Passage", *(_span_name(case, attribution, span) for span in spans)),
+        ((_source(case, attribution, j), *(score(j, span) for span in spans)) for j in order),
+        numeric=range(1, len(spans) + 1),
     )
 
 
@@ -212,11 +205,8 @@ def _span_name(case: Case, attribution: Attribution, span: int) -> str:
     start, end = attribution.spans[span]
     if (start, end) == (0, len(case.answer.text)):
         return "Whole answer"
-    return f"Span {span}" if (start, end) not in case.answer.sentences else _sentence(case, (start, end))
-
-
-def _sentence(case: Case, span: tuple[int, int]) -> str:
-    return f"Sentence {case.answer.sentences.index(span) + 1}"
+    sentences = case.answer.sentences
+    return f"Sentence {sentences.index((start, end)) + 1}" if (start, end) in sentences else f"Span {span}"
 
 
 def _spans(case: Case, attribution: Attribution) -> Block:
@@ -224,8 +214,8 @@ def _spans(case: Case, attribution: Attribution) -> Block:
     for span, (start, end) in enumerate(attribution.spans):
         text = case.answer.text[start:end]
         shown = text if len(text) <= 240 else text[:200] + " ..."
-        rows.append((Cell(_span_name(case, attribution, span)), Cell(f"{start} to {end}"), Cell(shown)))
-    return Fold("Columns", (Table("Spans of the answer", ("Column", "Characters", "Text"), tuple(rows)),))
+        rows.append((_span_name(case, attribution, span), f"{start} to {end}", shown))
+    return Fold("Columns", (table("Spans of the answer", ("Column", "Characters", "Text"), rows),))
 
 
 def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:

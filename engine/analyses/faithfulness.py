@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engine.analyses.attribution import of_the_stamp
 from engine.analyses.floors import rounding, token_floor
 from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
-from engine.cases.blocks import Block, Facts, Fold, Notice, Table, cells
+from engine.cases.blocks import Block, Facts, Fold, Notice, table
 from engine.cases.review import Review
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
@@ -166,29 +166,26 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
     """ABPC of every ranking, the curves behind it, and how far the methods agree."""
     random = found.random
     rankings = (*found.curves, found.passages)
-    rows = [cells(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
-    rows.append(cells(f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
-    rows.append(cells("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
+    rows = [(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
+    rows.append((f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
+    rows.append(("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
     cost = f"{found.forwards:,} forwards, {found.seconds:.1f} s"
     columns = ("Ranking", "ABPC, probability", "ABPC, nats")
-    table = Table("Area between the perturbation curves", columns, tuple(rows), numeric=frozenset({1, 2}))
+    areas = table("Area between the perturbation curves", columns, rows, numeric={1, 2})
     pairs = tuple((name, "not defined" if v is None else f"{v:.3f}") for name, v in found.diagnostics.items())
     curves = tuple(
-        Table(
+        table(
             f"{c.ranking}: mean probability of the explained tokens while sources are removed",
             ("Share removed", "MoRF", "LeRF"),
-            tuple(
-                cells(f"{s:.2f}", f"{m:.3f}", f"{least:.3f}")
-                for s, m, least in zip(c.shares, c.morf, c.lerf, strict=True)
-            ),
-            numeric=frozenset({0, 1, 2}),
+            ((f"{s:.2f}", f"{m:.3f}", f"{least:.3f}") for s, m, least in zip(c.shares, c.morf, c.lerf, strict=True)),
+            numeric={0, 1, 2},
         )
         for c in rankings
     )
     return [
         Facts((("Scored by", found.model), ("Cost", cost), *pairs)),
         *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
-        table,
+        areas,
         Fold("The curves", curves),
     ]
 

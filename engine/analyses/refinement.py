@@ -39,9 +39,9 @@ from engine.cases.blocks import (
     Text,
     TextRun,
     answer_runs,
-    cells,
     plain,
     short,
+    table,
 )
 from engine.cases.review import Review
 from engine.cases.store import CaseStore
@@ -193,12 +193,12 @@ def _signals(value: Refinement) -> Table:
         ("S2, content tokens", found.s2_content, "the same outside citation markers"),
         ("S3", found.s3, "share of content words that a passage contains, 0 to 1; high is grounded"),
     )
-    rows = [cells(n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures]
+    rows = ((n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures)
     caption = "Signals of A"
     if value.threshold is not None:
         t = value.threshold
         caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases so far"
-    return Table(caption, ("Signal", "Value", "What it is", "Why undefined"), tuple(rows), numeric=frozenset({1}))
+    return table(caption, ("Signal", "Value", "What it is", "Why undefined"), rows, numeric={1})
 
 
 def _conditions(value: Refinement, names: Sequence[str]) -> Table:
@@ -207,8 +207,8 @@ def _conditions(value: Refinement, names: Sequence[str]) -> Table:
         variant = value.variants[name]
         fired = {None: "no rule", True: "started", False: "not started"}[variant.triggered]
         sentence = variant.trigger.sentence if variant.trigger else VARIANTS[name].about if name in VARIANTS else ""
-        rows.append((Cell(title_of(name)), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
-    return Table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), tuple(rows))
+        rows.append((title_of(name), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
+    return table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), rows)
 
 
 def title_of(name: str) -> str:
@@ -218,16 +218,16 @@ def title_of(name: str) -> str:
 
 def _scores(report: RefinementReport, scores: Mapping[str, Scores]) -> list[Block]:
     names = list(scores)
-    rows = [cells(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
+    rows = [(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
     value = report.refinement
     costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
     for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
-        rows.append(cells(title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
+        rows.append((title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
     by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier ran"
     caption = f"{by}. Cost is that of each condition alone, including A and triggers. Empty: not defined here."
-    table = Table(caption, ("Score", *names), tuple(rows), numeric=frozenset(range(1, len(names) + 1)))
+    figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))
     missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
-    return [table, *([plain(" ".join(missing), "note")] if missing else [])]
+    return [figures, *([plain(" ".join(missing), "note")] if missing else [])]
 
 
 def _figure(value: float | None) -> str:
@@ -260,12 +260,10 @@ def _kept(report: RefinementReport) -> list[Block]:
     rows = []
     for index, (fact, verdict) in enumerate(report.facts):
         said = [kept[name][index].kept for name in names]
-        rows.append(
-            (Cell(fact, note=verdict), *(Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said))
-        )
-    columns = ("Fact of A", *names)
+        shares = (Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said)
+        rows.append((Cell(fact, note=verdict), *shares))
     caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
-    return [Table(caption, columns, tuple(rows), numeric=frozenset(range(1, len(columns))))]
+    return [table(caption, ("Fact of A", *names), rows, numeric=range(1, len(names) + 1))]
 
 
 def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:

@@ -15,7 +15,7 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, place, plain, short
+from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, place, plain, short, table
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
@@ -190,11 +190,8 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
     planned = run.decomposition.notes if run.decomposition else ()
     blocks: list[Block] = [Facts(_made(run)), *(Notice(note) for note in dict.fromkeys((*planned, *run.notes)))]
     if run.decomposition is not None and run.decomposition.subquestions:
-        rows = tuple(
-            cells(str(number), sub.question, sub.query)
-            for number, sub in enumerate(run.decomposition.subquestions, start=1)
-        )
-        blocks.append(Table("The plan", ("Step", "Sub-question", "Search query"), rows))
+        plan = ((str(n), sub.question, sub.query) for n, sub in enumerate(run.decomposition.subquestions, start=1))
+        blocks.append(table("The plan", ("Step", "Sub-question", "Search query"), plan))
     blocks += [_step(step) for step in run.steps]
     if run.final is not None:
         blocks.append(Section(_final_title(run), (plain(run.final.reply.strip() or "(nothing)", "answer"),), level=4))
@@ -223,8 +220,9 @@ def _made(run: Solution) -> tuple[tuple[str, str], ...]:
 def _step(step: ReasonStep) -> Section:
     blocks: list[Block] = [Facts(_asked_for(step)), *(Notice(note) for note in step.notes)]
     if step.search is not None:
-        blocks.append(_hits(step))
-        blocks.append(Fold("The passages in full", (_texts(step),)))
+        texts = ((str(rank), hit.passage.text) for rank, hit in enumerate(step.search.hits, start=1))
+        full = table(f"Texts of the passages found in step {step.number}", ("Rank", "Text"), texts)
+        blocks += [_hits(step, step.search.hits), Fold("The passages in full", (full,))]
     if step.principle is not None:
         blocks += [plain("Principle given to the model", "note"), plain(step.principle.reply, "answer")]
     if step.asked is not None:
@@ -244,29 +242,20 @@ def _asked_for(step: ReasonStep) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _hits(step: ReasonStep) -> Table:
+def _hits(step: ReasonStep, hits: Sequence[Hit]) -> Table:
     kept = {hit.passage.id for hit in step.kept}
-    rows = tuple(
+    rows = (
         (
-            Cell(str(rank)),
+            str(rank),
             Cell(hit.passage.label, note=place(hit.passage)),
-            Cell(f"{similarity(hit):.3f}"),
-            Cell("kept" if hit.passage.id in kept else "dropped", faint=hit.passage.id not in kept),
+            f"{similarity(hit):.3f}",
+            "kept" if hit.passage.id in kept else Cell("dropped", faint=True),
         )
-        for rank, hit in enumerate(_found(step), start=1)
+        for rank, hit in enumerate(hits, start=1)
     )
     limit = "every passage is given" if step.threshold is None else f"T = {step.threshold:.2f}"
     caption = f"Passages found in step {step.number}, most similar first; {limit}"
-    return Table(caption, ("Rank", "Passage", "Similarity", "By T"), rows, numeric=frozenset({2}))
-
-
-def _found(step: ReasonStep) -> tuple[Hit, ...]:
-    return step.search.hits if step.search else ()
-
-
-def _texts(step: ReasonStep) -> Table:
-    rows = tuple(cells(str(rank), hit.passage.text) for rank, hit in enumerate(_found(step), start=1))
-    return Table(f"Texts of the passages found in step {step.number}", ("Rank", "Text"), rows)
+    return table(caption, ("Rank", "Passage", "Similarity", "By T"), rows, numeric={2})
 
 
 def _final_title(run: Solution) -> str:

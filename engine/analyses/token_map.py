@@ -15,7 +15,7 @@ from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, piec
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
-from engine.cases.blocks import Block, Facts, Fold, Heat, Notice, Table, cells, name_of, plain, signed
+from engine.cases.blocks import Block, Facts, Fold, Heat, Notice, Table, name_of, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import Watch, last
@@ -296,16 +296,15 @@ def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
 
 
 def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:
-    numbers = [number for number, _ in found.passages]
     sizes = found.absolute_rows()[0]
     whole = sum(sizes) or 1.0
-    rows = tuple(
-        cells(name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
-        for p, number in enumerate(numbers)
+    rows = (
+        (name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
+        for p, number in enumerate(found.numbers)
     )
     columns = ("Passage", "Share of |relevance|", *(name for name, _ in targets))
     caption = f"Sum over each passage's tokens, {found.target}; positive pushes the target up"
-    return Table(caption, columns, rows, numeric=frozenset(range(1, len(columns))))
+    return table(caption, columns, rows, numeric=range(1, len(columns)))
 
 
 def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:

@@ -6,7 +6,7 @@ import msgspec
 
 from engine.analyses.attribution import attribution_section, attributions_of
 from engine.analyses.registry import find
-from engine.cases.blocks import Block, Code, Fold, Notice, Section, Table, cells, plain, short, when
+from engine.cases.blocks import Block, Code, Fold, Notice, Section, plain, short, table, when
 from engine.cases.places import leaves
 from engine.cases.review import Review
 from engine.core.errors import RecordError
@@ -17,17 +17,13 @@ LONGEST = 200_000  # characters of stored JSON that are printed; the case file h
 
 def analysis_section(case: Case, analysis: Analysis, number: int, review: Review) -> Section:
     """One analysis, headed by its name, with the stamp that tells it from others of its kind."""
-    stamp = analysis.stamp
+    stamp, kind = analysis.stamp, find(analysis.kind)
+    title = kind.title if kind else analysis.kind
+    if sum(other.kind == analysis.kind for other in case.analyses) > 1:
+        title += f": {analysis.id}"  # which says by whom
     foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
     blocks = (Fold("Every figure", tuple(analysis_blocks(case, analysis, review))), plain(foot, "note"))
-    return Section(_title(case, analysis), blocks, id=f"analysis-{number}", level=3)
-
-
-def _title(case: Case, analysis: Analysis) -> str:
-    """The kind by its name; of several of a kind also the id, which says by whom."""
-    kind = find(analysis.kind)
-    name = kind.title if kind else analysis.kind
-    return name if sum(other.kind == analysis.kind for other in case.analyses) == 1 else f"{name}: {analysis.id}"
+    return Section(title, blocks, id=f"analysis-{number}", level=3)
 
 
 def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Block]:
@@ -46,8 +42,8 @@ def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Bloc
 def stored_section(case: Case, analysis: Analysis) -> list[Block]:
     """Whatever was stored, as a folded table of its plain values and its JSON."""
     pairs = [(path, short(value)) for path, value in leaves(analysis.stored())]
-    rows = [cells(path, value) for path, value in pairs if len(value) <= 200][:200]
+    rows = [(path, value) for path, value in pairs if len(value) <= 200][:200]
     text = msgspec.json.format(msgspec.json.encode(analysis.result, order="sorted"), indent=2).decode()
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... shortened; the case file has the full text."
-    table = Table("Stored values", ("Place", "Value"), tuple(rows))
-    return [Fold("What was stored", (table, Code(shown, "Stored JSON")))]
+    values = table("Stored values", ("Place", "Value"), rows)
+    return [Fold("What was stored", (values, Code(shown, "Stored JSON")))]

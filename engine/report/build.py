@@ -22,11 +22,11 @@ from engine.cases.blocks import (
     Table,
     Text,
     answer_runs,
-    cells,
     marked_runs,
     place,
     plain,
     short,
+    table,
     when,
 )
 from engine.cases.review import Chain, Mark, check_chain, review_of
@@ -121,8 +121,10 @@ def _answer(case: Case) -> tuple[Block, ...]:
     if invalid:
         listed = ", ".join(map(str, invalid))
         blocks.append(Notice(f"The answer cites passages that do not exist: {listed}."))
-    options = tuple((Cell(str(i)), Cell(option)) for i, option in enumerate(case.options, start=1))
-    return (*blocks, *([Table("Options of the question", ("No.", "Option"), options)] if options else ()))
+    if case.options:
+        options = ((str(i), option) for i, option in enumerate(case.options, start=1))
+        blocks.append(table("Options of the question", ("No.", "Option"), options))
+    return tuple(blocks)
 
 
 def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
@@ -132,7 +134,8 @@ def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
     cited = [c.number for c in case.answer.citations if c.valid]
     sections: list[Block] = []
     for number, passage in enumerate(case.passages, start=1):
-        said = [place(passage), _times(cited.count(number))]
+        times = cited.count(number)
+        said = [place(passage), {0: "not cited", 1: "cited once"}.get(times, f"cited {times} times")]
         if passage.relevant is not None:
             said.append(f"labelled {'relevant' if passage.relevant else 'not relevant'} in its data set")
         if number in labels:
@@ -149,18 +152,14 @@ def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
     return tuple(sections)
 
 
-def _times(count: int) -> str:
-    return {0: "not cited", 1: "cited once"}.get(count, f"cited {count} times")
-
-
 def _making(case: Case) -> tuple[Block, ...]:
     blocks: list[Block] = []
     if case.steps:
-        rows = tuple(
-            cells(step.name, f"{step.seconds:.2f}", ", ".join(f"{v:,.0f} {k}" for k, v in step.counts.items()))
+        rows = (
+            (step.name, f"{step.seconds:.2f}", ", ".join(f"{v:,.0f} {k}" for k, v in step.counts.items()))
             for step in case.steps
         )
-        blocks.append(Table("Steps as they ran", ("Step", "Seconds", "Counts"), rows, numeric=frozenset({1})))
+        blocks.append(table("Steps as they ran", ("Step", "Seconds", "Counts"), rows, numeric={1}))
     if case.hits:
         blocks.append(Fold(f"Retrieved passages with their scores ({len(case.hits)})", (_hits(case),)))
     if case.chunk_sets:
@@ -176,30 +175,23 @@ def _making(case: Case) -> tuple[Block, ...]:
 def _hits(case: Case) -> Table:
     given = {whole_id(passage): number for number, passage in enumerate(case.passages, start=1)}
     parts = sorted({name for hit in case.hits for name in hit.parts})
-    rows = []
+    rows: list[list[Cell | str]] = []
     for rank, hit in enumerate(case.hits, start=1):
         number = given.get(hit.passage.id)
-        where = Cell(f"passage {number}", link=f"passage-{number}") if number else Cell("not given")
-        title = Cell(hit.passage.label, note=place(hit.passage))
-        scores = [Cell(f"{hit.parts[name]:.3f}" if name in hit.parts else "") for name in parts]
-        rows.append((Cell(str(rank)), title, where, Cell(f"{hit.score:.3f}"), *scores))
+        where = Cell(f"passage {number}", link=f"passage-{number}") if number else "not given"
+        scores = (f"{hit.parts[name]:.3f}" if name in hit.parts else "" for name in parts)
+        rows.append([str(rank), Cell(hit.passage.label, note=place(hit.passage)), where, f"{hit.score:.3f}", *scores])
     columns = ("Rank", "Passage", "Given to the writer", "Score", *parts)
-    return Table("Retrieved passages, best first", columns, tuple(rows), numeric=frozenset(range(3, len(columns))))
+    return table("Retrieved passages, best first", columns, rows, numeric=range(3, len(columns)))
 
 
 def _sets(case: Case) -> Table:
-    rows = tuple(
-        cells(
-            str(rank),
-            s.passages[0].title or s.passages[0].document,
-            ", ".join(str(p.ordinal + 1) for p in s.passages),
-            f"{s.score:.3f}",
-        )
+    rows = (
+        (str(rank), s.passages[0].label, ", ".join(str(p.ordinal + 1) for p in s.passages), f"{s.score:.3f}")
         for rank, s in enumerate(case.chunk_sets, start=1)
         if s.passages
     )
-    columns = ("Rank", "Document", "Chunks", "Score")
-    return Table("Chunk sets", columns, rows, numeric=frozenset({3}))
+    return table("Chunk sets", ("Rank", "Document", "Chunks", "Score"), rows, numeric={3})
 
 
 def _provenance(case: Case, head: str) -> tuple[Block, ...]:
@@ -240,58 +232,36 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     if review.reviewer:
         facts.append(("Set by", f"{review.reviewer}, {when(review.time)}"))
     facts += [("Protection", chain.protection), ("Head hash (store it elsewhere)", chain.head or "none")]
-    blocks: list[Block] = [Facts(tuple(facts))]
-    if review.verdicts:
-        rows = tuple(
-            cells(m.target, m.machine or "none given", m.value, m.reason, m.author, when(m.time))
-            for m in review.verdicts.values()
-        )
-        columns = ("Place", "Machine's verdict", "Reviewer's verdict", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Overrides, next to the verdict of the machine", columns, rows))
-    if review.edit_decisions:
-        rows = tuple(
-            cells(m.target, m.machine, m.value, m.reason, m.author, when(m.time))
-            for m in review.edit_decisions.values()
-        )
-        columns = ("Edit", "Change", "Decision", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Decisions on edits", columns, rows))
-    if review.sentences:
-        rows = tuple(
-            cells(m.target, m.machine, m.value or "taken out", m.reason, m.author, when(m.time))
-            for m in review.sentences.values()
-        )
-        columns = ("Sentence", "Original", "Reviewer's version", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Sentences rewritten by a reviewer", columns, rows))
-    if review.labels:
-        rows = tuple(
-            cells(f"Passage {n}", m.value, m.reason, m.author, when(m.time)) for n, m in sorted(review.labels.items())
-        )
-        blocks.append(Table("Relevance labels", ("Passage", "Label", "Reason", "Reviewer", "Time"), rows))
-    if review.notes:
-        rows = tuple(cells(m.target, m.value, m.author, when(m.time)) for m in review.notes)
-        blocks.append(Table("Notes", ("Place", "Note", "Reviewer", "Time"), rows))
-    if history:
-        blocks.append(Fold(f"The whole history ({len(history)} entries)", (_history(history),)))
-    else:
-        blocks.append(plain("This case has not been reviewed yet."))
-    return tuple(blocks)
+    if not history:
+        return Facts(tuple(facts)), plain("This case has not been reviewed yet.")
+
+    overrides = ((m.target, m.machine or "none given", m.value, *_given(m)) for m in review.verdicts.values())
+    edits = ((m.target, m.machine, m.value, *_given(m)) for m in review.edit_decisions.values())
+    sentences = ((m.target, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
+    labels = ((f"Passage {n}", m.value, *_given(m)) for n, m in sorted(review.labels.items()))
+    notes = ((m.target, m.value, m.author, when(m.time)) for m in review.notes)
+    by = ("Reason", "Reviewer", "Time")
+    verdicts = ("Place", "Machine's verdict", "Reviewer's verdict", *by)
+    marks = (
+        table("Overrides, next to the verdict of the machine", verdicts, overrides),
+        table("Decisions on edits", ("Edit", "Change", "Decision", *by), edits),
+        table("Sentences rewritten by a reviewer", ("Sentence", "Original", "Reviewer's version", *by), sentences),
+        table("Relevance labels", ("Passage", "Label", *by), labels),
+        table("Notes", ("Place", "Note", "Reviewer", "Time"), notes),
+    )
+    whole = Fold(f"The whole history ({len(history)} entries)", (_history(history),))
+    return Facts(tuple(facts)), *(drawn for drawn in marks if drawn.rows), whole
+
+
+def _given(mark: Mark) -> tuple[str, str, str]:
+    return mark.reason, mark.author, when(mark.time)
 
 
 def _history(history: Sequence[Mark]) -> Table:
-    rows = tuple(
-        cells(
-            str(m.number),
-            when(m.time),
-            m.author,
-            m.kind,
-            m.target,
-            m.value,
-            m.reason,
-            m.hash[:16],
-            f"key {m.key}" if m.signature else "not signed",
-        )
-        for m in history
+    columns = ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature")
+    signed = (f"key {m.key}" if m.signature else "not signed" for m in history)
+    rows = (
+        (str(m.number), when(m.time), m.author, m.kind, m.target, m.value, m.reason, m.hash[:16], signature)
+        for m, signature in zip(history, signed, strict=True)
     )
-    return Table(
-        "Entries, oldest first", ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature"), rows
-    )
+    return table("Entries, oldest first", columns, rows)

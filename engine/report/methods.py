@@ -6,7 +6,7 @@ import tomllib
 
 from engine.analyses.attribution import attributions_of
 from engine.analyses.registry import find
-from engine.cases.blocks import Block, Facts, Section, Table, cells, plain
+from engine.cases.blocks import Block, Facts, Section, plain, table
 from engine.core.files import ASSETS
 from engine.core.values import Case
 from engine.models.self_test import remembered
@@ -64,8 +64,8 @@ def _blocks(name: str, revision: str, dtype: str) -> tuple[Block, ...]:
     checks = remembered(name, revision, dtype)
     if checks is None:
         return (plain(f"No self-test of this model is stored here. Run: python -m engine self-test {name}"),)
-    rows = tuple(
-        cells(c.name, "passed" if c.passed else "failed", c.detail, "" if c.figure is None else f"{c.figure:.3g}")
+    rows = (
+        (c.name, "passed" if c.passed else "failed", c.detail, "" if c.figure is None else f"{c.figure:.3g}")
         for c in checks
     )
-    return (Table(f"Self-test of {name}", ("Check", "Result", "Detail", "Figure"), rows, numeric=frozenset({3})),)
+    return (table(f"Self-test of {name}", ("Check", "Result", "Detail", "Figure"), rows, numeric={3}),)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.analyses.case_verdict import SentenceVerdict, case_verdict, open_items
 from engine.analyses.facts import record_of, tracked_runs
 from engine.answer.citations import annotate, without_markers
-from engine.cases.blocks import Block, Cell, Facts, Notice, Section, Table, Text, TextRun, answer_runs, plain, when
+from engine.cases.blocks import Block, Cell, Facts, Notice, Section, Text, TextRun, answer_runs, plain, table, when
 from engine.cases.importers import style_of
 from engine.cases.places import revision
 from engine.cases.review import Review
@@ -28,9 +28,9 @@ def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple
     title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
     blocks.append(Section(title, (Text(_cited((TextRun(verdict.text),), case), "answer"),), level=3))
     blocks += _tracked(case, review)
-    rows = tuple(_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
+    rows = (_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
     columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
-    return (*blocks, Table("Every sentence with its best evidence", columns, rows))
+    return (*blocks, table("Every sentence with its best evidence", columns, rows))
 
 
 def _tracked(case: Case, review: Review) -> list[Block]:

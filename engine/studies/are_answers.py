@@ -33,9 +33,9 @@ from engine.methods.are.tools import Tools as Deciders
 from engine.methods.are.values import AreRecord, Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import by_question
+from engine.studies.summary import by_question, compare, comparison_table, measured
 from engine.studies.tools import StudyTools
-from engine.studies.values import Column, Estimate, Found, Measure, Row, Unit
+from engine.studies.values import Column, Estimate, Found, Measure, Row, StudyTable, Unit
 
 ROLES = ("decomposer", "judge", "editor", "expander")  # what `options.by_model` may hand to the language model
 MEASURES = ("attr_r", "attr_p", "pres")
@@ -147,38 +147,42 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
     return Estimate(calls=calls, forwards=pairs + len(clauses) ** 2, tokens=read + calls * 400)
 
 
-# Cells
+# Tables and cells
+
+
+def against_are(
+    rows: Sequence[Row], by: Mapping[str, Sequence[Row]], labels: Mapping[str, str], values: Sequence[str]
+) -> list[StudyTable]:
+    """A table for each of these measures: every method minus ARE; none where ARE or all others are missing."""
+    tables = []
+    for value in values if "are" in by and len(by) > 1 else ():
+        found = [replace(one, method=labels[one.method]) for one in compare(rows, value, list(by), "are")]
+        title = f"{value.capitalize()}, minus ARE's"
+        tables.append(comparison_table(f"against_are_{value}", title, "0 to 1", "ARE", found))
+    return tables
 
 
 def cells(rows: Sequence[Row], prefix: str = "", edits: bool = True) -> tuple[Measure, ...]:
     """Attr_r, Attr_p, Pres, F1_PP, F1_RP of these rows; without edits the last three are not defined."""
     recall, precision, pres = (by_question(rows, f"{prefix}{name}") for name in MEASURES)
     if not edits:
-        return mean(recall), mean(precision), *(Measure(value=None) for _ in range(3))
-    return mean(recall), mean(precision), mean(pres), f1(precision, pres), f1(recall, pres)
-
-
-def mean(values: Mapping[str, float]) -> Measure:
-    """A mean of means is a function of one mean: the same resampling as an F1's."""
-    return _of([list(values.values())], lambda only: only)
+        return measured(recall), measured(precision), *(Measure(value=None) for _ in range(3))
+    return measured(recall), measured(precision), measured(pres), f1(precision, pres), f1(recall, pres)
 
 
 def f1(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
     """Harmonic mean of two means over the questions that have both."""
     shared = [question for question in first if question in second]
-    return _of([[first[q] for q in shared], [second[q] for q in shared]], harmonic)
+    if not shared:
+        return Measure(value=None)
+    enough = len(shared) >= FEWEST
+    columns = [first[q] for q in shared], [second[q] for q in shared]
+    found = bootstrap_of_means(columns, harmonic, resamples=10_000 if enough else 1)
+    low, high = (found.low, found.high) if enough else (None, None)
+    return Measure(value=found.mean, low=low, high=high, n=len(shared))
 
 
 def harmonic(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """2ab / (a + b), 0 where both are 0; elementwise."""
     total = first + second
     return np.divide(2 * first * second, total, out=np.zeros_like(total), where=total > 0)
-
-
-def _of(columns: list[list[float]], of: Any) -> Measure:
-    n = len(columns[0])
-    if n == 0:
-        return Measure(value=None)
-    found = bootstrap_of_means(columns, of, resamples=10_000 if n >= FEWEST else 1)
-    low, high = (found.low, found.high) if n >= FEWEST else (None, None)
-    return Measure(value=found.mean, low=low, high=high, n=n)

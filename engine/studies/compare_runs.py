@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from engine.core.errors import InputError
-from engine.core.statistics import holm
 from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation
-from engine.studies.summary import CORRECTION, PAIRED, PairedComparison, by_question, measured, of_method, pair
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    PairedComparison,
+    by_question,
+    corrected,
+    measured,
+    of_method,
+    pair,
+)
 from engine.studies.values import Cell, Column, Row, StudyTable
 
 COLUMNS = Column.row(
@@ -42,11 +48,9 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
     kept = [row for row in found if row[2].difference.n]
     if not kept:
         raise InputError("The two runs have no question in common. Compare runs of the same data set.")
-    corrected = holm([one.p for _, _, one, _ in kept])
-    rows = tuple(
-        _line(m, name, replace(one, p=p), means) for (m, name, one, means), p in zip(kept, corrected, strict=True)
-    )
-    questions = max(one.difference.n for _, _, one, _ in kept)
+    by_holm = corrected([one for _, _, one, _ in kept])
+    rows = tuple(_line(m, name, one, means) for (m, name, _, means), one in zip(kept, by_holm, strict=True))
+    questions = max(one.difference.n for one in by_holm)
     notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
 

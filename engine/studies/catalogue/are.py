@@ -12,20 +12,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec.structs import replace
 
 from engine.core.progress import Watch
 from engine.methods.are.baselines import NAMES
-from engine.studies.are_answers import COLUMNS, cells, checked, cost, harmonic, revised
+from engine.studies.are_answers import COLUMNS, against_are, cells, checked, cost, harmonic, revised
 from engine.studies.config import Config
 from engine.studies.example import Example
-from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
+from engine.studies.summary import by_method, figure, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Cell, Column, Figure, Found, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Cell, Figure, Found, Results, Row, Series, StudyTable, Unit
 
 ARE, DRQA = "are", "drqa"
 LABELS = {DRQA: "DRQA", "efec-style": "EFEC-style", "ccver": "CCVER", "rarr": "RARR", ARE: "ARE"}
-Body = tuple[tuple[Cell, ...], ...]
 GRID = tuple(round(i / 20, 2) for i in range(21))  # of the contours: Attr and Pres from 0 to 1
 
 
@@ -38,12 +36,10 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Tables 1, 3 and 5, the comparison with ARE, the outcomes of its facts, and the two contours."""
-    by = {name: own for name in LABELS if _offered(own := of_method(rows, name))}
+    by = {name: own for name, own in by_method(rows, LABELS).items() if _offered(own)}
     tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
-    if ARE in by and len(by) > 1:
-        tables += [_against(rows, list(by), name, title) for name, title in AGAINST.items()]
     if ARE in by:
-        tables.append(_outcomes(by[ARE]))
+        tables += [*against_are(rows, by, LABELS, ("attr_r", "pres")), _outcomes(by[ARE])]
     edited = {name: own for name, own in by.items() if name != DRQA}
     figures = [contour(by, edited, "attr_r", "F1_RP", "left"), contour(by, edited, "attr_p", "F1_PP", "right")]
     return Results(tables=tuple(tables), figures=tuple(figures))
@@ -54,19 +50,17 @@ def _offered(rows: Sequence[Row]) -> bool:
     return any("attr_r" not in row.missing for row in rows)
 
 
-AGAINST = {"attr_r": "Attr_r, minus ARE's", "pres": "Pres, minus ARE's"}
-
-
 def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body: Body = tuple((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items())
+    body = ((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items())
     said = "DRQA does not edit. Attr_p: ARE's pairs evidence and clause, the others' is unpaired (appendix E)."
-    return _table("table_1", "Attribution and preservation after editing", "ARE, Table 1", body, rows, said)
+    title = "Attribution and preservation after editing"
+    return table("table_1", title, COLUMNS, body, rows, said, unit="answers", shows="ARE, Table 1")
 
 
 def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body: Body = tuple((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items())
-    table = _table("table_3", "What each retrieval finds, before any edit", "ARE, Table 3", body, rows)
-    return replace(table, columns=COLUMNS[:3])
+    body = ((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items())
+    title = "What each retrieval finds, before any edit"
+    return table("table_3", title, COLUMNS[:3], body, rows, unit="answers", shows="ARE, Table 3")
 
 
 def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
@@ -77,45 +71,16 @@ def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
             body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
     body += [(LABELS[ARE], *cells(by[ARE]))] if ARE in by else []
     said = "Evidence by clause: answers whose questions belong to clauses and whose number of clauses is unchanged."
-    return _table("table_5", "Evidence of sub-questions, joined by clause", "ARE, Table 5", tuple(body), rows, said)
-
-
-def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *said: str) -> StudyTable:
-    questions = questions_in(rows)
-    return StudyTable(
-        name=name,
-        title=title,
-        columns=COLUMNS,
-        rows=body,
-        n=questions,
-        unit="answers",
-        shows=shows,
-        notes=notes(rows, *said),
-    )
-
-
-def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> StudyTable:
-    found = [replace(c, method=LABELS[c.method]) for c in compare(rows, name, methods, ARE)]
-    return comparison_table(f"against_are_{name}", title, "0 to 1", "ARE", found)
+    title = "Evidence of sub-questions, joined by clause"
+    return table("table_5", title, COLUMNS, body, rows, said, unit="answers", shows="ARE, Table 5")
 
 
 def _outcomes(rows: Sequence[Row]) -> StudyTable:
     """The outcomes of ARE's facts; every fact of every answer is in the denominator."""
-    counted: Counter[str] = Counter()
-    for row in rows:
-        counted.update(row.values.get("outcomes", {}))
-    total = sum(counted.values())
-    body = tuple((name, count, count / total) for name, count in counted.most_common())
-    columns = Column.row("outcome | facts | share (of all facts)")
-    return StudyTable(
-        name="outcomes",
-        title="Outcomes of the facts",
-        columns=columns,
-        rows=body,
-        n=total,
-        unit="facts",
-        notes=notes(rows),
-    )
+    counted = sum((Counter(row.values.get("outcomes", {})) for row in rows), Counter[str]())
+    body = ((name, count, count / counted.total()) for name, count in counted.most_common())
+    heads = "outcome | facts | share (of all facts)"
+    return table("outcomes", "Outcomes of the facts", heads, body, rows, n=counted.total(), unit="facts")
 
 
 def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution: str, name: str, side: str) -> Figure:
@@ -133,16 +98,10 @@ def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution:
         if x is not None:
             series.append(Series(name=LABELS[method], x=(x,), y=(y,), low=(found[2].low,), high=(found[2].high,)))
     axis = {"attr_r": "Attr_r", "attr_p": "Attr_p"}[attribution]
-    return Figure(
-        name=f"fig_5_{side}",
-        title=f"{axis} and Pres after editing, over level curves of {name}",
-        kind="contour",
-        x=Axis(name=axis, unit="0 to 1"),
-        y=Axis(name="Pres", unit="0 to 1"),
-        series=tuple(series),
-        shows=f"ARE, Fig. 5 and 6, {side}",
-        notes=("Right of the line: editing exceeded the best attribution of any method before editing.",),
-    )
+    title = f"{axis} and Pres after editing, over level curves of {name}"
+    said = "Right of the line: editing exceeded the best attribution of any method before editing."
+    axes, shows = (f"{axis} (0 to 1)", "Pres (0 to 1)"), f"ARE, Fig. 5 and 6, {side}"
+    return figure("contour", f"fig_5_{side}", title, *axes, series, shows, notes=(said,))
 
 
 STUDY = Study(

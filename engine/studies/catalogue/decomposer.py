@@ -20,17 +20,16 @@ from engine.models.verifier import entails_by
 from engine.studies.are_answers import given_answer
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import line, measure, notes, of_method, questions_in
+from engine.studies.summary import by_method, figure, line, measure, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
+from engine.studies.values import Column, Estimate, Found, Results, Row, Unit
 
 RULES, MODEL = "rules", "model"
-VALUES = {
-    "clauses_n_c": Column(name="n_c, clauses", unit="share of answers", better="higher"),
-    "clauses_d_correct": Column(name="d_correct, clauses", unit="share of clauses", better="higher"),
-    "facts_n_c": Column(name="n_c, facts", unit="share of answers", better="higher"),
-    "facts_d_correct": Column(name="d_correct, facts", unit="share of facts", better="higher"),
-}
+COLUMNS = Column.row(
+    "n_c, clauses (share of answers) ↑ | d_correct, clauses (share of clauses) ↑ | "
+    "n_c, facts (share of answers) ↑ | d_correct, facts (share of facts) ↑"
+)
+VALUES = dict(zip(("clauses_n_c", "clauses_d_correct", "facts_n_c", "facts_d_correct"), COLUMNS, strict=True))
 
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
@@ -68,31 +67,29 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The four measures by method, as a table and as bars."""
-    by = {name: of_method(rows, name) for name in (RULES, MODEL) if of_method(rows, name)}
     label = {RULES: "rules", MODEL: config.model}
-    found = {name: tuple(measure(own, value) for value in VALUES) for name, own in by.items()}
-    table = StudyTable(
-        name="decomposer",
-        title="Clauses and facts against gold ones",
-        columns=(Column(name="decomposer"), *VALUES.values()),
-        rows=tuple((label[name], *measures) for name, measures in found.items()),
-        n=questions_in(rows),
+    by = by_method(rows, label)
+    found = {label[name]: {column.name: measure(own, v) for v, column in VALUES.items()} for name, own in by.items()}
+    measures = table(
+        "decomposer",
+        "Clauses and facts against gold ones",
+        (Column(name="decomposer"), *COLUMNS),
+        ((name, *own.values()) for name, own in found.items()),
+        rows,
+        f"Entailment by {config.verifier}.",
         unit="answers",
         shows="ARE, Fig. 4 (one decomposer per row)",
-        notes=notes(rows, f"Entailment by {config.verifier}."),
     )
-    titles = [column.name for column in VALUES.values()]
-    bars = tuple(line(label[name], dict(zip(titles, m, strict=True))) for name, m in found.items())
-    figure = Figure(
-        name="fig_4",
-        title="Decomposition against gold",
-        kind="bars",
-        x=Axis(name="measure"),
-        y=Axis(name="share", unit="0 to 1"),
-        series=bars,
-        shows="ARE, Fig. 4",
+    bars = figure(
+        "bars",
+        "fig_4",
+        "Decomposition against gold",
+        "measure",
+        "share (0 to 1)",
+        (line(name, own) for name, own in found.items()),
+        "ARE, Fig. 4",
     )
-    return Results(tables=(table,), figures=(figure,))
+    return Results(tables=(measures,), figures=(bars,))
 
 
 STUDY = Study(
