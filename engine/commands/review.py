@@ -14,8 +14,7 @@ from engine.cases.review import STATUSES, MarkDraft, check_chain, review_of, sig
 from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay
-from engine.report.compare import compare_cases
-from engine.report.variants import side
+from engine.report.compare import compare_cases, side
 
 
 @click.command()

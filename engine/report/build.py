@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engine.analyses.attribution import has_scores
+from engine.analyses.attribution import attribution_section, attributions_of, has_scores
+from engine.analyses.case_verdict import SentenceVerdict, case_verdict, open_items
+from engine.analyses.facts import record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
+from engine.analyses.registry import find
+from engine.answer.citations import annotate, without_markers
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
     Block,
@@ -21,6 +25,7 @@ from engine.cases.blocks import (
     Section,
     Table,
     Text,
+    TextRun,
     answer_runs,
     marked_runs,
     place,
@@ -29,15 +34,16 @@ from engine.cases.blocks import (
     table,
     when,
 )
-from engine.cases.review import Chain, Mark, check_chain, review_of
+from engine.cases.importers import style_of
+from engine.cases.places import leaves, revision
+from engine.cases.review import Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
-from engine.core.values import Case, Stamp
+from engine.core.errors import RecordError
+from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.methods.subject import banner
-from engine.report.analyses import analysis_section
 from engine.report.html import to_html
 from engine.report.markdown import to_markdown
 from engine.report.methods import methods_blocks, self_test_blocks
-from engine.report.summary import summary_blocks
 
 APPENDIX = (
     "The rest of this report is the full case. Lines with a triangle open on screen; print leaves out their content."
@@ -265,3 +271,123 @@ def _history(history: Sequence[Mark]) -> Table:
         for m, signature in zip(history, signed, strict=True)
     )
     return table("Entries, oldest first", columns, rows)
+
+
+# The first page: does the answer stand, the final text, every sentence with its evidence, by whom.
+
+TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits are proposals."
+
+
+def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple[Block, ...]:
+    """The summary; `content` and `head` are the hashes that tell this case and its history from any other."""
+    verdict = case_verdict(case, review)
+    said = verdict.headline if verdict else "The answer was not checked against its sources."
+    blocks: list[Block] = [Text((TextRun(said, "strong"),), "answer")]
+    signed = _signed(case, review, content, head)
+    if verdict is None:
+        return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
+    blocks += [signed, *(Notice(line) for line in open_items(case, verdict, review))]
+    title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
+    blocks.append(Section(title, (Text(_cited((TextRun(verdict.text),), case), "answer"),), level=3))
+    blocks += _tracked(case, review)
+    rows = (_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
+    columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
+    return (*blocks, table("Every sentence with its best evidence", columns, rows))
+
+
+def _tracked(case: Case, review: Review) -> list[Block]:
+    """The answer with its edits drawn in, except those that were rejected; nothing where there are none."""
+    record = record_of(case)
+    if not record:
+        return []
+    known, decided = revision(record, case.answer, review)
+    edits = [edit for edit in known if decided.get(edit.id) != "rejected"]
+    if not edits:
+        return []
+    text = Text(_cited(tracked_runs(record.checked, edits, decided), case), "answer")
+    return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
+
+
+def _cited(runs: Sequence[TextRun], case: Case) -> tuple[TextRun, ...]:
+    """The runs, each citation marker in their plain text as a link to its passage."""
+    style = style_of(case.answer.text)
+    found: list[TextRun] = []
+    for run in runs:
+        whole = annotate(Answer(text=run.text), len(case.passages), style)
+        found += [run] if run.kind != "text" else answer_runs(whole, case.passages)
+    return tuple(found)
+
+
+def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]:
+    worst = sentence.facts[0]
+    quote = worst.quote
+    where = Cell("none found")
+    if quote is not None:
+        place = f"passage {quote.number}" if quote.number else "corpus"
+        title = "" if quote.title == place else f", {quote.title}"
+        link = f"passage-{quote.number}" if quote.number and quote.number <= len(case.passages) else ""
+        where = Cell(" ".join(quote.words.split()), note=f"{place}{title}", link=link)
+    words = without_markers(case.answer.text[sentence.start : sentence.end])
+    fact = worst.text if len(sentence.facts) > 1 else ""
+    return Cell(str(number)), Cell(words, note=f"on: {fact}" if fact else ""), _verdict(sentence), where
+
+
+def _verdict(sentence: SentenceVerdict) -> Cell:
+    worst = sentence.facts[0]
+    if worst.mark is not None:
+        return Cell(sentence.stand, note=f"by {worst.mark.author}: {worst.mark.reason}", kind=sentence.stand)
+    note = worst.by if worst.probability is None else f"by {worst.by}, p {worst.probability:.2f}"
+    return Cell(sentence.stand, note=note, kind=sentence.stand)
+
+
+def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
+    by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
+    said = f"{review.conclusion.value}: {review.conclusion.reason}; " if review.conclusion else ""
+    return Facts(
+        (
+            ("Conclusion of the review", f"{said}{review.status}{by}" if by else "not reviewed"),
+            ("Written by", case.stamp.model),
+            ("Content hash", content),
+            ("Head hash of the review", head or "none"),
+        )
+    )
+
+
+# The analyses: each drawn by its kind, of an unknown kind or shape what was stored.
+
+LONGEST = 200_000  # characters of stored JSON that are printed; the case file has the rest
+
+
+def analysis_section(case: Case, analysis: Analysis, number: int, review: Review) -> Section:
+    """One analysis, headed by its name, with the stamp that tells it from others of its kind."""
+    stamp, kind = analysis.stamp, find(analysis.kind)
+    title = kind.title if kind else analysis.kind
+    if sum(other.kind == analysis.kind for other in case.analyses) > 1:
+        title += f": {analysis.id}"  # which says by whom
+    foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
+    blocks = (Fold("Every figure", tuple(analysis_blocks(case, analysis, review))), plain(foot, "note"))
+    return Section(title, blocks, id=f"analysis-{number}", level=3)
+
+
+def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Block]:
+    """The kind's blocks for an analysis; the stored JSON for an unknown kind or shape."""
+    kind = find(analysis.kind)
+    try:
+        if kind is not None:
+            return kind.blocks(case, kind.read(analysis), review)
+        found = attributions_of(analysis)  # of a method that is not installed here
+        return attribution_section(case, found) if found else stored_section(case, analysis)
+    except RecordError as error:
+        # What another version stored in another shape is shown as it is.
+        return [Notice(str(error)), *stored_section(case, analysis)]
+
+
+def stored_section(case: Case, analysis: Analysis) -> list[Block]:
+    """Whatever was stored, as a folded table of its plain values and its JSON."""
+    pairs = [(path, short(value)) for path, value in leaves(analysis.stored())]
+    rows = [(path, value) for path, value in pairs if len(value) <= 200][:200]
+    text = msgspec.json.format(msgspec.json.encode(analysis.result, order="sorted"), indent=2).decode()
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}\n... shortened; the case file has the full text."
+    values = table("Stored values", ("Place", "Value"), rows)
+    return [Fold("What was stored", (values, Code(text, "Stored JSON")))]

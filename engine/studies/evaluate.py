@@ -15,12 +15,11 @@ from engine.core.values import Value, decoded, sha256
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
-from engine.studies.pools import Pool, Threads
+from engine.studies.pools import Pool, Processes, Threads
 from engine.studies.run import Control, Journal, Run, check_folder, ordered, write_whole
 from engine.studies.tables import FORMATS, as_text, to_markdown
 from engine.studies.tools import StudyTools
 from engine.studies.values import Estimate, Failure, Results, Row, Unit
-from engine.studies.workers import Processes
 
 Where = Literal["local", "ray"]
 

@@ -8,19 +8,193 @@ model takes over: decomposer, judge, editor, expander; without it rules and the 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as replaced
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
+from engine.analyses.facts import analysis_of
+from engine.answer.citations import annotate
+from engine.answer.write import Written
+from engine.cases.importers import style_of
+from engine.core.files import package_versions
 from engine.core.progress import Watch
-from engine.methods.are.baselines import NAMES
-from engine.studies.are_answers import COLUMNS, against_are, cells, checked, cost, harmonic, revised
+from engine.core.settings import Settings
+from engine.core.statistics import FEWEST, bootstrap_of_means
+from engine.core.values import Answer, Passage, Stamp
+from engine.methods.are.are import check_answer
+from engine.methods.are.baselines import NAMES, NEEDS_MODEL, Baseline, offered, run_baseline
+from engine.methods.are.decompose import decompose
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import Tools as Deciders
+from engine.methods.are.values import AreRecord, Measures
+from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
-from engine.studies.example import Example
-from engine.studies.summary import by_method, figure, table
+from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.summary import by_method, by_question, compare, comparison_table, figure, measured, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Cell, Figure, Found, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
+
+# What the ARE studies share: an answer checked or revised by a method, as values.
+
+ROLES = ("decomposer", "judge", "editor", "expander")  # what `options.by_model` may hand to the language model
+MEASURES = ("attr_r", "attr_p", "pres")
+COLUMNS = Column.row(
+    "method | Attr_r (0 to 1) ↑ | Attr_p (share of clauses or evidences) ↑ | "
+    "Pres (0 to 1) ↑ | F1_PP (0 to 1) ↑ | F1_RP (0 to 1) ↑"
+)
+
+
+def given_answer(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Written, tuple[Passage, ...]]:
+    """The answer to be checked and its passages: the example's own, else one written without passages (section 5.1)."""
+    if not example.answer:
+        return tools.write(unit.seed)(example.question, (), None, watch), ()
+    answer = annotate(Answer(text=example.answer), len(example.passages), style_of(example.answer))
+    stamp = Stamp(model=example.writer or example.source or "imported", versions=package_versions())
+    return Written(answer=answer, stamp=stamp), example.passages
+
+
+def sources_of(tools: StudyTools, example: Example, settings: Settings) -> Sources:
+    """Where evidence may come from; the corpus is opened only where `verification.evidence_from` wants it."""
+    wanted = example.corpus and settings.verification.evidence_from != "case"
+    collection = tools.collection(example.corpus) if wanted else None
+    return Sources(embedder=tools.embedder, case=example.passages, collection=collection)
+
+
+def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
+    """ARE on the example's answer, with the whole record in the case."""
+    written, passages = given_answer(tools, unit, example, watch)
+    deciders = replaced(_deciders(tools), demonstrations=settings.prompting.demonstrations)
+    sources, text = sources_of(tools, example, settings), written.answer.text
+    record = check_answer(example.question, text, sources, deciders, settings.verification, watch)
+    case = case_of(example, passages, written)
+    case = replace(case, analyses=(analysis_of(case, record, settings),))
+    unparsed = record.decomposition.fallbacks + sum(fact.outcome == "unparsed" for fact in record.facts)
+    cost = Cost(forwards=None, tokens=None, seconds=record.seconds)
+    return Found(values=record_values(record), case=case, cost=cost, unparsed=unparsed)
+
+
+def record_values(record: AreRecord) -> dict[str, Any]:
+    """The measures after and before editing, and how the facts came out."""
+    assert record.report is not None, "a finished check has a report"
+    outcomes = Counter(fact.outcome for fact in record.facts)
+    return {
+        **_measures(record.report.after),
+        **_measures(record.report.before, "before_"),
+        **_measures(record.report.after, "aggregated_"),  # ARE's evidence belongs to clauses as it is
+        "clauses": len(record.decomposition.clauses),
+        "facts": len(record.facts),
+        "edits": sum(edit.status == "placed" for edit in record.edits),
+        "outcomes": dict(sorted(outcomes.items())),
+    }
+
+
+def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
+    """A baseline on the example's answer; the case holds the answer as it was, the values what became of it."""
+    written, passages = given_answer(tools, unit, example, watch)
+    writer = tools.writer if _roles(tools) else None
+    text, sources = written.answer.text, sources_of(tools, example, settings)
+    name, how, shown = unit.method, settings.verification, settings.prompting.demonstrations
+    if name not in offered(writer):
+        why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
+        return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
+    start = time.perf_counter()
+    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
+    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
+    cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
+    return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)
+
+
+def baseline_values(found: Baseline) -> dict[str, Any]:
+    """The measures after and before editing, and with evidence brought together by clause; what the answer became."""
+    assert found.before is not None
+    aggregated = _measures(found.aggregated, "aggregated_") if found.aggregated else {"aggregated_attr_r": None}
+    return {
+        **_measures(found.measures),
+        **_measures(found.before, "before_"),
+        **aggregated,
+        "revised": found.revised,
+        "evidence": [one.text for one in found.evidence],
+    }
+
+
+def _measures(measures: Measures, prefix: str = "") -> dict[str, Any]:
+    return {f"{prefix}{name}": getattr(measures, name) for name in MEASURES}
+
+
+def _deciders(tools: StudyTools) -> Deciders:
+    """The verifier, and the language model in the parts that it was given."""
+    roles = _roles(tools)
+    parts = {role: tools.writer if role in roles else None for role in ROLES}
+    return Deciders(tools.verifier, parts["decomposer"], parts["judge"], parts["editor"], parts["expander"])
+
+
+def _roles(tools: StudyTools) -> tuple[str, ...]:
+    asked = tools.config.options.get("by_model", ())
+    return tuple(role for role in ROLES if role in asked)
+
+
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
+    """Every fact against every passage kept, in every round; a language model's calls where it has a part."""
+    how, roles = tools.settings(unit.seed).verification, _roles(tools)
+    text = example.answer or "x" * 3 * tools.settings(unit.seed).decoding.max_new_tokens
+    clauses = decompose(text).clauses
+    facts = sum(len(clause.facts) for clause in clauses)
+    pairs = facts * how.keep * (2 if how.evidence_from == "both" else 1) * how.max_iterations
+    calls = int(not example.answer) + (len(clauses) + 1) * ("decomposer" in roles)
+    calls += pairs * ("judge" in roles) + facts * (("editor" in roles) + ("expander" in roles))
+    read = pairs * tokens_of("x" * 600)  # a passage of 100 words
+    return Estimate(calls=calls, forwards=pairs + len(clauses) ** 2, tokens=read + calls * 400)
+
+
+# Tables and cells. The paper's F1 is the harmonic mean of the two means of a table's row, not the mean over questions;
+# so is ours, and its interval resamples the questions of both means together.
+
+
+def against_are(
+    rows: Sequence[Row], by: Mapping[str, Sequence[Row]], labels: Mapping[str, str], values: Sequence[str]
+) -> list[StudyTable]:
+    """A table for each of these measures: every method minus ARE; none where ARE or all others are missing."""
+    tables = []
+    for value in values if "are" in by and len(by) > 1 else ():
+        found = [replace(one, method=labels[one.method]) for one in compare(rows, value, list(by), "are")]
+        title = f"{value.capitalize()}, minus ARE's"
+        tables.append(comparison_table(f"against_are_{value}", title, "0 to 1", "ARE", found))
+    return tables
+
+
+def cells(rows: Sequence[Row], prefix: str = "", edits: bool = True) -> tuple[Measure, ...]:
+    """Attr_r, Attr_p, Pres, F1_PP, F1_RP of these rows; without edits the last three are not defined."""
+    recall, precision, pres = (by_question(rows, f"{prefix}{name}") for name in MEASURES)
+    if not edits:
+        return measured(recall), measured(precision), *(Measure(value=None) for _ in range(3))
+    return measured(recall), measured(precision), measured(pres), f1(precision, pres), f1(recall, pres)
+
+
+def f1(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
+    """Harmonic mean of two means over the questions that have both."""
+    shared = [question for question in first if question in second]
+    if not shared:
+        return Measure(value=None)
+    enough = len(shared) >= FEWEST
+    columns = [first[q] for q in shared], [second[q] for q in shared]
+    found = bootstrap_of_means(columns, harmonic, resamples=10_000 if enough else 1)
+    low, high = (found.low, found.high) if enough else (None, None)
+    return Measure(value=found.mean, low=low, high=high, n=len(shared))
+
+
+def harmonic(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """2ab / (a + b), 0 where both are 0; elementwise."""
+    total = first + second
+    return np.divide(2 * first * second, total, out=np.zeros_like(total), where=total > 0)
+
+
+# The comparison.
 
 ARE, DRQA = "are", "drqa"
 LABELS = {DRQA: "DRQA", "efec-style": "EFEC-style", "ccver": "CCVER", "rarr": "RARR", ARE: "ARE"}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
-from engine.studies.are_answers import COLUMNS, against_are, cells, checked, cost
+from engine.studies.catalogue.are import COLUMNS, against_are, cells, checked, cost
 from engine.studies.config import Config
 from engine.studies.example import Example
 from engine.studies.summary import by_method, table

@@ -17,7 +17,7 @@ from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.values import Decomposition
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
-from engine.studies.are_answers import given_answer
+from engine.studies.catalogue.are import given_answer
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.summary import by_method, figure, line, measure, table
