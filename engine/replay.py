@@ -220,7 +220,8 @@ def stripped(case: Case) -> Case:
     What stays is what was asked: question, passages, prompt, stamps, the text that was scored, and what a language
     model wrote.
     """
-    if case.stamp.model == READER and not any(map(_scores_the_answer, case.analyses)):
+    kinds = [find(analysis.kind) for analysis in case.analyses]
+    if case.stamp.model == READER and all(kind and not kind.scores_answer for kind in kinds):
         answer = Answer(text="")
     else:
         tokens = tuple(msgspec.structs.replace(token, logprob=None) for token in case.answer.tokens)
@@ -235,16 +236,11 @@ def stripped(case: Case) -> Case:
     )
 
 
-def _scores_the_answer(analysis: Analysis) -> bool:
-    kind = find(analysis.kind)
-    return kind is None or kind.scores_answer
-
-
 def _given(analysis: Analysis) -> Json:
     kind = find(analysis.kind)
     try:
-        given: Json = plain(kind.again.given(kind.read(analysis))) if kind and kind.again else {}
-        return given
+        given = kind.again.given if kind and kind.again else None
+        return plain(given(kind.read(analysis))) if kind and given else {}
     except GroundworkError:
         return {}  # what cannot be read has no inputs; its replay says what is wrong with it
 
@@ -261,14 +257,14 @@ def replay_here(case: Case, tools: Loaders | None = None) -> Replay:
 
 def recompute(case: Case, tools: Loaders) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
-    outcomes = {"stamp.inputs": _tried(lambda: Outcome(values=inputs_hash(case.question, case.passages)))}
+    outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
     if case.hits:
-        outcomes["hits"] = _tried(lambda: hits_again(case, tools))
+        outcomes["hits"] = _tried(hits_again, case, tools)
     if case.chunk_sets:
-        outcomes["chunk_sets"] = _tried(lambda: sets_again(case, tools))
-    outcomes["answer"] = _answer(case, tools)
+        outcomes["chunk_sets"] = _tried(sets_again, case, tools)
+    outcomes["answer"] = _tried(answer_again if case.stamp.model == READER else scored_again, case, tools)
     for analysis in case.analyses:
-        outcomes[f"analyses[{analysis.id}]"] = _tried(lambda a=analysis: _analysis(case, a, tools))  # type: ignore[misc]
+        outcomes[f"analyses[{analysis.id}]"] = _tried(_analysis, case, analysis, tools)
     return outcomes
 
 
@@ -282,14 +278,9 @@ def _stored(analysis: Analysis) -> Any:
     return again.compared(analysis.result) if again else analysis.result
 
 
-def _answer(case: Case, tools: Loaders) -> Outcome:
-    again = answer_again if case.stamp.model == READER else scored_again
-    return _tried(lambda: again(case, tools))
-
-
-def _tried(work: Callable[[], Outcome]) -> Outcome:
+def _tried(work: Callable[..., Outcome], *given: Any) -> Outcome:
     try:
-        return work()
+        return work(*given)
     except GroundworkError as error:
         return Outcome(why=str(error))
 

@@ -13,14 +13,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.floors import relevance_floors
-from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Kind, Loaders, Outcome, RunContext, less, nothing
+from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.prompt import stamp_of
 from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value
+from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.spans import Span, answer_spans
@@ -92,7 +92,9 @@ UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 def attributions_of(analysis: Analysis) -> list[Attribution]:
     """The attributions in an analysis: the result itself, or a named part of it."""
     stored = analysis.stored()
-    places = [stored, stored.get("attribution"), *_listed(stored.get("attributions"))]
+    several = stored.get("attributions")
+    listed = several.values() if isinstance(several, dict) else several if isinstance(several, list) else ()
+    places = (stored, stored.get("attribution"), *listed)
     found = []
     for place in places:
         if not isinstance(place, dict) or not {"sources", "scores", "spans"} <= place.keys():
@@ -108,20 +110,11 @@ def has_scores(analysis: Analysis) -> bool:
     return analysis.kind == TOKEN_MAP or bool(attributions_of(analysis))
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-
-
 def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]:
     """Every attribution of an analysis."""
-    blocks: list[Block] = []
-    for attribution in found:
-        drawn = attribution_blocks(case, attribution)
-        if len(found) > 1:
-            blocks.append(Section(attribution.method, tuple(drawn), level=4))
-        else:
-            blocks.extend(drawn)
-    return blocks
+    if len(found) == 1:
+        return attribution_blocks(case, found[0])
+    return [Section(one.method, tuple(attribution_blocks(case, one)), level=4) for one in found]
 
 
 def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
@@ -145,16 +138,14 @@ def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
 
 def _facts(attribution: Attribution) -> tuple[tuple[str, str], ...]:
     unit = attribution.unit
+    cost = f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, {attribution.seconds:.1f} s"
     return (
         ("Method", attribution.method),
         ("Scored by", attribution.model),
         ("Unit", f"{unit}; positive = the source makes the answer more likely"),
         ("Numerical floor", _floor(attribution.numerical_floor, unit)),
         ("Placebo floor", _floor(attribution.placebo_floor, unit)),
-        (
-            "Cost",
-            f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, {attribution.seconds:.1f} s",
-        ),
+        ("Cost", cost),
     )
 
 
@@ -321,7 +312,7 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 
 
-def of_the_stamp(again: WithModel, given: Callable[[Any], Value] = nothing) -> Again:
+def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
     """A replay by the stamped model with its settings; where the model here is another one, it says so."""
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:

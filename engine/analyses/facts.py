@@ -107,7 +107,8 @@ def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     blocks.append(_section("Evidence", _evidence(case, facts)))
     if record.report is not None:
         blocks.append(_section("Attribution report", _report(case, record, record.report)))
-    exchanges = [*record.decomposition.exchanges, *_exchanges(facts.values())]
+    later = (exchange for fact in record.facts for done in fact.iterations for exchange in done.exchanges)
+    exchanges = [*record.decomposition.exchanges, *later]
     if exchanges:
         blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", _asked(exchanges)))
     return blocks
@@ -119,9 +120,7 @@ def _section(title: str, blocks: Iterable[Block]) -> Section:
 
 def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
     sources = {"both": "the case's passages and its corpus", "case": "the case's passages", "corpus": "the corpus"}
-    came: dict[str, int] = {}
-    for fact in record.facts:
-        came[fact.outcome] = came.get(fact.outcome, 0) + 1
+    came = Counter(fact.outcome for fact in record.facts)
     return (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
         ("Outcomes", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
@@ -220,10 +219,6 @@ def source_of(one: Evidence) -> str:
 def _sure(scores: dict[str, float]) -> str:
     listed = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in scores.items())
     return f" ({listed})" if listed else ""
-
-
-def _exchanges(facts: Iterable[FactRecord]) -> list[Exchange]:
-    return [exchange for fact in facts for done in fact.iterations for exchange in done.exchanges]
 
 
 def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
@@ -397,9 +392,9 @@ def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
         checked = min(sum(min(chosen.keep, n) for n in offered) + chosen.anchored, sum(offered))
         rounds = len(clause.facts) * chosen.max_iterations
         facts, verdicts, read = facts + len(clause.facts), verdicts + rounds * checked, read + rounds * sum(offered)
-    ranks = (
-        "" if options.verifier.startswith(LANGUAGE_MODEL) else f", {counted(read, 'sentence')} read to rank passages"
-    )
+    ranks = f", {counted(read, 'sentence')} read to rank passages"
+    if options.verifier.startswith(LANGUAGE_MODEL):
+        ranks = ""
     return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 

@@ -210,10 +210,6 @@ class RankingsGiven(Value, frozen=True):
     rankings: tuple[str, ...]
 
 
-def _given(report: FaithfulnessReport) -> RankingsGiven:
-    return RankingsGiven(rankings=tuple(curve.ranking for curve in report.curves))
-
-
 def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
     scorer = context.tools.scorer(options.model)
     return faithfulness_of(case, scorer, context.settings, context.watch, options.methods)
@@ -233,5 +229,5 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("faithfulness",),
-    again=of_the_stamp(_again, _given),
+    again=of_the_stamp(_again, lambda report: RankingsGiven(rankings=tuple(c.ranking for c in report.curves))),
 )

@@ -44,11 +44,7 @@ from engine.retrieve.search import check_query, search
 def finder(collection: Collection, k: int) -> Find:
     """Dense search of a collection: T is a cosine, so no other score may order the passages."""
     how = Retrieval(k=k, mode="dense")
-
-    def find(text: str) -> tuple[Hit, ...]:
-        return tuple(search(collection, text, how))
-
-    return find
+    return lambda text: tuple(search(collection, text, how))
 
 
 def means_for(
@@ -147,7 +143,9 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     Attribution and facts run on it as on any other. Raises `RecordError` where the step has no answer yet.
     """
     solution = Solution.from_dict(analysis.result)
-    step = _step_numbered(solution, number)
+    step = next((step for step in solution.steps if step.number == number), None)
+    if step is None:
+        raise RecordError(f"The run has {len(solution.steps)} steps; there is no step {number}.")
     asked = step.asked or (solution.final if solution.decomposition is None else None)
     if asked is None:
         raise RecordError(f"Step {number} has no answer yet. Wait for the run to finish, or start it again.")
@@ -169,14 +167,6 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     )
 
 
-def _step_numbered(solution: Solution, number: int) -> ReasonStep:
-    for step in solution.steps:
-        if step.number == number:
-            return step
-    raise RecordError(f"The run has {len(solution.steps)} steps; there is no step {number}.")
-
-
-LABELS = {method.name: method for method in METHODS}
 STATES = {
     "running": "not finished",
     "done": "finished",
@@ -199,19 +189,17 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
 
 
 def _made(run: Solution) -> tuple[tuple[str, str], ...]:
-    method = LABELS.get(run.method)
+    method = next((method for method in METHODS if method.name == run.method), None)
     cost = run.cost
     written = "not counted" if cost.written is None else f"{cost.written:,}"
+    threshold = "none" if run.threshold is None else f"{run.threshold:.2f}"
     pairs = (
         ("Method", f"{method.label}: {method.said}" if method else run.method),
         ("Model", run.model),
         ("State", STATES[run.state]),
         ("Corpus", run.corpus),
         ("Embedder", run.embedder),
-        (
-            "T, the lowest similarity at which a passage is kept",
-            "none" if run.threshold is None else f"{run.threshold:.2f}",
-        ),
+        ("T, the lowest similarity at which a passage is kept", threshold),
         ("Cost", f"calls {cost.calls}, searches {cost.searches}, tokens written {written}, {cost.seconds:.1f} s"),
     )
     return tuple((name, value) for name, value in pairs if value)
@@ -271,11 +259,12 @@ def _prompts(calls: Sequence[Call]) -> list[Block]:
     blocks: list[Block] = []
     for number, asked in enumerate(calls, start=1):
         cut = "" if asked.finished else ", cut at the length limit"
-        said = (
-            f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}. Tokens written: {short(asked.written)}"
-        )
-        prompt, reply = Code(asked.prompt.text, f"Prompt {number}"), Code(asked.reply or "(empty)", f"Reply {number}")
-        blocks += [plain(said, "note"), prompt, reply]
+        said = f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}."
+        blocks += [
+            plain(f"{said} Tokens written: {short(asked.written)}", "note"),
+            Code(asked.prompt.text, f"Prompt {number}"),
+            Code(asked.reply or "(empty)", f"Reply {number}"),
+        ]
     return [Fold(f"Exact prompts and raw replies ({len(calls)})", tuple(blocks))] if blocks else []
 
 
@@ -360,11 +349,6 @@ def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:
     return calls if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
 
 
-def _entered(case: Case, analysis: Analysis) -> Case:
-    """The case with the run, and with its answer where the run is over and the case has none of its own."""
-    return answered(added(case, analysis), analysis)
-
-
 def _stopped(analysis: Analysis) -> Analysis:
     """The run as it stood when it was stopped."""
     solution = replace(KIND.read(analysis), state="stopped")
@@ -382,7 +366,7 @@ KIND = Kind(
     terms=("raise", "threshold"),
     again=Again(_again, _given, _compared),
     keeps_each=True,
-    entered=_entered,
+    entered=lambda case, analysis: answered(added(case, analysis), analysis),
     stopped=_stopped,
     scores_answer=False,
 )

@@ -53,7 +53,8 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
     `passages[p]` = (number, token spans [start, end) in that passage's text). `rows[r][p][i]` is the relevance of
     token i of passage p for target r. Targets: the whole answer first, then `sentences` (spans of the answer), then
     the answer tokens `tokens` (indices into `answer.tokens`): those that were asked for, in the answer's order. Row r
-    sums, with what lies outside passages, to the target's relevance.
+    sums, with what lies outside passages, to the target's relevance. `argmax_differs` are the content tokens at which
+    the model itself would have chosen another one.
     """
 
     model: str
@@ -191,18 +192,15 @@ def _token_map(
         sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
         rows=tuple(tuple(tuple(t.relevance for t in m.tokens) for m in row) for row in maps),
-        argmax_differs=_differing(found, answer),
+        argmax_differs=tuple(
+            t
+            for t in np.flatnonzero(content_mask(answer)).tolist()
+            if found.argmax and found.argmax[t] != answer.tokens[t].id
+        ),
         forwards=found.forwards,
         backwards=found.backwards,
         seconds=found.seconds,
         notes=found.notes,
-    )
-
-
-def _differing(found: Relevance, answer: Answer) -> tuple[int, ...]:
-    """Content tokens at which the model itself would have chosen another one."""
-    return tuple(
-        int(t) for t in np.flatnonzero(content_mask(answer)) if found.argmax and found.argmax[t] != answer.tokens[t].id
     )
 
 
@@ -334,10 +332,6 @@ class RowsGiven(Value, frozen=True):
     tokens: tuple[int, ...]
 
 
-def _given(found: TokenMap) -> RowsGiven:
-    return RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
-
-
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
     """The same rows again."""
     prompt, answer, _ = subject(case, model, settings)
@@ -375,5 +369,7 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("gradient",),
-    again=of_the_stamp(_again, _given),
+    again=of_the_stamp(
+        _again, lambda found: RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
+    ),
 )

@@ -7,7 +7,7 @@ models are no common unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -77,19 +77,18 @@ def compare_cases(
     left: Case, right: Case, left_review: Review | None = None, right_review: Review | None = None
 ) -> Comparison:
     """Compare two cases."""
-    pairs = align(left.passages, right.passages)
     ours, theirs = shared_scales(left), shared_scales(right)
     methods = tuple(method for method in ours if method in theirs)
     aligned = tuple(
         Aligned(
-            title=_title(left, right, pair),
-            left=pair[0],
-            right=pair[1],
-            match=pair[2],
-            cited=(_cited(left, pair[0]), _cited(right, pair[1])),
-            attribution={m: (ours[m].get(pair[0] or 0), theirs[m].get(pair[1] or 0)) for m in methods},
+            title=(left.passages[i - 1] if i else right.passages[(j or 1) - 1]).label,
+            left=i,
+            right=j,
+            match=match,
+            cited=(_cited(left, i), _cited(right, j)),
+            attribution={m: (ours[m].get(i or 0), theirs[m].get(j or 0)) for m in methods},
         )
-        for pair in pairs
+        for i, j, match in align(left.passages, right.passages)
     )
     return Comparison(
         left=left.id,
@@ -104,27 +103,25 @@ def compare_cases(
     )
 
 
+def differences(left: Mapping[str, Any], right: Mapping[str, Any], absent: Any = None) -> tuple[Difference, ...]:
+    """The names under which the values are not the same; a side without one has `absent`."""
+    rows = [(name, left.get(name, absent), right.get(name, absent)) for name in dict.fromkeys((*left, *right))]
+    return tuple(Difference(name=name, left=short(a), right=short(b)) for name, a, b in rows if a != b)
+
+
 def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
     """Figures of two answers that are not the same; none where a side was not scored."""
-    sides = [next((a.stored() for a in case.analyses if a.kind == SCORES), None) for case in (left, right)]
-    if sides[0] is None or sides[1] is None:
+    sides = [[a.stored() for a in case.analyses if a.kind == SCORES] for case in (left, right)]
+    if not all(sides):
         return ()
-    rows = [(name, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))]
-    return tuple(
-        Difference(name=name.replace("_", " "), left=short(a), right=short(b)) for name, a, b in rows if a != b
-    )
+    return differences(*({name.replace("_", " "): value for name, value in found[0].items()} for found in sides))
 
 
 def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     """Model, revision, settings, seed and versions that are not the same."""
-    sides = [dict(leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS})) for s in (left, right)]
-    names = dict.fromkeys((*sides[0], *sides[1]))
-    rows = [(name, *(_told(side.get(name)) for side in sides)) for name in names]
-    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
-
-
-def _told(value: Any) -> str:
-    return "not set" if value in (None, "") else str(value)
+    sides = [leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS}) for s in (left, right)]
+    told = ({name: "not set" if value in (None, "") else str(value) for name, value in side} for side in sides)
+    return differences(*told, absent="not set")
 
 
 _NO_MATCH = 3  # after the kinds of match that `_match` ranks
@@ -165,12 +162,6 @@ def _match(one: Passage, other: Passage) -> tuple[int, int, str]:
     return _NO_MATCH, 0, ""
 
 
-def _title(left: Case, right: Case, pair: tuple[int | None, int | None, str]) -> str:
-    case, number = (left, pair[0]) if pair[0] is not None else (right, pair[1])
-    passage = case.passages[(number or 1) - 1]
-    return passage.label
-
-
 def _cited(case: Case, number: int | None) -> int:
     return sum(c.valid and c.number == number for c in case.answer.citations)
 
@@ -203,9 +194,7 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
     ]
     sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
     sides[0]["refused"], sides[1]["refused"] = str(left.answer.refused), str(right.answer.refused)
-    names = dict.fromkeys((*sides[0], *sides[1]))
-    rows = [(name, *(side.get(name, NO_VERDICT) for side in sides)) for name in names]
-    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
+    return differences(*sides, absent=NO_VERDICT)
 
 
 def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:

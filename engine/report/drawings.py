@@ -81,16 +81,16 @@ def drawn_map(case: Case, found: TokenMap, sentence: int | None = None) -> Drawi
     """
     span = found.answer.sentences[sentence - 1] if sentence else None
     row = 1 + found.sentences.index(span) if span in found.sentences else 0
-    sizes = [[sum(abs(found.rows[row][p][i]) for i in word) for word, _ in _words(found, case, p)] for p in _all(found)]
+    words = [_words(found, case, p) for p in range(len(found.passages))]
+    sizes = [[sum(abs(found.rows[row][p][i]) for i in word) for word, _ in own] for p, own in enumerate(words)]
     whole = sum(found.absolute_rows()[row]) or 1.0
     end = _robust([size / whole for passage in sizes for size in passage])
     parts = []
-    for p in sorted(_all(found), key=lambda p: -sum(sizes[p])):
+    for p in sorted(range(len(words)), key=lambda p: -sum(sizes[p])):
         shares = [size / whole for size in sizes[p]]
-        words = [text for _, text in _words(found, case, p)]
         spans = tuple(
             Span(text=text, colour=SIZE, depth=math.sqrt(min(1.0, share / end)) if end else 0.0, value=share)
-            for text, share in zip(words, shares, strict=True)
+            for (_, text), share in zip(words[p], shares, strict=True)
         )
         number = found.numbers[p]
         parts.append(Paragraph(title=f"{number}. {case.passages[number - 1].label}: {sum(shares):.0%}", spans=spans))
@@ -115,7 +115,8 @@ def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
         )
         rows.append((name, tuple(cells)))
     heads = ("Answer", *(", ".join(map(str, numbers)) for numbers in found.sources))
-    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in _floors(found) if f is not None)
+    measured = {"numerical": found.numerical_floor, "an unrelated passage": found.placebo_floor}
+    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in measured.items() if f is not None)
     said = (
         f"{found.method.capitalize()} by {found.model}, in {found.unit}; columns are passages. Positive: the source"
         f" makes the answer more likely. {f'Floors: {floors}.' if floors else ''}"
@@ -167,14 +168,6 @@ def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
 def _caption(case: Case, said: str) -> str:
     hashed = f"Case {case.id}, content hash {content_hash(case)[:16]}."
     return f"{' '.join(said.split())} Question: “{case.question}” {hashed}"
-
-
-def _floors(found: Attribution) -> tuple[tuple[str, float | None], ...]:
-    return ("numerical", found.numerical_floor), ("an unrelated passage", found.placebo_floor)
-
-
-def _all(found: TokenMap) -> range:
-    return range(len(found.passages))
 
 
 def _words(found: TokenMap, case: Case, place: int) -> list[tuple[list[int], str]]:

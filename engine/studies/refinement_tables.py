@@ -283,7 +283,8 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
     """Gain of D over A by quartile of S3: in citation precision, and by the judge's votes where there are any."""
     kinds = {"citation precision": [_gain(row) for row in rows]}
     if by_judge:
-        kinds["judge, +1 D, -1 A"] = [_vote(row) for row in rows]
+        asked = [row.values.get("judged", {}) if row.values.get("s3") is not None else {} for row in rows]
+        kinds["judge, +1 D, -1 A"] = [VOTES.get(judged.get("D-A", "")) for judged in asked]
     tables, figures, said = [], [], []
     for unit, gains in kinds.items():
         points = [(row, gain) for row, gain in zip(rows, gains, strict=True) if gain is not None]
@@ -303,10 +304,6 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
 def _gain(row: Row) -> float | None:
     first, second = (row.values.get("conditions", {}).get(n, {}).get("citation_precision") for n in ("A", "D"))
     return None if first is None or second is None or row.values.get("s3") is None else second - first
-
-
-def _vote(row: Row) -> float | None:
-    return VOTES.get(row.values.get("judged", {}).get("D-A", "")) if row.values.get("s3") is not None else None
 
 
 def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> StudyTable:
