@@ -12,7 +12,7 @@ from engine.analyses.claims import ENTROPY, PEERS, EntropyOptions, PeerOptions
 from engine.analyses.facts import KIND as FACTS, FactsOptions
 from engine.answer.context import check_question
 from engine.cases.importers import imported_case
-from engine.commands.shared import Record, file_argument, progress, run_records, set_option, workbench as open_workbench
+from engine.commands.shared import Record, file_argument, progress, run_records, set_option, workbench
 from engine.commands.verify import decomposer_option, verifier_option
 from engine.core.errors import RecordError
 from engine.core.values import AuditRecord, GivenPassage, Value
@@ -71,7 +71,7 @@ def facts(
             f"--entropy measures the facts of {ARE}; {method} does not have any. Leave out one of the two options."
         )
     wanted = [f"verification.evidence_from={evidence_from}"] if evidence_from else []
-    bench = open_workbench((*wanted, *assignments))
+    bench = workbench((*wanted, *assignments))
     if corpus:
         bench.collection(corpus)  # one that is none is told now
     context = bench.context(progress())

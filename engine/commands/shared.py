@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
@@ -83,6 +84,18 @@ def settings_of(assignments: Iterable[str], seed: int | None = None) -> Settings
 def workbench(assignments: Iterable[str] = (), seed: int | None = None) -> Workbench:
     """A workbench on the data folder with those settings."""
     return Workbench(settings=settings_of(assignments, seed))
+
+
+def with_workbench(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `bench`: the workbench with its --seed and --set."""
+
+    @seed_option
+    @set_option
+    @wraps(command)
+    def run(seed: int | None, assignments: tuple[str, ...], **options: Any) -> None:
+        command(bench=workbench(assignments, seed), **options)
+
+    return run
 
 
 def progress() -> Watch:

@@ -94,7 +94,7 @@ def _outcomes(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTabl
     counts = {name: Counter(row.values.get("outcome", "unit failed") for row in own) for name, own in by.items()}
     kinds = sorted({kind for count in counts.values() for kind in count})
     columns = (Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds))
-    body = ((name, *(count[kind] for kind in kinds)) for name, count in counts.items())
+    body: list[tuple[Cell, ...]] = [(name, *(count[kind] for kind in kinds)) for name, count in counts.items()]
     return table("outcomes", "Outcomes of each condition", columns, body, rows, n=len(rows), unit=RUNS)
 
 

@@ -225,16 +225,29 @@ def _offered(rows: Sequence[Row]) -> bool:
 
 
 def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body = ((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items())
     said = "DRQA does not edit. Attr_p: ARE's pairs evidence and clause, the others' is unpaired (appendix E)."
-    title = "Attribution and preservation after editing"
-    return table("table_1", title, COLUMNS, body, rows, said, unit="answers", shows="ARE, Table 1")
+    return table(
+        "table_1",
+        "Attribution and preservation after editing",
+        COLUMNS,
+        ((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items()),
+        rows,
+        said,
+        unit="answers",
+        shows="ARE, Table 1",
+    )
 
 
 def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body = ((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items())
-    title = "What each retrieval finds, before any edit"
-    return table("table_3", title, COLUMNS[:3], body, rows, unit="answers", shows="ARE, Table 3")
+    return table(
+        "table_3",
+        "What each retrieval finds, before any edit",
+        COLUMNS[:3],
+        ((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items()),
+        rows,
+        unit="answers",
+        shows="ARE, Table 3",
+    )
 
 
 def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:

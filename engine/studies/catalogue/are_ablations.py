@@ -32,9 +32,15 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The table, and each ablation against the whole."""
     by = by_method(rows, LABELS)
-    body = ((LABELS[name], *cells(own, edits=name != NO_EDIT)) for name, own in by.items())
-    title = "Attribution and preservation with one part switched off"
-    whole = table("table_2", title, COLUMNS, body, rows, unit="answers", shows="ARE, Tables 2 and 6")
+    whole = table(
+        "table_2",
+        "Attribution and preservation with one part switched off",
+        COLUMNS,
+        ((LABELS[name], *cells(own, edits=name != NO_EDIT)) for name, own in by.items()),
+        rows,
+        unit="answers",
+        shows="ARE, Tables 2 and 6",
+    )
     return Results(tables=(whole, *against_are(rows, by, LABELS, ("attr_r", "attr_p"))))
 
 

@@ -64,21 +64,20 @@ def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
     won = wins(rows)
     similar = (Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values())
     counted = "won (questions) ↑ | passages | gold found (share of gold) | gold read (share of gold) ↑ | failed (units)"
-    body = (
-        (
-            name,
-            *(measure(own, field) for field in SIMILARITIES),
-            won[name],
-            *(measure(own, field, None) for field in ("passages", "gold_found", "gold_read")),
-            sum(row.state == "failed" for row in own),
-        )
-        for name, own in by.items()
-    )
     return table(
         "similarities",
         "Answers against the reference, mean over questions",
         (*Column.row("method"), *similar, *Column.row(counted)),
-        body,
+        (
+            (
+                name,
+                *(measure(own, field) for field in SIMILARITIES),
+                won[name],
+                *(measure(own, field, None) for field in ("passages", "gold_found", "gold_read")),
+                sum(row.state == "failed" for row in own),
+            )
+            for name, own in by.items()
+        ),
         rows,
         "Won: most of the seven metrics favour the method; methods can tie. A failed unit counts 0.",
         shows="Attr-RAG, Table I",
@@ -227,8 +226,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     if not config.judge:
         said = ("Six criteria (Table II): off, because the config has no judge.", by)
         return Results(tables=found.tables, figures=found.figures, notes=said)
-    said = tuple(filter(None, (judge_warning(config.judge, [config.model]), by)))
-    return Results(tables=(*found.tables, criteria_table(rows)), figures=found.figures, notes=said)
+    notes = tuple(filter(None, (judge_warning(config.judge, [config.model]), by)))
+    return Results(tables=(*found.tables, criteria_table(rows)), figures=found.figures, notes=notes)
 
 
 STUDY = Study(
