@@ -58,15 +58,13 @@ def method_of(
     model: LanguageModel,
     settings: Settings,
     watch: Watch | None = None,
-    *,
-    spans: Sequence[Span] = (),
-    tokens: bool = False,
+    options: Spans | None = None,
 ) -> Analysis:
-    """Any registered method over the case's passages, for those stretches of the answer (see `Spans`)."""
+    """Any registered method over the case's passages, for those stretches of the answer."""
     prompt, answer, notes = subject(case, model, settings)
-    own = registry.method(method, settings)
-    asked = spans or answer_spans(answer)
-    if tokens and own.explain is not None:
+    own, options = registry.method(method, settings), options or Spans()
+    asked = options.spans or answer_spans(answer)
+    if options.tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
         found = passage_attribution(rows, model.encode(prompt))
     else:
@@ -359,5 +357,4 @@ def method_kind(method: registry.Method) -> Kind[Attribution]:
 
 
 def _run(name: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
-    scorer = context.tools.scorer(options.model)
-    yield method_of(case, name, scorer, context.settings, context.watch, spans=options.spans, tokens=options.tokens)
+    yield method_of(case, name, context.tools.scorer(options.model), context.settings, context.watch, options)

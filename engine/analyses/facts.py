@@ -17,12 +17,12 @@ from engine.cases.blocks import (
     Facts,
     Fold,
     Notice,
-    Section,
     Table,
     Text,
     TextRun,
     decided_by,
     name_of,
+    part,
     plain,
     table,
 )
@@ -98,24 +98,22 @@ MEASURES = (
 
 def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
     """The whole check of the answer."""
-    decided = decisions(record, review)
     facts = numbered(record)
     notes = [*record.notes, *([] if record.finished else ["The check was stopped. These are the finished facts."])]
-    blocks: list[Block] = [Facts(_made(record)), *(Notice(note) for note in notes)]
-    blocks.append(_section("The answer with its edits", tracked_changes(case, record, decided, review)))
-    blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
-    blocks.append(_section("Evidence", _evidence(case, facts)))
+    blocks: list[Block] = [
+        Facts(_made(record)),
+        *map(Notice, notes),
+        part("The answer with its edits", tracked_changes(case, record, decisions(record, review), review)),
+        part("Facts and verdicts", _verdicts(case, record, facts, review)),
+        part("Evidence", _evidence(case, facts)),
+    ]
     if record.report is not None:
-        blocks.append(_section("Attribution report", _report(case, record, record.report)))
+        blocks.append(part("Attribution report", _report(case, record, record.report)))
     later = (exchange for fact in record.facts for done in fact.iterations for exchange in done.exchanges)
     exchanges = [*record.decomposition.exchanges, *later]
     if exchanges:
         blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", _asked(exchanges)))
     return blocks
-
-
-def _section(title: str, blocks: Iterable[Block]) -> Section:
-    return Section(title, tuple(blocks), level=4)
 
 
 def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:

@@ -34,11 +34,11 @@ from engine.cases.blocks import (
     Facts,
     Fold,
     Notice,
-    Section,
     Table,
     Text,
     TextRun,
     answer_runs,
+    part,
     plain,
     short,
     table,
@@ -153,24 +153,22 @@ def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]
     names = [name for name in value.order if name in value.variants]
     notes = [value.signals.banner, *value.notes, value.gradient_missing]
     unfinished = [] if value.finished else ["The run was stopped. These are the finished conditions."]
-    blocks: list[Block] = [
-        Facts(_made(value)),
-        *(Notice(n) for n in dict.fromkeys(filter(None, [*notes, *unfinished]))),
-    ]
-    blocks += [_signals(value), _conditions(value, names)]
     scores = report_scores(report, labelled(case.passages, report.labels))
-    blocks.append(_section("Scores", _scores(report, scores)))
-    blocks.append(_section("The answers", [b for name in names for b in _answer(case, value, name)]))
-    return [*blocks, *_kept(report), *_prompts(value, names)]
+    return [
+        Facts(_made(value)),
+        *map(Notice, dict.fromkeys(filter(None, [*notes, *unfinished]))),
+        _signals(value),
+        _conditions(value, names),
+        part("Scores", _scores(report, scores)),
+        part("The answers", [block for name in names for block in _answer(case, value, name)]),
+        *_kept(report),
+        *_prompts(value, names),
+    ]
 
 
 def labelled(passages: Sequence[Passage], labels: Mapping[str, bool]) -> tuple[Passage, ...]:
     """The passages with the labels that the triggers saw."""
     return tuple(replace(p, relevant=labels.get(str(n), p.relevant)) for n, p in enumerate(passages, start=1))
-
-
-def _section(title: str, blocks: Sequence[Block]) -> Section:
-    return Section(title, tuple(blocks), level=4)
 
 
 def _made(value: Refinement) -> tuple[tuple[str, str], ...]:

@@ -128,6 +128,11 @@ def table(
     return Table(caption, tuple(columns), tuple(drawn), frozenset(numeric))
 
 
+def part(title: str, blocks: Iterable[Block]) -> Section:
+    """A headed part of an analysis."""
+    return Section(title, tuple(blocks), level=4)
+
+
 Labelled = tuple[int, int, str]  # start, end, what the label says
 
 

@@ -36,7 +36,7 @@ from engine.methods.are.values import AreRecord, Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import by_method, by_question, compare, comparison_table, figure, measured, table
+from engine.studies.summary import by_method, by_question, compare, comparison_table, figure, measured, of_method, table
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
@@ -210,18 +210,15 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Tables 1, 3 and 5, the comparison with ARE, the outcomes of its facts, and the two contours."""
-    by = {name: own for name, own in by_method(rows, LABELS).items() if _offered(own)}
+    # Without a language model the methods that ask by one are left out: none of their rows ran, or failed.
+    offered = [row for row in rows if "attr_r" not in row.missing]
+    by = {name: of_method(rows, name) for name in by_method(offered, LABELS)}
     tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
     if ARE in by:
         tables += [*against_are(rows, by, LABELS, ("attr_r", "pres")), _outcomes(by[ARE])]
     edited = {name: own for name, own in by.items() if name != DRQA}
     figures = [contour(by, edited, "attr_r", "F1_RP", "left"), contour(by, edited, "attr_p", "F1_PP", "right")]
     return Results(tables=tuple(tables), figures=tuple(figures))
-
-
-def _offered(rows: Sequence[Row]) -> bool:
-    """Is there a row that ran, or failed: without a language model the methods that ask by one are left out."""
-    return any("attr_r" not in row.missing for row in rows)
 
 
 def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from engine.core.files import now, package_versions
 from engine.core.metrics import d_correct
 from engine.core.progress import Watch
-from engine.core.values import Analysis, Case, Stamp, inputs_hash
+from engine.core.values import Analysis, Stamp, inputs_hash
 from engine.methods.are.decompose import decompose, plain
-from engine.methods.are.values import Decomposition
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
 from engine.studies.catalogue.are import given_answer
@@ -44,17 +43,12 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
         values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails_by(tools.verifier)) if wanted else None
     missing = {} if gold[1] else {"facts_n_c": "The gold has clauses but no facts."}
-    case = _case(tools, unit, example, found, watch)
-    return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
-
-
-def _case(tools: StudyTools, unit: Unit, example: Example, found: Decomposition, watch: Watch) -> Case:
-    """The answer with what it was taken apart into."""
     written, passages = given_answer(tools, unit, example, watch)
     inputs = inputs_hash(example.question, passages, written.answer.text)
     stamp = Stamp(model=found.made_by, inputs=inputs, versions=package_versions(), created=now())
     analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found)
-    return case_of(example, passages, written, analyses=(analysis,))
+    case = case_of(example, passages, written, analyses=(analysis,))
+    return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:

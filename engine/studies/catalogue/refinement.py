@@ -19,10 +19,10 @@ from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
 from engine.core.settings import SecondPass as Rules, Settings
-from engine.core.values import Answer, Case, Stamp
+from engine.core.values import Answer, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
 from engine.methods.refinement.advisor import advise
-from engine.methods.refinement.assess import RefinementReport, refine_case, report_scores
+from engine.methods.refinement.assess import refine_case, report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import Request, asked_limit, request_for
@@ -215,7 +215,9 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     }
     spent = sum((v.cost for v in value.variants.values()), sum(value.shared.values(), Cost()))
     missing = {**value.signals.missing, **({"gradient": value.gradient_missing} if value.gradient_missing else {})}
-    return Found(values=values, missing=missing, case=_case(plain, report), cost=spent, unparsed=unparsed)
+    case = replace(plain, answer=value.baseline or plain.answer, stamp=value.stamp)
+    case = replace(case, analyses=(analysis_of(case, report, use_answer=False),))
+    return Found(values=values, missing=missing, case=case, cost=spent, unparsed=unparsed)
 
 
 def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[str, Any]:
@@ -245,13 +247,6 @@ def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch
             winner = judge_pair(tools.judge, example.question, texts, x.text, y.text, watch).winner
             found[f"{first}-{second}"] = winner
     return found, sum(winner == "unparsed" for winner in found.values())
-
-
-def _case(case: Case, report: RefinementReport) -> Case:
-    """The case with A as its answer and the run as its analysis."""
-    value = report.refinement
-    written = replace(case, answer=value.baseline or case.answer, stamp=value.stamp)
-    return replace(written, analyses=(analysis_of(written, report, use_answer=False),))
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:

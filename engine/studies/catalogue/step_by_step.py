@@ -169,7 +169,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(model) as meter:
         solution = solve(problem, method, means_for(collection, model, settings, method), watch)
     gold = gold_in(example, collection.snapshot().passages)
-    values = {**_values(example, solution), **_found(solution, gold, bool(method.searches))}
+    values = _values(example, solution, gold, bool(method.searches))
     case = _case(example, solution, tools, settings)
     if tools.judge is not None and method.searches:
         ratings = rate(solution, tools.judge, watch, dropped=False)
@@ -192,10 +192,10 @@ def _case(example: Example, solution: Solution, tools: StudyTools, settings: Set
     return replace(case, stamp=analysis.stamp, analyses=(analysis,))
 
 
-def _values(example: Example, solution: Solution) -> dict[str, Any]:
-    """Right or wrong, closeness to the reference, cost."""
+def _values(example: Example, solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:
+    """Right or wrong, closeness to the reference, cost, gold among what was retrieved and among what was read."""
     choosing, cost = example.correct is not None, solution.cost
-    open_answer = not example.options and bool(example.references)
+    open_answer, known = not example.options and bool(example.references), bool(gold) and searches
     return {
         "correct": float(solution.choice == example.correct) if choosing else None,
         "rouge_l": max(rouge_l(r, solution.answer) for r in example.references) if open_answer else None,
@@ -204,13 +204,6 @@ def _values(example: Example, solution: Solution) -> dict[str, Any]:
         "steps": len(solution.steps),
         "state": solution.state,
         "domain": example.domain,
-    }
-
-
-def _found(solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:
-    """Gold among what was retrieved and among what was read; a method that does not search has none of it."""
-    known = bool(gold) and searches
-    return {
         "gold_before": recall(retrieved(solution), gold) if known else None,
         "gold_read": recall(read(solution), gold) if known else None,
         "passages": len(read(solution)) if searches else None,
