@@ -208,12 +208,6 @@ def again_of(analysis: Analysis) -> Again | None:
     return kind.again if kind else None
 
 
-def unreplayable(analysis: Analysis) -> str:
-    """Why an analysis of a kind without replay is not compared."""
-    kind = find(analysis.kind)
-    return kind.not_again if kind and kind.not_again else f"the kind {analysis.kind!r} cannot be replayed yet"
-
-
 def stripped(case: Case) -> Case:
     """The case with its results taken out: scores, token probabilities, analyses, an answer that can be made again.
 
@@ -269,8 +263,10 @@ def recompute(case: Case, tools: Loaders) -> Outcomes:
 
 
 def _analysis(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    again = again_of(analysis)
-    return again.run(case, analysis, tools) if again else Outcome(why=unreplayable(analysis))
+    kind = find(analysis.kind)
+    if kind and kind.again:
+        return kind.again.run(case, analysis, tools)
+    return Outcome(why=(kind.not_again if kind else "") or f"the kind {analysis.kind!r} cannot be replayed yet")
 
 
 def _stored(analysis: Analysis) -> Any:

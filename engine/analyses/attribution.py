@@ -267,12 +267,6 @@ STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
 
 
-def stamped_model(stamp: Stamp, tools: Loaders) -> tuple[LanguageModel, str]:
-    """The stamped scorer, and in what it differs from the one of the stamp (empty where in nothing)."""
-    model = tools.scorer(stamp.model)
-    return model, differs(stamp, model)
-
-
 def differs(stamp: Stamp, model: Any) -> str:
     """Why a model is not the stamped one: another revision, number format or template."""
     settings = settings_of(stamp)
@@ -314,7 +308,8 @@ def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
     """A replay by the stamped model with its settings; where the model here is another one, it says so."""
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-        model, why = stamped_model(analysis.stamp, tools)
+        model = tools.scorer(analysis.stamp.model)
+        why = differs(analysis.stamp, model)
         return Outcome(why=why) if why else again(case, analysis, model, settings_of(analysis.stamp), tools)
 
     return Again(run, given)

@@ -14,7 +14,7 @@ from engine.cases.blocks import Block, Facts, Fold, Notice, table
 from engine.cases.review import Review
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
-from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Value
+from engine.core.values import Analysis, Answer, Case, Prompt, Value
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import (
@@ -30,7 +30,7 @@ from engine.methods.faithfulness import (
     removable,
     token_ranking,
 )
-from engine.methods.input_x_gradient import Relevance, input_x_gradient
+from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import content_mask
 from engine.methods.subject import analysis_of, subject
@@ -122,7 +122,19 @@ def measured(
     )
     own = Occlusion(count_citation_markers=counted)
     left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, settings=own, watch=watch)
-    rankings = {name: _ranking(name, model, prompt, answer, settings, relevance, left_out, watch) for name in methods}
+
+    def ranking(name: str) -> Sequence[int]:
+        """Passage tokens, most relevant first; the two methods that the report needs anyway are not run again."""
+        own = registry.method(name, settings)
+        if own.explain is None:
+            ranked = (
+                left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
+            )
+            return passage_ranking(coded, ranked.scores[0], ranked.sources)
+        explained = relevance if name == relevance.method else own.explain(model, prompt, answer, watch=watch)
+        return token_ranking(explained.by_span[0], removable(coded))
+
+    rankings = {name: ranking(name) for name in methods}
     found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
     by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
     explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
@@ -140,26 +152,6 @@ def measured(
             agreement=agreement({"input x gradient": by_gradient, "occlusion": left_out}),
             notes=(said,) if random.n < wanted else (),
         )
-
-
-def _ranking(
-    name: str,
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    settings: Settings,
-    gradient: Relevance,
-    left_out: Attribution,
-    watch: Watch | None,
-) -> Sequence[int]:
-    """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
-    coded = model.encode(prompt)
-    own = registry.method(name, settings)
-    if own.explain is None:
-        ranked = left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
-        return passage_ranking(coded, ranked.scores[0], ranked.sources)
-    found = gradient if name == gradient.method else own.explain(model, prompt, answer, watch=watch)
-    return token_ranking(found.by_span[0], removable(coded))
 
 
 def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:

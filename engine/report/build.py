@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 
 import msgspec
@@ -39,11 +40,12 @@ from engine.cases.places import leaves, revision
 from engine.cases.review import Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
+from engine.core.files import ASSETS
 from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.methods.subject import banner
+from engine.models.self_test import remembered
 from engine.report.html import to_html
 from engine.report.markdown import to_markdown
-from engine.report.methods import methods_blocks, self_test_blocks
 
 APPENDIX = (
     "The rest of this report is the full case. Lines with a triangle open on screen; print leaves out their content."
@@ -391,3 +393,65 @@ def stored_section(case: Case, analysis: Analysis) -> list[Block]:
         text = f"{text[:LONGEST]}\n... shortened; the case file has the full text."
     values = table("Stored values", ("Place", "Value"), rows)
     return [Fold("What was stored", (values, Code(text, "Stored JSON")))]
+
+
+# Definitions and limits of the methods used in a case, and of no others.
+
+DEFINITIONS: dict[str, tuple[str, str]] = {
+    name: (term["title"], " ".join(term["text"].split()))
+    for name, term in tomllib.loads((ASSETS / "report" / "terms.toml").read_text(encoding="utf-8")).items()
+}
+
+
+def used(case: Case, reviewed: bool) -> list[str]:
+    """The definitions that this case needs, in reading order."""
+    found = [a for analysis in case.analyses for a in attributions_of(analysis)]
+    methods = {attribution.method.lower() for attribution in found}
+    terms = {term for analysis in case.analyses if (kind := find(analysis.kind)) for term in kind.terms}
+    needs = {
+        "passage": True,
+        "citation": bool(case.answer.citations),
+        "retrieval": bool(case.hits),
+        "rerank": bool(case.chunk_sets),
+        "occlusion": any("occlusion" in method for method in methods),
+        "gradient": any("gradient" in method for method in methods),
+        "attribution": any(not any(n in m for n in ("occlusion", "gradient")) for m in methods),
+        "markers": bool(methods),
+        "numerical": any(a.numerical_floor is not None for a in found),
+        "placebo": any(a.placebo_floor is not None for a in found),
+        "review": reviewed,
+        "hashes": True,
+    }
+    return [name for name in DEFINITIONS if needs.get(name) or name in terms]
+
+
+def methods_blocks(case: Case, reviewed: bool) -> tuple[Block, ...]:
+    """The definitions as a list of terms."""
+    return (
+        plain("Meaning and limits of the terms in this report.", "note"),
+        Facts(tuple(DEFINITIONS[name] for name in used(case, reviewed))),
+    )
+
+
+# The self-test of every language model that a case used: can its scores and gradients be trusted.
+
+# What quotes or was written elsewhere has no weights to test.
+UNTESTED = ("", "reader", "imported", "auto")
+
+
+def self_test_blocks(case: Case) -> tuple[Block, ...]:
+    """A table a model, from the record kept on this machine; a sentence where no test of that model is kept."""
+    stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses))
+    models = dict.fromkeys((s.model, s.revision, s.dtype) for s in stamps if s.revision and s.model not in UNTESTED)
+    return tuple(Section(name, _self_test(name, revision, dtype), level=3) for name, revision, dtype in models)
+
+
+def _self_test(name: str, revision: str, dtype: str) -> tuple[Block, ...]:
+    checks = remembered(name, revision, dtype)
+    if checks is None:
+        return (plain(f"No self-test of this model is stored here. Run: python -m engine self-test {name}"),)
+    rows = (
+        (c.name, "passed" if c.passed else "failed", c.detail, "" if c.figure is None else f"{c.figure:.3g}")
+        for c in checks
+    )
+    return (table(f"Self-test of {name}", ("Check", "Result", "Detail", "Figure"), rows, numeric={3}),)

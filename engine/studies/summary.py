@@ -75,13 +75,10 @@ class PairedComparison(Value, frozen=True):
     effect: float | None
 
 
-def compare(
-    rows: Sequence[Row], name: str, methods: Sequence[str], against: str, failed: float | None = 0.0
-) -> list[PairedComparison]:
+def compare(rows: Sequence[Row], name: str, methods: Sequence[str], against: str) -> list[PairedComparison]:
     """Each method minus `against` in value `name`, with p-values corrected together (Holm)."""
-    base = by_question(of_method(rows, against), name, failed)
-    others = [method for method in methods if method != against]
-    return corrected([pair(method, by_question(of_method(rows, method), name, failed), base) for method in others])
+    values = {method: by_question(of_method(rows, method), name) for method in (against, *methods)}
+    return corrected([pair(method, values[method], values[against]) for method in methods if method != against])
 
 
 def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> PairedComparison:

@@ -28,11 +28,11 @@ from engine.core.settings import Settings
 from engine.core.statistics import FEWEST, bootstrap_of_means
 from engine.core.values import Answer, Passage, Stamp
 from engine.methods.are.are import check_answer
-from engine.methods.are.baselines import NAMES, NEEDS_MODEL, Baseline, offered, run_baseline
+from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.evidence import Sources
 from engine.methods.are.tools import Tools as Deciders
-from engine.methods.are.values import AreRecord, Measures
+from engine.methods.are.values import Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
@@ -76,22 +76,17 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     case = replace(case, analyses=(analysis_of(case, record, settings),))
     unparsed = record.decomposition.fallbacks + sum(fact.outcome == "unparsed" for fact in record.facts)
     cost = Cost(forwards=None, tokens=None, seconds=record.seconds)
-    return Found(values=record_values(record), case=case, cost=cost, unparsed=unparsed)
-
-
-def record_values(record: AreRecord) -> dict[str, Any]:
-    """The measures after and before editing, and how the facts came out."""
     assert record.report is not None, "a finished check has a report"
-    outcomes = Counter(fact.outcome for fact in record.facts)
-    return {
+    values = {
         **_measures(record.report.after),
         **_measures(record.report.before, "before_"),
         **_measures(record.report.after, "aggregated_"),  # ARE's evidence belongs to clauses as it is
         "clauses": len(record.decomposition.clauses),
         "facts": len(record.facts),
         "edits": sum(edit.status == "placed" for edit in record.edits),
-        "outcomes": dict(sorted(outcomes.items())),
+        "outcomes": dict(sorted(Counter(fact.outcome for fact in record.facts).items())),
     }
+    return Found(values=values, case=case, cost=cost, unparsed=unparsed)
 
 
 def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
@@ -105,22 +100,18 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
         return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
     found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
-    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
-    return Found(values=baseline_values(found), missing=missing, case=case_of(example, passages, written), cost=cost)
-
-
-def baseline_values(found: Baseline) -> dict[str, Any]:
-    """The measures after and before editing, and with evidence brought together by clause; what the answer became."""
     assert found.before is not None
+    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
     aggregated = _measures(found.aggregated, "aggregated_") if found.aggregated else {"aggregated_attr_r": None}
-    return {
+    values = {
         **_measures(found.measures),
         **_measures(found.before, "before_"),
         **aggregated,
         "revised": found.revised,
         "evidence": [one.text for one in found.evidence],
     }
+    return Found(values=values, missing=missing, case=case_of(example, passages, written), cost=cost)
 
 
 def _measures(measures: Measures, prefix: str = "") -> dict[str, Any]:
