@@ -190,7 +190,6 @@ def _compared(result: Any) -> Any:
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    """The whole stage again."""
     stamp = replace(case.stamp, settings={**case.stamp.settings, **analysis.stamp.settings})
     case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
     snapshot = _snapshot(case, tools)

@@ -316,7 +316,6 @@ def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
 
 
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    """A registered method again."""
     values = less(method_of(case, analysis.kind, model, settings).result)
     explain = registry.method(analysis.kind, settings).explain
     if explain is None:

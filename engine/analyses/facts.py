@@ -97,7 +97,6 @@ MEASURES = (
 
 
 def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
-    """The whole check of the answer."""
     facts = numbered(record)
     notes = [*record.notes, *([] if record.finished else ["The check was stopped. These are the finished facts."])]
     blocks: list[Block] = [
@@ -328,7 +327,6 @@ def _given(record: AreRecord) -> FactsGiven:
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    """The whole check again."""
     asked = FactsGiven.from_dict(analysis.result)
     if not asked.finished:
         return Outcome(why="the check was stopped early; check the answer again, then replay it")

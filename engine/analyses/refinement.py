@@ -148,7 +148,6 @@ LONGEST = 120_000  # characters of prompts that are printed; the case file has t
 
 
 def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]:
-    """One run of the conditions on the case."""
     value = report.refinement
     names = [name for name in value.order if name in value.variants]
     notes = [value.signals.banner, *value.notes, value.gradient_missing]
@@ -403,7 +402,6 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 
 
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    """The cost of a run, in calls of the model."""
     names = options.variants
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()

@@ -35,7 +35,6 @@ class JudgeOptions(Value, frozen=True):
 
 
 def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[Analysis]:
-    """Have the pair compared; the raw replies are kept with the case."""
     x, y = options.answers or _written(case, options)
     judge = context.tools.writer(options.judge)
     texts = [passage.text for passage in case.passages]
@@ -71,7 +70,6 @@ class RelevanceOptions(Value, frozen=True):
 
 
 def _rate(case: Case, options: RelevanceOptions, context: RunContext) -> Iterator[Analysis]:
-    """Rate every passage that the run found."""
     held = (run for run in WORKED_OUT.of(case) if (run.method, run.model) == (options.method, options.model))
     solution = next(held, None)
     if solution is None:

@@ -5,7 +5,6 @@ In a replay what the model wrote is an input; every search is made again in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -292,11 +291,6 @@ def _given(solution: Solution) -> StepsGiven:
     )
 
 
-def _compared(result: Any) -> Any:
-    """All but costs and inputs."""
-    return less(result, LEFT_OUT)
-
-
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     """The run again; where a prompt is another one than then, it ends there."""
     asked, stamp = StepsGiven.from_dict(analysis.result), analysis.stamp
@@ -324,7 +318,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why=why)
     texts = [hit.passage.text for step in solution.steps if step.search for hit in step.search.hits]
     floor = embedding_floor(collection.embedder, case.question, texts)
-    return Outcome(values=_compared(solution.to_dict()), floor=floor, why=why)
+    return Outcome(values=less(solution, LEFT_OUT), floor=floor, why=why)
 
 
 class StepsOptions(Value, frozen=True):
@@ -350,9 +344,7 @@ def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:
 
 
 def _stopped(analysis: Analysis) -> Analysis:
-    """The run as it stood when it was stopped."""
-    solution = replace(KIND.read(analysis), state="stopped")
-    return replace(analysis, result=solution)
+    return replace(analysis, result=replace(KIND.read(analysis), state="stopped"))
 
 
 KIND = Kind(
@@ -364,7 +356,7 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("raise", "threshold"),
-    again=Again(_again, _given, _compared),
+    again=Again(_again, _given, lambda result: less(result, LEFT_OUT)),
     keeps_each=True,
     entered=lambda case, analysis: answered(added(case, analysis), analysis),
     stopped=_stopped,

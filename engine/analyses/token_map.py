@@ -333,7 +333,6 @@ class RowsGiven(Value, frozen=True):
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    """The same rows again."""
     prompt, answer, _ = subject(case, model, settings)
     stored = RowsGiven.from_dict(analysis.result)
     sentences = tuple(i for i, span in enumerate(answer.sentences) if span in stored.sentences)

@@ -1,5 +1,7 @@
-"""check, decompose, edit: does a claim stand, what is it made of, and the smallest change that mends it. facts: an answer
-checked fact by fact and mended (ARE), or by one of the methods that ARE is compared with."""
+"""check, decompose, edit: does a claim stand, what is it made of, and the smallest change that mends it.
+
+facts: an answer checked fact by fact and mended (ARE), or by one of the methods that ARE is compared with.
+"""
 
 from __future__ import annotations
 

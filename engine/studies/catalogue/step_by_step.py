@@ -183,7 +183,6 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 
 def _case(example: Example, solution: Solution, tools: StudyTools, settings: Settings) -> Case:
-    """The problem with the final answer and the whole run."""
     final = solution.final
     answer = annotate(Answer(text=final.reply if final else "", finished=final.finished if final else False), 0)
     stamp = Stamp(model=tools.writer.name, settings={"decoding": solution.decoding.to_dict()})
