@@ -14,7 +14,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from engine.analyses.case_verdict import Stand, fact_edits, fact_verdict
+from engine.analyses.facts import tracked_runs
 from engine.analyses.token_map import TokenMap
 from engine.answer.citations import without_markers
 from engine.cases.markup import escape, tag, visible
@@ -150,19 +153,15 @@ def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
 def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
     """The answer with its edits: struck is taken out, underlined is put in; rejected edits are left out."""
     edits, decided = revision(record, case.answer, review)
-    spans, at = [], 0
-    for edit in sorted(edits, key=lambda e: e.start):
-        decision = decided.get(edit.id)
-        if decision == "rejected" or edit.start < at or (decision is None and edit.status != "placed"):
-            continue
-        spans.append(Span(text=record.checked[at : edit.start]))
-        spans.append(Span(text=edit.old, colour=STAND["contradicted"], depth=0.35, mark="struck"))
-        spans.append(Span(text=edit.new, colour=STAND["borne out"], depth=0.35, mark="underlined"))
-        at = edit.end
-    spans.append(Span(text=record.checked[at:]))
+    drawn = {
+        "text": Span(text=""),
+        "old": Span(text="", colour=STAND["contradicted"], depth=0.35, mark="struck"),
+        "new": Span(text="", colour=STAND["borne out"], depth=0.35, mark="underlined"),
+    }
+    runs = tracked_runs(record.checked, [e for e in edits if decided.get(e.id) != "rejected"], decided)
+    spans = tuple(replace(drawn[run.kind], text=run.text) for run in runs if run.kind in drawn)
     said = "The answer with its edits. Struck: taken out. Underlined: put in."
-    whole = tuple(span for span in spans if span.text)
-    return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=whole),))
+    return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=spans),))
 
 
 def _caption(case: Case, said: str) -> str:

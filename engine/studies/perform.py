@@ -87,16 +87,8 @@ class Performer:
     def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
         name = f"{self.study.name}-{unit.key}"
         case = replace(found.case, id=name, tags=(*found.case.tags, self.study.name)) if found.case else None
-        row = Row(
-            unit=unit,
-            state="done",
-            values=found.values,
-            missing=found.missing,
-            case=name if case else "",
-            cost=found.cost,
-            served=served,
-            unparsed=found.unparsed,
-        )
+        kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
+        row = Row(unit=unit, state="done", case=name if case else "", served=served, **kept)
         return Done(unit=unit, row=row, case=write_case_file(case).decode() if case else "")
 
 

@@ -61,6 +61,7 @@ class OwnRecord(Value, frozen=True):
     about: dict[str, Any] = {}
 
 
+SAME = ("id", "references", "options", "passages_needed", "answer", "clauses", "domain", "corpus", "about")
 FIELDS = frozenset(field.name for field in msgspec.structs.fields(OwnRecord))
 
 
@@ -69,26 +70,19 @@ def example(record: Record) -> Example:
     own = OwnRecord.from_dict({name: value for name, value in record.items() if name != "_id"})
     question = check_question(own.question)
     passages = AuditRecord(question=question, passages=own.passages).as_passages()
+    same = {name: getattr(own, name) for name in SAME}
     return Example(
-        id=own.id,
         question=question,
         source="own",
         passages=passages,
-        references=own.references,
         short_answers=tuple((thing,) if isinstance(thing, str) else thing for thing in own.short_answers),
-        options=own.options,
         correct=None if own.correct is None else index_of(own.correct, own.options),
         gold=own.gold or relevant_ids(passages),
-        passages_needed=own.passages_needed,
         steps=tuple(GoldStep(question=step.question, answer=step.answer) for step in own.steps),
-        answer=own.answer,
         writer=own.model,
         spans=None if own.spans is None else tuple(_span(span, own.answer) for span in own.spans),
         errors=None if own.errors is None else tuple(_error(error, own.answer) for error in own.errors),
-        clauses=own.clauses,
-        domain=own.domain,
-        corpus=own.corpus,
-        about=own.about,
+        **same,
     )
 
 
