@@ -14,7 +14,7 @@ from engine.analyses.registry import kind_named
 from engine.cases.review import review_of
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Case, Value
-from engine.report.analyses import analysis_blocks
+from engine.report.build import analysis_blocks
 from engine.report.html import fragment
 
 

@@ -24,7 +24,7 @@ from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
 from engine.analyses.reading import READER
 from engine.answer.write import Write, prompting, quoting
-from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text, answer_runs, short
+from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text, answer_runs, short, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
 from engine.core.progress import Watch
@@ -95,73 +95,56 @@ def lookup_in(passages: Sequence[Passage]) -> Lookup:
 
 def _blocks(case: Case, found: AttrRag, review: Review) -> list[Block]:
     """Alpha of each set in each metric with its floor, votes, choice, and the answers before and after."""
-    chosen = len(found.selection.chosen)
+    capped = ", cut off at the largest share" if found.selection.capped else ""
     facts = (
-        (
-            "Sets kept",
-            f"{chosen} of {len(found.sets)}{', cut off at the largest share' if found.selection.capped else ''}",
-        ),
+        ("Sets kept", f"{len(found.selection.chosen)} of {len(found.sets)}{capped}"),
         ("Passages", f"{len(found.kept)} kept, {len(found.filled)} filled in between them"),
         ("Answers written", str(found.regeneration.written)),
     )
     notes = dict.fromkeys((*found.notes, *found.selection.notes, *found.regeneration.notes))
-    return [
-        Facts(facts),
-        *(Notice(note) for note in notes),
-        _table(found),
-        *([_why(found)] if found.selection.reasons else []),
-        Fold(
-            "The answer from all sets, before the selection",
-            (Text(answer_runs(found.regeneration.full, found.context), "answer"),),
-        ),
-        *(
-            [Section("Teacher-forced drop of each set", tuple(attribution_blocks(case, found.drops)), level=4)]
-            if found.drops
-            else []
-        ),
-    ]
+    blocks: list[Block] = [Facts(facts), *(Notice(note) for note in notes), _table(found)]
+    if found.selection.reasons:
+        blocks.append(_why(found))
+    before = Text(answer_runs(found.regeneration.full, found.context), "answer")
+    blocks.append(Fold("The answer from all sets, before the selection", (before,)))
+    if found.drops:
+        drops = tuple(attribution_blocks(case, found.drops))
+        blocks.append(Section("Teacher-forced drop of each set", drops, level=4))
+    return blocks
 
 
 def _table(found: AttrRag) -> Table:
-    alphas, floors = found.regeneration.alphas, found.regeneration.floors
-    rows = []
+    alphas, floors, selection = found.regeneration.alphas, found.regeneration.floors, found.selection
+    rows: list[list[Cell | str]] = []
     for j, chunk_set in enumerate(found.sets):
-        why = ", ".join(found.selection.chosen_by[j]) if j < len(found.selection.chosen_by) else ""
-        state = (
-            "chosen first"
-            if j == found.selection.primary
-            else "chosen"
-            if j in found.selection.chosen
-            else "not chosen"
-        )
-        row = [Cell(f"{j + 1} {_name(chunk_set)}"), Cell(state, note=f"by {why}" if why else "")]
-        row.append(Cell(str(found.selection.votes[j]) if j < len(found.selection.votes) else ""))
+        why = ", ".join(selection.chosen_by[j]) if j < len(selection.chosen_by) else ""
+        state = "chosen first" if j == selection.primary else "chosen" if j in selection.chosen else "not chosen"
+        row: list[Cell | str] = [f"{j + 1} {_name(chunk_set)}", Cell(state, note=f"by {why}" if why else "")]
+        row.append(str(selection.votes[j]) if j < len(selection.votes) else "")
         for metric, values in alphas.items():
             under = j < len(values) and values[j] <= floors.get(metric, 0.0)
-            row.append(
-                Cell(short(values[j]) if j < len(values) else "", note="under its floor" if under else "", faint=under)
-            )
-        rows.append(tuple(row))
-    rows.append((Cell("Floor"), Cell(""), Cell(""), *(Cell(short(floors.get(metric))) for metric in alphas)))
-    return Table(
+            alpha = short(values[j]) if j < len(values) else ""
+            row.append(Cell(alpha, note="under its floor" if under else "", faint=under))
+        rows.append(row)
+    rows.append(["Floor", "", "", *(short(floors.get(metric)) for metric in alphas)])
+    return table(
         "Change of the answer without each set: alpha = 1 - similarity. The metrics are correlated.",
         ("Chunk set", "Selection", "Votes", *alphas),
-        tuple(rows),
-        numeric=frozenset(range(2, len(alphas) + 3)),
+        rows,
+        numeric=range(2, len(alphas) + 3),
     )
 
 
 def _why(found: AttrRag) -> Table:
     """Why each set was kept or dropped, and what two other rules would have kept."""
     rules = (found.selection.without_floor, found.selection.by_paper)
-    rows = (
-        (Cell(f"{j + 1} {_name(found.sets[j])}"), Cell(why), *(Cell("kept" if j in r else "dropped") for r in rules))
-        for j, why in enumerate(found.selection.reasons)
-    )
-    return Table(
+    return table(
         "Why each set was kept or dropped. The paper's rule has no floor or cap and reads the expansion literally.",
         ("Chunk set", "With the floor", "Without the floor", "The paper's rule alone"),
-        tuple(rows),
+        (
+            (f"{j + 1} {_name(found.sets[j])}", why, *("kept" if j in rule else "dropped" for rule in rules))
+            for j, why in enumerate(found.selection.reasons)
+        ),
     )
 
 
@@ -207,7 +190,6 @@ def _compared(result: Any) -> Any:
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    """The whole stage again."""
     stamp = replace(case.stamp, settings={**case.stamp.settings, **analysis.stamp.settings})
     case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
     snapshot = _snapshot(case, tools)

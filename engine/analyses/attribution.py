@@ -13,14 +13,14 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.analyses.floors import relevance_floors
-from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Kind, Loaders, Outcome, RunContext, less, nothing
+from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed
+from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
 from engine.core.settings import Settings
-from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value
+from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.spans import Span, answer_spans
@@ -58,15 +58,13 @@ def method_of(
     model: LanguageModel,
     settings: Settings,
     watch: Watch | None = None,
-    *,
-    spans: Sequence[Span] = (),
-    tokens: bool = False,
+    options: Spans | None = None,
 ) -> Analysis:
-    """Any registered method over the case's passages, for those stretches of the answer (see `Spans`)."""
+    """Any registered method over the case's passages, for those stretches of the answer."""
     prompt, answer, notes = subject(case, model, settings)
-    own = registry.method(method, settings)
-    asked = spans or answer_spans(answer)
-    if tokens and own.explain is not None:
+    own, options = registry.method(method, settings), options or Spans()
+    asked = options.spans or answer_spans(answer)
+    if options.tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
         found = passage_attribution(rows, model.encode(prompt))
     else:
@@ -92,7 +90,9 @@ UNDER_PLACEBO = "no larger than the effect of an unrelated passage"
 def attributions_of(analysis: Analysis) -> list[Attribution]:
     """The attributions in an analysis: the result itself, or a named part of it."""
     stored = analysis.stored()
-    places = [stored, stored.get("attribution"), *_listed(stored.get("attributions"))]
+    several = stored.get("attributions")
+    listed = several.values() if isinstance(several, dict) else several if isinstance(several, list) else ()
+    places = (stored, stored.get("attribution"), *listed)
     found = []
     for place in places:
         if not isinstance(place, dict) or not {"sources", "scores", "spans"} <= place.keys():
@@ -108,20 +108,11 @@ def has_scores(analysis: Analysis) -> bool:
     return analysis.kind == TOKEN_MAP or bool(attributions_of(analysis))
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-
-
 def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]:
     """Every attribution of an analysis."""
-    blocks: list[Block] = []
-    for attribution in found:
-        drawn = attribution_blocks(case, attribution)
-        if len(found) > 1:
-            blocks.append(Section(attribution.method, tuple(drawn), level=4))
-        else:
-            blocks.extend(drawn)
-    return blocks
+    if len(found) == 1:
+        return attribution_blocks(case, found[0])
+    return [Section(one.method, tuple(attribution_blocks(case, one)), level=4) for one in found]
 
 
 def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
@@ -145,16 +136,14 @@ def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
 
 def _facts(attribution: Attribution) -> tuple[tuple[str, str], ...]:
     unit = attribution.unit
+    cost = f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, {attribution.seconds:.1f} s"
     return (
         ("Method", attribution.method),
         ("Scored by", attribution.model),
         ("Unit", f"{unit}; positive = the source makes the answer more likely"),
         ("Numerical floor", _floor(attribution.numerical_floor, unit)),
         ("Placebo floor", _floor(attribution.placebo_floor, unit)),
-        (
-            "Cost",
-            f"{attribution.forwards:,} forwards, {attribution.backwards:,} backwards, {attribution.seconds:.1f} s",
-        ),
+        ("Cost", cost),
     )
 
 
@@ -164,13 +153,9 @@ def _floor(value: float | None, unit: str) -> str:
 
 def floors(attribution: Attribution, span: int) -> tuple[float | None, float | None]:
     """(numerical, placebo) floor of a span, the span's own where it was measured."""
-    pair = []
-    for own, whole in (
-        (attribution.details.numerical_floor_by_span, attribution.numerical_floor),
-        (attribution.details.placebo_floor_by_span, attribution.placebo_floor),
-    ):
-        pair.append(own[span] if span < len(own) else whole)
-    return pair[0], pair[1]
+    numerical = attribution.details.numerical_floor_by_span[span : span + 1] or (attribution.numerical_floor,)
+    placebo = attribution.details.placebo_floor_by_span[span : span + 1] or (attribution.placebo_floor,)
+    return numerical[0], placebo[0]
 
 
 def verdict(value: float, numerical: float | None, placebo: float | None) -> str:
@@ -184,20 +169,17 @@ def _table(case: Case, attribution: Attribution, spans: tuple[int, ...]) -> Tabl
     order = sorted(
         range(len(attribution.sources)), key=lambda j: -attribution.scores[0][j] if attribution.scores else 0
     )
-    rows = []
-    for j in order:
-        row = [_source(case, attribution, j)]
-        for span in spans:
-            value = attribution.scores[span][j]
-            said = verdict(value, *floors(attribution, span))
-            row.append(Cell(signed(value), note=said, faint=bool(said)))
-        rows.append(tuple(row))
-    names = tuple(_span_name(case, attribution, span) for span in spans)
-    return Table(
+
+    def score(j: int, span: int) -> Cell:
+        value = attribution.scores[span][j]
+        said = verdict(value, *floors(attribution, span))
+        return Cell(signed(value), note=said, faint=bool(said))
+
+    return table(
         f"{attribution.method}: score of each source, {attribution.unit}, strongest for the first column first",
-        ("Passage", *names),
-        tuple(rows),
-        numeric=frozenset(range(1, len(spans) + 1)),
+        ("Passage", *(_span_name(case, attribution, span) for span in spans)),
+        ((_source(case, attribution, j), *(score(j, span) for span in spans)) for j in order),
+        numeric=range(1, len(spans) + 1),
     )
 
 
@@ -212,11 +194,8 @@ def _span_name(case: Case, attribution: Attribution, span: int) -> str:
     start, end = attribution.spans[span]
     if (start, end) == (0, len(case.answer.text)):
         return "Whole answer"
-    return f"Span {span}" if (start, end) not in case.answer.sentences else _sentence(case, (start, end))
-
-
-def _sentence(case: Case, span: tuple[int, int]) -> str:
-    return f"Sentence {case.answer.sentences.index(span) + 1}"
+    sentences = case.answer.sentences
+    return f"Sentence {sentences.index((start, end)) + 1}" if (start, end) in sentences else f"Span {span}"
 
 
 def _spans(case: Case, attribution: Attribution) -> Block:
@@ -224,8 +203,8 @@ def _spans(case: Case, attribution: Attribution) -> Block:
     for span, (start, end) in enumerate(attribution.spans):
         text = case.answer.text[start:end]
         shown = text if len(text) <= 240 else text[:200] + " ..."
-        rows.append((Cell(_span_name(case, attribution, span)), Cell(f"{start} to {end}"), Cell(shown)))
-    return Fold("Columns", (Table("Spans of the answer", ("Column", "Characters", "Text"), tuple(rows)),))
+        rows.append((_span_name(case, attribution, span), f"{start} to {end}", shown))
+    return Fold("Columns", (table("Spans of the answer", ("Column", "Characters", "Text"), rows),))
 
 
 def token_spans(case: Case, attribution: Attribution) -> list[tuple[int, int]]:
@@ -288,12 +267,6 @@ STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
 
 
-def stamped_model(stamp: Stamp, tools: Loaders) -> tuple[LanguageModel, str]:
-    """The stamped scorer, and in what it differs from the one of the stamp (empty where in nothing)."""
-    model = tools.scorer(stamp.model)
-    return model, differs(stamp, model)
-
-
 def differs(stamp: Stamp, model: Any) -> str:
     """Why a model is not the stamped one: another revision, number format or template."""
     settings = settings_of(stamp)
@@ -331,18 +304,18 @@ def placebos(case: Case, stamp: Stamp, tools: Loaders) -> tuple[tuple[Passage, .
     return (found, "") if len(found) == len(wanted) else ((), PLACEBOS_GONE)
 
 
-def of_the_stamp(again: WithModel, given: Callable[[Any], Value] = nothing) -> Again:
+def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
     """A replay by the stamped model with its settings; where the model here is another one, it says so."""
 
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-        model, why = stamped_model(analysis.stamp, tools)
+        model = tools.scorer(analysis.stamp.model)
+        why = differs(analysis.stamp, model)
         return Outcome(why=why) if why else again(case, analysis, model, settings_of(analysis.stamp), tools)
 
     return Again(run, given)
 
 
 def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    """A registered method again."""
     values = less(method_of(case, analysis.kind, model, settings).result)
     explain = registry.method(analysis.kind, settings).explain
     if explain is None:
@@ -378,5 +351,4 @@ def method_kind(method: registry.Method) -> Kind[Attribution]:
 
 
 def _run(name: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
-    scorer = context.tools.scorer(options.model)
-    yield method_of(case, name, scorer, context.settings, context.watch, spans=options.spans, tokens=options.tokens)
+    yield method_of(case, name, context.tools.scorer(options.model), context.settings, context.watch, options)

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.analyses.facts import MEASURES, record_of
 from engine.analyses.kind import Kind, RunContext
-from engine.cases.blocks import Block, Facts, Notice, Table, cells, plain
+from engine.cases.blocks import Block, Facts, Notice, plain, table
 from engine.cases.review import Review
 from engine.core.errors import InputError
 from engine.core.files import EMBEDDED, now, package_versions
@@ -164,29 +164,24 @@ def _edited(case: Case, found: ClaimEdit, review: Review) -> list[Block]:
 
 
 def _clauses(case: Case, found: Decomposition, review: Review) -> list[Block]:
-    rows = tuple(cells(" ".join(c.text.split()), "; ".join(fact.text for fact in c.facts)) for c in found.clauses)
-    return [Table(f"Clauses and facts by {found.made_by}", ("Clause", "Facts"), rows)]
+    rows = ((" ".join(c.text.split()), "; ".join(fact.text for fact in c.facts)) for c in found.clauses)
+    return [table(f"Clauses and facts by {found.made_by}", ("Clause", "Facts"), rows)]
 
 
 def _beside(case: Case, found: Peers, review: Review) -> list[Block]:
-    rows = tuple(
-        cells(one.name, *(f"{getattr(one.measures, key):.3f}" for _, key, _ in MEASURES)) for one in found.runs
-    )
-    names = tuple(name for name, _, _ in MEASURES)
+    rows = ((one.name, *(f"{getattr(one.measures, key):.3f}" for _, key, _ in MEASURES)) for one in found.runs)
+    columns = ("Method", *(name for name, _, _ in MEASURES))
     notes = dict.fromkeys(note for one in found.runs for note in one.notes)
-    numeric = frozenset(range(1, len(names) + 1))
-    return [*map(Notice, notes), Table("Measures after editing", ("Method", *names), rows, numeric)]
+    return [*map(Notice, notes), table("Measures after editing", columns, rows, range(1, len(columns)))]
 
 
 def _measured(case: Case, found: QueryEntropies, review: Review) -> list[Block]:
     columns = ("Texts", "Entropy", "Surprisal of a text, nats", "Surprisal of a token, nats")
-    rows = tuple(
-        cells(
-            f"{one.texts} {name.replace('_', '-')}", *(f"{v:.3g}" for v in (one.entropy, one.surprisal, one.per_token))
-        )
+    rows = (
+        (f"{one.texts} {name.replace('_', '-')}", *(f"{v:.3g}" for v in (one.entropy, one.surprisal, one.per_token)))
         for name, one in found.found.items()
     )
-    return [Table("Entropy of what is searched with", columns, rows, numeric=frozenset({1, 2, 3}))]
+    return [table("Entropy of what is searched with", columns, rows, numeric={1, 2, 3})]
 
 
 def _kind(name: str, title: str, result: Any, blocks: Any, options: type[Value], run: Any) -> Kind[Any]:

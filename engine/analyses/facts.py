@@ -17,14 +17,14 @@ from engine.cases.blocks import (
     Facts,
     Fold,
     Notice,
-    Section,
     Table,
     Text,
     TextRun,
-    cells,
     decided_by,
     name_of,
+    part,
     plain,
+    table,
 )
 from engine.cases.places import decisions, numbered, revision, verdict_of
 from engine.cases.review import Mark, Review
@@ -97,31 +97,27 @@ MEASURES = (
 
 
 def _blocks(case: Case, record: AreRecord, review: Review) -> list[Block]:
-    """The whole check of the answer."""
-    decided = decisions(record, review)
     facts = numbered(record)
     notes = [*record.notes, *([] if record.finished else ["The check was stopped. These are the finished facts."])]
-    blocks: list[Block] = [Facts(_made(record)), *(Notice(note) for note in notes)]
-    blocks.append(_section("The answer with its edits", tracked_changes(case, record, decided, review)))
-    blocks.append(_section("Facts and verdicts", _verdicts(case, record, facts, review)))
-    blocks.append(_section("Evidence", _evidence(case, facts)))
+    blocks: list[Block] = [
+        Facts(_made(record)),
+        *map(Notice, notes),
+        part("The answer with its edits", tracked_changes(case, record, decisions(record, review), review)),
+        part("Facts and verdicts", _verdicts(case, record, facts, review)),
+        part("Evidence", _evidence(case, facts)),
+    ]
     if record.report is not None:
-        blocks.append(_section("Attribution report", _report(case, record, record.report)))
-    exchanges = [*record.decomposition.exchanges, *_exchanges(facts.values())]
+        blocks.append(part("Attribution report", _report(case, record, record.report)))
+    later = (exchange for fact in record.facts for done in fact.iterations for exchange in done.exchanges)
+    exchanges = [*record.decomposition.exchanges, *later]
     if exchanges:
         blocks.append(Fold(f"What the language model was asked and replied ({len(exchanges)})", _asked(exchanges)))
     return blocks
 
 
-def _section(title: str, blocks: Iterable[Block]) -> Section:
-    return Section(title, tuple(blocks), level=4)
-
-
 def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
     sources = {"both": "the case's passages and its corpus", "case": "the case's passages", "corpus": "the corpus"}
-    came: dict[str, int] = {}
-    for fact in record.facts:
-        came[fact.outcome] = came.get(fact.outcome, 0) + 1
+    came = Counter(fact.outcome for fact in record.facts)
     return (
         ("Facts", f"{len(record.facts)} in {len(record.decomposition.clauses)} clauses"),
         ("Outcomes", ", ".join(f"{count} {outcome}" for outcome, count in came.items()) or "nothing to check"),
@@ -146,40 +142,35 @@ def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], revie
     blocks: list[Block] = [plain(f"{note}.", "note") for note in dict.fromkeys((record.measured, *shared)) if note]
     for number, clause in enumerate(record.decomposition.clauses):
         own = {name: fact for name, fact in facts.items() if fact.clause == number}
-        rows = tuple(
-            _fact_row(case, name, fact, review.overrides.get(f"fact:{name}"), shared) for name, fact in own.items()
-        )
+        rows = (_fact_row(case, name, fact, review.overrides.get(f"fact:{name}"), shared) for name, fact in own.items())
         columns = ("Fact", "Text", "Machine's verdict", "p", "Evidence", "Reviewer's verdict")
         caption = f"Clause {number + 1}: {' '.join(clause.text.split())}"
-        blocks.append(Table(caption, columns, rows, numeric=frozenset({3})))
+        blocks.append(table(caption, columns, rows, numeric={3}))
     return blocks
 
 
-def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: set[str]) -> tuple[Cell, ...]:
+def _fact_row(case: Case, name: str, fact: FactRecord, mark: Mark | None, shared: set[str]) -> tuple[Cell | str, ...]:
     ruling = fact.ruling
     unsure = ", unsure" if ruling is not None and ruling.unsure else ""
     sure = ruling.scores.get(ruling.verdict) if ruling else None
     own = ruling.note if ruling and ruling.note not in shared else ""
     note = "; ".join(filter(None, (MEANING[fact.outcome], own)))
     return (
-        Cell(name),
+        name,
         Cell(fact.fact.text, note="split by rules, because a reply was unparsable" if fact.fact.fallback else ""),
         Cell(verdict_of(fact).replace("_", " ") + unsure, note=note),
-        Cell("" if sure is None else f"{sure:.2f}"),
-        _source(case, fact.evidence) if fact.evidence else Cell("none"),
-        Cell(mark.value, note=decided_by(mark)) if mark else Cell("none"),
+        "" if sure is None else f"{sure:.2f}",
+        _source(case, fact.evidence) if fact.evidence else "none",
+        Cell(mark.value, note=decided_by(mark)) if mark else "none",
     )
 
 
 def _source(case: Case, evidence: Evidence) -> Cell:
     similar = f"similarity to the fact {evidence.score:.2f}"
     if evidence.number is not None:
-        return Cell(f"passage {name_of(case, evidence.number)}", note=similar, link=_link(case, evidence.number))
+        link = f"passage-{evidence.number}" if 1 <= evidence.number <= len(case.passages) else ""
+        return Cell(f"passage {name_of(case, evidence.number)}", note=similar, link=link)
     return Cell(f"corpus: {evidence.title or evidence.document}", note=similar)
-
-
-def _link(case: Case, number: int) -> str:
-    return f"passage-{number}" if 1 <= number <= len(case.passages) else ""
 
 
 def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
@@ -190,19 +181,20 @@ def _evidence(case: Case, facts: dict[str, FactRecord]) -> list[Block]:
         if fact.evidence is not None:
             held.setdefault(fact.evidence.text, fact.evidence)
             resting.setdefault(fact.evidence.text, []).append(name)
-    rows = tuple((_source(case, held[text]), Cell(text), Cell(", ".join(names))) for text, names in resting.items())
     blocks: list[Block] = []
-    if rows:
-        title = f"Passages behind the outcomes ({len(rows)})"
-        table = Table("Each passage once, with its facts", ("Source", "Text", "Facts"), rows)
-        blocks.append(Fold(title, (table,)))
+    if resting:
+        rows = ((_source(case, held[text]), text, ", ".join(names)) for text, names in resting.items())
+        once = table("Each passage once, with its facts", ("Source", "Text", "Facts"), rows)
+        blocks.append(Fold(f"Passages behind the outcomes ({len(resting)})", (once,)))
     rounds = [_round_row(name, n, done) for name, fact in facts.items() for n, done in enumerate(fact.iterations, 1)]
-    columns = ("Fact", "Round", "Search phrases and results", "Considered", "Verdicts on those checked", "Edit")
-    table = Table("Searched, considered and checked", columns, tuple(rounds), numeric=frozenset({1, 3}))
-    return [*blocks, *([Fold(f"Every round of every fact ({len(rounds)})", (table,))] if rounds else [])]
+    if rounds:
+        columns = ("Fact", "Round", "Search phrases and results", "Considered", "Verdicts on those checked", "Edit")
+        every = table("Searched, considered and checked", columns, rounds, numeric={1, 3})
+        blocks.append(Fold(f"Every round of every fact ({len(rounds)})", (every,)))
+    return blocks
 
 
-def _round_row(name: str, number: int, done: Iteration) -> tuple[Cell, ...]:
+def _round_row(name: str, number: int, done: Iteration) -> tuple[str, ...]:
     said = []
     for place, check in enumerate(done.checks):
         seen = done.considered[check.evidence]
@@ -213,7 +205,7 @@ def _round_row(name: str, number: int, done: Iteration) -> tuple[Cell, ...]:
         f"{query}: {', '.join(map(source_of, done.found_with(place))) or 'nothing'}"
         for place, query in enumerate(done.queries)
     )
-    return cells(name, str(number), searched, str(len(done.considered)), "; ".join(said), edit)
+    return name, str(number), searched, str(len(done.considered)), "; ".join(said), edit
 
 
 def source_of(one: Evidence) -> str:
@@ -226,19 +218,15 @@ def _sure(scores: dict[str, float]) -> str:
     return f" ({listed})" if listed else ""
 
 
-def _exchanges(facts: Iterable[FactRecord]) -> list[Exchange]:
-    return [exchange for fact in facts for done in fact.iterations for exchange in done.exchanges]
-
-
 def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for exchange in exchanges:
         state = "" if exchange.parsed else ", unparsable"
-        asked, reply = (
+        blocks += [
+            plain(f"{exchange.step}: the prompt, then the reply{state}", "note"),
             Code(exchange.prompt, f"Prompt: {exchange.step}"),
             Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
-        )
-        blocks += [plain(f"{exchange.step}: the prompt, then the reply{state}", "note"), asked, reply]
+        ]
     return tuple(blocks)
 
 
@@ -247,31 +235,28 @@ def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
 
 def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:
     before, after = report.before, report.after
-    table = Table(
-        f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1",
-        ("Measure", "Before editing", "After editing"),
-        tuple(
-            cells(f"{name}: {what}", f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}")
-            for name, key, what in MEASURES
-        ),
-        numeric=frozenset({1, 2}),
+    measures = (
+        (f"{name}: {what}", f"{getattr(before, key):.3f}", f"{getattr(after, key):.3f}") for name, key, what in MEASURES
     )
-    rows = tuple(
+    clauses = (
         (
-            Cell(str(clause.clause + 1)),
-            Cell(clause.text),
-            Cell("; ".join(_source(case, one).text for one in clause.evidence) or "none"),
-            Cell(f"{clause.entails:.2f}"),
-            Cell(f"{clause.best:.2f}"),
+            str(clause.clause + 1),
+            clause.text,
+            "; ".join(_source(case, one).text for one in clause.evidence) or "none",
+            f"{clause.entails:.2f}",
+            f"{clause.best:.2f}",
         )
         for clause in report.clauses
     )
+    caption = f"Measures over {after.clauses} clauses, by {after.by}; all in 0 to 1"
     columns = ("Clause", "After editing", "Its evidence", "Entailed by it", "By the best evidence")
-    clauses = Table("Evidence of each clause", columns, rows, numeric=frozenset({3, 4}))
-    revised: list[Block] = []
+    blocks: list[Block] = [
+        table(caption, ("Measure", "Before editing", "After editing"), measures, numeric={1, 2}),
+        table("Evidence of each clause", columns, clauses, numeric={3, 4}),
+    ]
     if record.revised != record.answer:
-        revised = [Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),))]
-    return [table, clauses, *revised]
+        blocks.append(Fold("The answer with every placed edit put in", (plain(record.revised, "answer"),)))
+    return blocks
 
 
 def tracked_changes(case: Case, record: AreRecord, decided: dict[str, Decision], review: Review) -> list[Block]:
@@ -311,18 +296,10 @@ def _edits_table(record: AreRecord, decided: dict[str, Decision], review: Review
         state = "a suggestion, not put in" if edit.status == "suggestion" else decided.get(edit.id, "not decided")
         fact = record.facts[edit.fact].fact.text if edit.fact < len(record.facts) else ""
         after = edit.ruling.note if edit.ruling else "not checked"
-        rows.append(
-            (
-                Cell(edit.id),
-                Cell(edit.old or "(nothing)"),
-                Cell(edit.new or "(nothing)"),
-                Cell(fact),
-                Cell(edit.why, note=f"after it: {after}"),
-                Cell(state, note=decided_by(mark)),
-            )
-        )
+        why, decision = Cell(edit.why, note=f"after it: {after}"), Cell(state, note=decided_by(mark))
+        rows.append((edit.id, edit.old or "(nothing)", edit.new or "(nothing)", fact, why, decision))
     columns = ("Edit", "Instead of", "Put in", "Fact", "Why", "Decision")
-    return Table("Edits, and what was decided", columns, tuple(rows))
+    return table("Edits, and what was decided", columns, rows)
 
 
 ROUNDED = 1e-4  # scores are stored with four decimals, so one may move by its last
@@ -350,7 +327,6 @@ def _given(record: AreRecord) -> FactsGiven:
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    """The whole check again."""
     asked = FactsGiven.from_dict(analysis.result)
     if not asked.finished:
         return Outcome(why="the check was stopped early; check the answer again, then replay it")
@@ -412,9 +388,9 @@ def _cost(case: Case, options: FactsOptions, settings: Settings) -> str:
         checked = min(sum(min(chosen.keep, n) for n in offered) + chosen.anchored, sum(offered))
         rounds = len(clause.facts) * chosen.max_iterations
         facts, verdicts, read = facts + len(clause.facts), verdicts + rounds * checked, read + rounds * sum(offered)
-    ranks = (
-        "" if options.verifier.startswith(LANGUAGE_MODEL) else f", {counted(read, 'sentence')} read to rank passages"
-    )
+    ranks = f", {counted(read, 'sentence')} read to rank passages"
+    if options.verifier.startswith(LANGUAGE_MODEL):
+        ranks = ""
     return f"{counted(facts, 'fact')}: at most {counted(verdicts, 'verdict')}{ranks}, and some more for edits"
 
 

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from engine.analyses.attribution import of_the_stamp
 from engine.analyses.floors import rounding, token_floor
 from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
-from engine.cases.blocks import Block, Facts, Fold, Notice, Table, cells
+from engine.cases.blocks import Block, Facts, Fold, Notice, table
 from engine.cases.review import Review
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
-from engine.core.values import Analysis, Answer, Attribution, Case, Prompt, Value
+from engine.core.values import Analysis, Answer, Case, Prompt, Value
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import (
@@ -30,7 +30,7 @@ from engine.methods.faithfulness import (
     removable,
     token_ranking,
 )
-from engine.methods.input_x_gradient import Relevance, input_x_gradient
+from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import content_mask
 from engine.methods.subject import analysis_of, subject
@@ -122,7 +122,19 @@ def measured(
     )
     own = Occlusion(count_citation_markers=counted)
     left_out = occlusion(model, prompt, answer, spans=relevance.spans, floors=False, settings=own, watch=watch)
-    rankings = {name: _ranking(name, model, prompt, answer, settings, relevance, left_out, watch) for name in methods}
+
+    def ranking(name: str) -> Sequence[int]:
+        """Passage tokens, most relevant first; the two methods that the report needs anyway are not run again."""
+        own = registry.method(name, settings)
+        if own.explain is None:
+            ranked = (
+                left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
+            )
+            return passage_ranking(coded, ranked.scores[0], ranked.sources)
+        explained = relevance if name == relevance.method else own.explain(model, prompt, answer, watch=watch)
+        return token_ranking(explained.by_span[0], removable(coded))
+
+    rankings = {name: ranking(name) for name in methods}
     found = curves(model, coded, ids, explained, rankings, settings.faithfulness.steps, watch)
     by_passage = passage_curves(model, coded, ids, explained, left_out.scores[0], watch)
     explained_target = float(sum(v for v, e in zip(relevance.values, explained, strict=True) if e))
@@ -142,53 +154,30 @@ def measured(
         )
 
 
-def _ranking(
-    name: str,
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    settings: Settings,
-    gradient: Relevance,
-    left_out: Attribution,
-    watch: Watch | None,
-) -> Sequence[int]:
-    """Passage tokens, most relevant first, by one method; the two that the report needs anyway are not run again."""
-    coded = model.encode(prompt)
-    own = registry.method(name, settings)
-    if own.explain is None:
-        ranked = left_out if name == left_out.method else own.attribute(model, prompt, answer, left_out.spans, watch)
-        return passage_ranking(coded, ranked.scores[0], ranked.sources)
-    found = gradient if name == gradient.method else own.explain(model, prompt, answer, watch=watch)
-    return token_ranking(found.by_span[0], removable(coded))
-
-
 def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block]:
     """ABPC of every ranking, the curves behind it, and how far the methods agree."""
     random = found.random
     rankings = (*found.curves, found.passages)
-    rows = [cells(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
-    rows.append(cells(f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
-    rows.append(cells("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
+    rows = [(c.ranking, f"{c.abpc:+z.3f}", f"{c.abpc_nats:+z.3f}") for c in rankings]
+    rows.append((f"random, mean of {random.n}", f"{random.mean:+z.3f}", ""))
+    rows.append(("random, smallest and largest", f"{random.low:+z.3f} to {random.high:+z.3f}", ""))
     cost = f"{found.forwards:,} forwards, {found.seconds:.1f} s"
     columns = ("Ranking", "ABPC, probability", "ABPC, nats")
-    table = Table("Area between the perturbation curves", columns, tuple(rows), numeric=frozenset({1, 2}))
+    areas = table("Area between the perturbation curves", columns, rows, numeric={1, 2})
     pairs = tuple((name, "not defined" if v is None else f"{v:.3f}") for name, v in found.diagnostics.items())
     curves = tuple(
-        Table(
+        table(
             f"{c.ranking}: mean probability of the explained tokens while sources are removed",
             ("Share removed", "MoRF", "LeRF"),
-            tuple(
-                cells(f"{s:.2f}", f"{m:.3f}", f"{least:.3f}")
-                for s, m, least in zip(c.shares, c.morf, c.lerf, strict=True)
-            ),
-            numeric=frozenset({0, 1, 2}),
+            ((f"{s:.2f}", f"{m:.3f}", f"{least:.3f}") for s, m, least in zip(c.shares, c.morf, c.lerf, strict=True)),
+            numeric={0, 1, 2},
         )
         for c in rankings
     )
     return [
         Facts((("Scored by", found.model), ("Cost", cost), *pairs)),
         *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
-        table,
+        areas,
         Fold("The curves", curves),
     ]
 
@@ -213,10 +202,6 @@ class RankingsGiven(Value, frozen=True):
     rankings: tuple[str, ...]
 
 
-def _given(report: FaithfulnessReport) -> RankingsGiven:
-    return RankingsGiven(rankings=tuple(curve.ranking for curve in report.curves))
-
-
 def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
     scorer = context.tools.scorer(options.model)
     return faithfulness_of(case, scorer, context.settings, context.watch, options.methods)
@@ -236,5 +221,5 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("faithfulness",),
-    again=of_the_stamp(_again, _given),
+    again=of_the_stamp(_again, lambda report: RankingsGiven(rankings=tuple(c.ranking for c in report.curves))),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.analyses.kind import Kind
-from engine.cases.blocks import Block, Facts, Table, cells, plain, short
+from engine.cases.blocks import Block, Facts, plain, short, table
 from engine.cases.importers import Labels
 from engine.cases.review import Review
 from engine.core.values import Case
@@ -11,10 +11,10 @@ from engine.core.values import Case
 
 def _labels(case: Case, found: Labels, review: Review) -> list[Block]:
     """Labels that came with an imported answer: spans of the answer, and what was said of it as a whole."""
-    rows = tuple(cells(f"{s.start} to {s.end}", s.text, s.label, s.note) for s in found.spans)
     blocks: list[Block] = [plain(f"These labels came with the file ({found.source}), not from a model.")]
-    if rows:
-        blocks.append(Table("Labelled spans of the answer", ("Characters", "Text", "Label", "Note"), rows))
+    if found.spans:
+        rows = ((f"{s.start} to {s.end}", s.text, s.label, s.note) for s in found.spans)
+        blocks.append(table("Labelled spans of the answer", ("Characters", "Text", "Label", "Note"), rows))
     facts = tuple((name, short(value)) for name, value in found.facts.items())
     return [*blocks, *([Facts(facts)] if facts else [])]
 

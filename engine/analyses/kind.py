@@ -130,13 +130,7 @@ def less(result: Any, but: Container[str] = COSTS) -> Any:
     return [less(value, but) for value in result] if isinstance(result, list) else result
 
 
-class Nothing(Value, frozen=True):
-    """Of most results nothing is an input of their replay."""
-
-
-def nothing(result: Any) -> Nothing:
-    """See there."""
-    return Nothing()
+Given = Callable[[Any], Value]
 
 
 @dataclass(frozen=True)
@@ -148,21 +142,11 @@ class Again:
     """
 
     run: Callable[[Case, Analysis, Loaders], Outcome]
-    given: Callable[[Any], Value] = nothing
+    given: Given | None = None
     compared: Callable[[Any], Any] = less
 
 
 # The kind itself
-
-
-def no_cost(case: Case, options: Any, settings: Settings) -> str:
-    """Of a kind that says nothing ahead."""
-    return ""
-
-
-def as_it_is(analysis: Analysis) -> Analysis:
-    """A stopped run that says itself how far it came."""
-    return analysis
 
 
 @dataclass(frozen=True)
@@ -183,13 +167,13 @@ class Kind(Generic[R]):
     blocks: Callable[[Case, R, Review], list[Block]]
     options: type[Value] = ByModel
     run: Callable[[Case, Any, RunContext], Iterator[Analysis]] | None = None
-    cost: Callable[[Case, Any, Settings], str] = no_cost
+    cost: Callable[[Case, Any, Settings], str] = lambda case, options, settings: ""
     terms: tuple[str, ...] = ()
     again: Again | None = None
     not_again: str = ""
     keeps_each: bool = False
     entered: Callable[[Case, Analysis], Case] = added
-    stopped: Callable[[Analysis], Analysis] = as_it_is
+    stopped: Callable[[Analysis], Analysis] = lambda analysis: analysis
     scores_answer: bool = True
 
     def read(self, analysis: Analysis) -> R:

@@ -115,19 +115,26 @@ def sources_of(case: Case) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(numbers) for numbers in groups.values())
 
 
+class OcclusionOptions(ByModel, frozen=True):
+    """Stretches of the answer (() is the whole and each sentence), each source alone, numerical and placebo floor."""
+
+    spans: tuple[Span, ...] = ()
+    alone: bool = True
+    floors: bool = True
+
+
 def occlusion_of(
     case: Case,
     model: LanguageModel,
     settings: Settings,
+    options: OcclusionOptions | None = None,
     *,
     by_set: bool = False,
     placebos: Sequence[Passage] = (),
-    spans: Sequence[Span] | None = None,
-    alone: bool = True,
-    floors: bool = True,
     watch: Watch | None = None,
 ) -> Iterator[Analysis]:
     """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
+    options = options or OcclusionOptions()
     prompt, answer, notes = subject(case, model, settings)
     kind = SETS if by_set else OCCLUSION
 
@@ -140,10 +147,10 @@ def occlusion_of(
         prompt,
         answer,
         sources=sources_of(case) if by_set else None,
-        spans=spans or None,
+        spans=options.spans or None,
         placebos=[passage.text for passage in placebos],
-        alone=alone,
-        floors=floors,
+        alone=options.alone,
+        floors=options.floors,
         settings=settings.occlusion,
         watch=watch,
     )
@@ -217,26 +224,9 @@ def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Setti
     return Outcome(values=values, floor=drop_floor(model, coded, ids), why=missing, floors=floors)
 
 
-class OcclusionOptions(ByModel, frozen=True):
-    """Stretches of the answer (() is the whole and each sentence), each source alone, numerical and placebo floor."""
-
-    spans: tuple[Span, ...] = ()
-    alone: bool = True
-    floors: bool = True
-
-
 def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
-    return occlusion_of(
-        case,
-        context.tools.scorer(options.model),
-        context.settings,
-        by_set=by_set,
-        placebos=placebos_of(case, context),
-        spans=options.spans,
-        alone=options.alone,
-        floors=options.floors,
-        watch=context.watch,
-    )
+    model, unrelated = context.tools.scorer(options.model), placebos_of(case, context)
+    return occlusion_of(case, model, context.settings, options, by_set=by_set, placebos=unrelated, watch=context.watch)
 
 
 def _run_sentences(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
@@ -277,10 +267,6 @@ def _cost(kind: str, case: Case, options: ByModel, settings: Settings) -> str:
     return f"up to {rows} forward passes of up to {words_of(case):,} words; nothing is generated"
 
 
-def _cost_regenerated(case: Case, options: ByModel, settings: Settings) -> str:
-    return f"{len(case.passages) + 2 + PLACEBOS} answers to write"
-
-
 PASSAGES: Kind[Attribution] = Kind(
     name=OCCLUSION,
     title="Occlusion: without each passage",
@@ -312,7 +298,7 @@ REGENERATED: Kind[Attribution] = Kind(
     result=Attribution,
     blocks=attributed,
     run=_run_regenerated,
-    cost=_cost_regenerated,
+    cost=lambda case, options, settings: f"{len(case.passages) + 2 + PLACEBOS} answers to write",
     terms=("regeneration",),
     not_again="its answers were written by a language model; run it again instead",
 )

@@ -9,7 +9,7 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import Again, Kind, Loaders, Outcome, less
 from engine.answer.quoting_reader import QuotingReader, Reading
 from engine.answer.sentence_scores import Candidate
-from engine.cases.blocks import Block, Cell, Fold, Table, name_of, plain
+from engine.cases.blocks import Block, Cell, Fold, Table, name_of, plain, table
 from engine.cases.review import Review
 from engine.core.canonical import plain as as_json
 from engine.core.settings import Reader
@@ -58,14 +58,13 @@ def _blocks(case: Case, found: Reading, review: Review) -> list[Block]:
 
 def _candidates(case: Case, candidates: Sequence[Candidate], caption: str) -> Table:
     parts = sorted({name for c in candidates for name in c.parts})
-    rows = []
+    rows: list[list[Cell | str]] = []
     for c in candidates:
         text = case.passages[c.number - 1].text[c.start : c.end] if 1 <= c.number <= len(case.passages) else ""
-        values = (Cell(f"{c.parts[name]:.3f}" if name in c.parts else "") for name in parts)
-        place = Cell(name_of(case, c.number), link=f"passage-{c.number}")
-        rows.append((place, Cell(text), Cell(f"{c.score:.3f}"), *values))
+        values = (f"{c.parts[name]:.3f}" if name in c.parts else "" for name in parts)
+        rows.append([Cell(name_of(case, c.number), link=f"passage-{c.number}"), text, f"{c.score:.3f}", *values])
     columns = ("Passage", "Sentence", "Score", *parts)
-    return Table(caption, columns, tuple(rows), numeric=frozenset(range(2, len(columns))))
+    return table(caption, columns, rows, numeric=range(2, len(columns)))
 
 
 KIND = Kind(

@@ -34,14 +34,14 @@ from engine.cases.blocks import (
     Facts,
     Fold,
     Notice,
-    Section,
     Table,
     Text,
     TextRun,
     answer_runs,
-    cells,
+    part,
     plain,
     short,
+    table,
 )
 from engine.cases.review import Review
 from engine.cases.store import CaseStore
@@ -148,29 +148,26 @@ LONGEST = 120_000  # characters of prompts that are printed; the case file has t
 
 
 def _blocks(case: Case, report: RefinementReport, review: Review) -> list[Block]:
-    """One run of the conditions on the case."""
     value = report.refinement
     names = [name for name in value.order if name in value.variants]
     notes = [value.signals.banner, *value.notes, value.gradient_missing]
     unfinished = [] if value.finished else ["The run was stopped. These are the finished conditions."]
-    blocks: list[Block] = [
-        Facts(_made(value)),
-        *(Notice(n) for n in dict.fromkeys(filter(None, [*notes, *unfinished]))),
-    ]
-    blocks += [_signals(value), _conditions(value, names)]
     scores = report_scores(report, labelled(case.passages, report.labels))
-    blocks.append(_section("Scores", _scores(report, scores)))
-    blocks.append(_section("The answers", [b for name in names for b in _answer(case, value, name)]))
-    return [*blocks, *_kept(report), *_prompts(value, names)]
+    return [
+        Facts(_made(value)),
+        *map(Notice, dict.fromkeys(filter(None, [*notes, *unfinished]))),
+        _signals(value),
+        _conditions(value, names),
+        part("Scores", _scores(report, scores)),
+        part("The answers", [block for name in names for block in _answer(case, value, name)]),
+        *_kept(report),
+        *_prompts(value, names),
+    ]
 
 
 def labelled(passages: Sequence[Passage], labels: Mapping[str, bool]) -> tuple[Passage, ...]:
     """The passages with the labels that the triggers saw."""
     return tuple(replace(p, relevant=labels.get(str(n), p.relevant)) for n, p in enumerate(passages, start=1))
-
-
-def _section(title: str, blocks: Sequence[Block]) -> Section:
-    return Section(title, tuple(blocks), level=4)
 
 
 def _made(value: Refinement) -> tuple[tuple[str, str], ...]:
@@ -193,12 +190,12 @@ def _signals(value: Refinement) -> Table:
         ("S2, content tokens", found.s2_content, "the same outside citation markers"),
         ("S3", found.s3, "share of content words that a passage contains, 0 to 1; high is grounded"),
     )
-    rows = [cells(n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures]
+    rows = ((n, "none" if v is None else f"{v:.3f}", said, found.missing.get(n, "")) for n, v, said in figures)
     caption = "Signals of A"
     if value.threshold is not None:
         t = value.threshold
         caption += f". D's threshold of S3 is {t.value:.2f}: {t.rule}, {t.n} cases so far"
-    return Table(caption, ("Signal", "Value", "What it is", "Why undefined"), tuple(rows), numeric=frozenset({1}))
+    return table(caption, ("Signal", "Value", "What it is", "Why undefined"), rows, numeric={1})
 
 
 def _conditions(value: Refinement, names: Sequence[str]) -> Table:
@@ -207,8 +204,8 @@ def _conditions(value: Refinement, names: Sequence[str]) -> Table:
         variant = value.variants[name]
         fired = {None: "no rule", True: "started", False: "not started"}[variant.triggered]
         sentence = variant.trigger.sentence if variant.trigger else VARIANTS[name].about if name in VARIANTS else ""
-        rows.append((Cell(title_of(name)), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
-    return Table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), tuple(rows))
+        rows.append((title_of(name), Cell(fired, note=sentence), Cell(variant.outcome, note=variant.problem)))
+    return table("Conditions and their outcomes", ("Condition", "Second pass", "Outcome"), rows)
 
 
 def title_of(name: str) -> str:
@@ -218,16 +215,16 @@ def title_of(name: str) -> str:
 
 def _scores(report: RefinementReport, scores: Mapping[str, Scores]) -> list[Block]:
     names = list(scores)
-    rows = [cells(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
+    rows = [(title, *(_figure(getattr(scores[n], field)) for n in names)) for field, title, _ in MEASURES]
     value = report.refinement
     costs = {name: deployed_cost(value, name) for name in names if "A" in value.variants}
     for title, field in (("Forward passes", "forwards"), ("Tokens written", "written"), ("Seconds", "seconds")):
-        rows.append(cells(title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
+        rows.append((title, *(_figure(getattr(costs[n], field)) if n in costs else "" for n in names)))
     by = f"Citation scores by {report.verifier}, above one half" if report.verifier else "No verifier ran"
     caption = f"{by}. Cost is that of each condition alone, including A and triggers. Empty: not defined here."
-    table = Table(caption, ("Score", *names), tuple(rows), numeric=frozenset(range(1, len(names) + 1)))
+    figures = table(caption, ("Score", *names), rows, numeric=range(1, len(names) + 1))
     missing = dict.fromkeys(s.missing[field] for s in scores.values() for field, _, _ in MEASURES if field in s.missing)
-    return [table, *([plain(" ".join(missing), "note")] if missing else [])]
+    return [figures, *([plain(" ".join(missing), "note")] if missing else [])]
 
 
 def _figure(value: float | None) -> str:
@@ -260,12 +257,10 @@ def _kept(report: RefinementReport) -> list[Block]:
     rows = []
     for index, (fact, verdict) in enumerate(report.facts):
         said = [kept[name][index].kept for name in names]
-        rows.append(
-            (Cell(fact, note=verdict), *(Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said))
-        )
-    columns = ("Fact of A", *names)
+        shares = (Cell(f"{v:.2f}", note="said" if v > ENTAILED else "gone") for v in said)
+        rows.append((Cell(fact, note=verdict), *shares))
     caption = "Facts of A with the machine's verdict, and the probability that each answer still states them"
-    return [Table(caption, columns, tuple(rows), numeric=frozenset(range(1, len(columns))))]
+    return [table(caption, ("Fact of A", *names), rows, numeric=range(1, len(names) + 1))]
 
 
 def _prompts(value: Refinement, names: Sequence[str]) -> list[Block]:
@@ -407,7 +402,6 @@ def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[
 
 
 def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
-    """The cost of a run, in calls of the model."""
     names = options.variants
     report = reports_of(case).get(analysis_id(options.model, options.use_answer))
     there = {n for n, v in report.refinement.variants.items() if v.answer is not None} if report else set()

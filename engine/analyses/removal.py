@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
 from engine.answer.citations import annotate, renumbered
 from engine.answer.write import Write
 from engine.core.errors import CannotDo, InputError, PromptTooLong
@@ -56,11 +58,12 @@ def removal(
     answer = annotate(Answer(text=renumbered(written.answer.text, rest)), len(case.passages), style)
     answer = answer if not written.answer.refused else written.answer
     watch.step("scoring the answer without them")
+    removed = Removal(left_out=gone, writer=written.stamp.model, answer=answer)
     try:
         prompt, scored, _ = subject(case, scorer, settings)
         asked = occluding(
             scorer, prompt, scored, sources=[gone], floors=False, settings=settings.occlusion, watch=watch
         )
-        return Removal(left_out=gone, writer=written.stamp.model, answer=answer, drop=last(asked))
+        return replace(removed, drop=last(asked))
     except (CannotDo, PromptTooLong) as error:
-        return Removal(left_out=gone, writer=written.stamp.model, answer=answer, why=str(error))
+        return replace(removed, why=str(error))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.analyses.kind import Kind, RunContext
 from engine.analyses.refinement import KIND as REFINED
 from engine.analyses.steps import KIND as WORKED_OUT
-from engine.cases.blocks import Block, Table, cells
+from engine.cases.blocks import Block, table
 from engine.cases.review import Review
 from engine.core.errors import CaseError
 from engine.core.values import Analysis, Case, Stamp, Value, inputs_hash
@@ -35,7 +35,6 @@ class JudgeOptions(Value, frozen=True):
 
 
 def _judge(case: Case, options: JudgeOptions, context: RunContext) -> Iterator[Analysis]:
-    """Have the pair compared; the raw replies are kept with the case."""
     x, y = options.answers or _written(case, options)
     judge = context.tools.writer(options.judge)
     texts = [passage.text for passage in case.passages]
@@ -57,12 +56,9 @@ def _written(case: Case, options: JudgeOptions) -> tuple[str, str]:
 
 
 def _judged(case: Case, found: JudgedPair, review: Review) -> list[Block]:
-    rows = tuple(
-        cells(str(number), order or "no vote", raw)
-        for number, (order, raw) in enumerate(zip(found.judgement.orders, found.judgement.raw, strict=True), start=1)
-    )
-    caption = f"{found.x} against {found.y}: {found.judgement.winner}"
-    return [Table(caption, ("Order", "Said", "Reply"), rows)]
+    votes = zip(found.judgement.orders, found.judgement.raw, strict=True)
+    rows = ((str(number), order or "no vote", raw) for number, (order, raw) in enumerate(votes, start=1))
+    return [table(f"{found.x} against {found.y}: {found.judgement.winner}", ("Order", "Said", "Reply"), rows)]
 
 
 class RelevanceOptions(Value, frozen=True):
@@ -74,7 +70,6 @@ class RelevanceOptions(Value, frozen=True):
 
 
 def _rate(case: Case, options: RelevanceOptions, context: RunContext) -> Iterator[Analysis]:
-    """Rate every passage that the run found."""
     held = (run for run in WORKED_OUT.of(case) if (run.method, run.model) == (options.method, options.model))
     solution = next(held, None)
     if solution is None:
@@ -84,8 +79,8 @@ def _rate(case: Case, options: RelevanceOptions, context: RunContext) -> Iterato
 
 
 def _rated(case: Case, found: Ratings, review: Review) -> list[Block]:
-    rows = tuple(cells(str(r.step), r.passage, r.level or "not read") for r in found.ratings)
-    return [Table(f"Relevance of what {found.method} found, by {found.by}", ("Step", "Passage", "Level"), rows)]
+    rows = ((str(r.step), r.passage, r.level or "not read") for r in found.ratings)
+    return [table(f"Relevance of what {found.method} found, by {found.by}", ("Step", "Passage", "Level"), rows)]
 
 
 PAIR = Kind(

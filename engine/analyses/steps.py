@@ -5,7 +5,6 @@ In a replay what the model wrote is an input; every search is made again in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,7 +14,7 @@ from engine.analyses.floors import embedding_floor
 from engine.analyses.kind import COSTS, STEPS, Again, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, cells, place, plain, short
+from engine.cases.blocks import Block, Cell, Code, Facts, Fold, Notice, Section, Table, place, plain, short, table
 from engine.cases.review import Review
 from engine.cases.store import added
 from engine.core.errors import GroundworkError, RecordError
@@ -44,11 +43,7 @@ from engine.retrieve.search import check_query, search
 def finder(collection: Collection, k: int) -> Find:
     """Dense search of a collection: T is a cosine, so no other score may order the passages."""
     how = Retrieval(k=k, mode="dense")
-
-    def find(text: str) -> tuple[Hit, ...]:
-        return tuple(search(collection, text, how))
-
-    return find
+    return lambda text: tuple(search(collection, text, how))
 
 
 def means_for(
@@ -147,7 +142,9 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     Attribution and facts run on it as on any other. Raises `RecordError` where the step has no answer yet.
     """
     solution = Solution.from_dict(analysis.result)
-    step = _step_numbered(solution, number)
+    step = next((step for step in solution.steps if step.number == number), None)
+    if step is None:
+        raise RecordError(f"The run has {len(solution.steps)} steps; there is no step {number}.")
     asked = step.asked or (solution.final if solution.decomposition is None else None)
     if asked is None:
         raise RecordError(f"Step {number} has no answer yet. Wait for the run to finish, or start it again.")
@@ -169,14 +166,6 @@ def step_case(case: Case, analysis: Analysis, number: int, case_id: str) -> Case
     )
 
 
-def _step_numbered(solution: Solution, number: int) -> ReasonStep:
-    for step in solution.steps:
-        if step.number == number:
-            return step
-    raise RecordError(f"The run has {len(solution.steps)} steps; there is no step {number}.")
-
-
-LABELS = {method.name: method for method in METHODS}
 STATES = {
     "running": "not finished",
     "done": "finished",
@@ -190,11 +179,8 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
     planned = run.decomposition.notes if run.decomposition else ()
     blocks: list[Block] = [Facts(_made(run)), *(Notice(note) for note in dict.fromkeys((*planned, *run.notes)))]
     if run.decomposition is not None and run.decomposition.subquestions:
-        rows = tuple(
-            cells(str(number), sub.question, sub.query)
-            for number, sub in enumerate(run.decomposition.subquestions, start=1)
-        )
-        blocks.append(Table("The plan", ("Step", "Sub-question", "Search query"), rows))
+        plan = ((str(n), sub.question, sub.query) for n, sub in enumerate(run.decomposition.subquestions, start=1))
+        blocks.append(table("The plan", ("Step", "Sub-question", "Search query"), plan))
     blocks += [_step(step) for step in run.steps]
     if run.final is not None:
         blocks.append(Section(_final_title(run), (plain(run.final.reply.strip() or "(nothing)", "answer"),), level=4))
@@ -202,19 +188,17 @@ def _blocks(case: Case, run: Solution, review: Review) -> list[Block]:
 
 
 def _made(run: Solution) -> tuple[tuple[str, str], ...]:
-    method = LABELS.get(run.method)
+    method = next((method for method in METHODS if method.name == run.method), None)
     cost = run.cost
     written = "not counted" if cost.written is None else f"{cost.written:,}"
+    threshold = "none" if run.threshold is None else f"{run.threshold:.2f}"
     pairs = (
         ("Method", f"{method.label}: {method.said}" if method else run.method),
         ("Model", run.model),
         ("State", STATES[run.state]),
         ("Corpus", run.corpus),
         ("Embedder", run.embedder),
-        (
-            "T, the lowest similarity at which a passage is kept",
-            "none" if run.threshold is None else f"{run.threshold:.2f}",
-        ),
+        ("T, the lowest similarity at which a passage is kept", threshold),
         ("Cost", f"calls {cost.calls}, searches {cost.searches}, tokens written {written}, {cost.seconds:.1f} s"),
     )
     return tuple((name, value) for name, value in pairs if value)
@@ -223,8 +207,9 @@ def _made(run: Solution) -> tuple[tuple[str, str], ...]:
 def _step(step: ReasonStep) -> Section:
     blocks: list[Block] = [Facts(_asked_for(step)), *(Notice(note) for note in step.notes)]
     if step.search is not None:
-        blocks.append(_hits(step))
-        blocks.append(Fold("The passages in full", (_texts(step),)))
+        texts = ((str(rank), hit.passage.text) for rank, hit in enumerate(step.search.hits, start=1))
+        full = table(f"Texts of the passages found in step {step.number}", ("Rank", "Text"), texts)
+        blocks += [_hits(step, step.search.hits), Fold("The passages in full", (full,))]
     if step.principle is not None:
         blocks += [plain("Principle given to the model", "note"), plain(step.principle.reply, "answer")]
     if step.asked is not None:
@@ -244,29 +229,20 @@ def _asked_for(step: ReasonStep) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _hits(step: ReasonStep) -> Table:
+def _hits(step: ReasonStep, hits: Sequence[Hit]) -> Table:
     kept = {hit.passage.id for hit in step.kept}
-    rows = tuple(
+    rows = (
         (
-            Cell(str(rank)),
+            str(rank),
             Cell(hit.passage.label, note=place(hit.passage)),
-            Cell(f"{similarity(hit):.3f}"),
-            Cell("kept" if hit.passage.id in kept else "dropped", faint=hit.passage.id not in kept),
+            f"{similarity(hit):.3f}",
+            "kept" if hit.passage.id in kept else Cell("dropped", faint=True),
         )
-        for rank, hit in enumerate(_found(step), start=1)
+        for rank, hit in enumerate(hits, start=1)
     )
     limit = "every passage is given" if step.threshold is None else f"T = {step.threshold:.2f}"
     caption = f"Passages found in step {step.number}, most similar first; {limit}"
-    return Table(caption, ("Rank", "Passage", "Similarity", "By T"), rows, numeric=frozenset({2}))
-
-
-def _found(step: ReasonStep) -> tuple[Hit, ...]:
-    return step.search.hits if step.search else ()
-
-
-def _texts(step: ReasonStep) -> Table:
-    rows = tuple(cells(str(rank), hit.passage.text) for rank, hit in enumerate(_found(step), start=1))
-    return Table(f"Texts of the passages found in step {step.number}", ("Rank", "Text"), rows)
+    return table(caption, ("Rank", "Passage", "Similarity", "By T"), rows, numeric={2})
 
 
 def _final_title(run: Solution) -> str:
@@ -282,11 +258,12 @@ def _prompts(calls: Sequence[Call]) -> list[Block]:
     blocks: list[Block] = []
     for number, asked in enumerate(calls, start=1):
         cut = "" if asked.finished else ", cut at the length limit"
-        said = (
-            f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}. Tokens written: {short(asked.written)}"
-        )
-        prompt, reply = Code(asked.prompt.text, f"Prompt {number}"), Code(asked.reply or "(empty)", f"Reply {number}")
-        blocks += [plain(said, "note"), prompt, reply]
+        said = f"Call {number}, {asked.purpose}: the prompt, then the reply{cut}."
+        blocks += [
+            plain(f"{said} Tokens written: {short(asked.written)}", "note"),
+            Code(asked.prompt.text, f"Prompt {number}"),
+            Code(asked.reply or "(empty)", f"Reply {number}"),
+        ]
     return [Fold(f"Exact prompts and raw replies ({len(calls)})", tuple(blocks))] if blocks else []
 
 
@@ -312,11 +289,6 @@ def _given(solution: Solution) -> StepsGiven:
         finished=solution.state in ("done", "unparsed"),
         passages=tuple(dict.fromkeys(found)),
     )
-
-
-def _compared(result: Any) -> Any:
-    """All but costs and inputs."""
-    return less(result, LEFT_OUT)
 
 
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
@@ -346,7 +318,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why=why)
     texts = [hit.passage.text for step in solution.steps if step.search for hit in step.search.hits]
     floor = embedding_floor(collection.embedder, case.question, texts)
-    return Outcome(values=_compared(solution.to_dict()), floor=floor, why=why)
+    return Outcome(values=less(solution, LEFT_OUT), floor=floor, why=why)
 
 
 class StepsOptions(Value, frozen=True):
@@ -371,15 +343,8 @@ def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:
     return calls if low == high else f"{low} to {high} calls of the model for 2 to 5 sub-questions"
 
 
-def _entered(case: Case, analysis: Analysis) -> Case:
-    """The case with the run, and with its answer where the run is over and the case has none of its own."""
-    return answered(added(case, analysis), analysis)
-
-
 def _stopped(analysis: Analysis) -> Analysis:
-    """The run as it stood when it was stopped."""
-    solution = replace(KIND.read(analysis), state="stopped")
-    return replace(analysis, result=solution)
+    return replace(analysis, result=replace(KIND.read(analysis), state="stopped"))
 
 
 KIND = Kind(
@@ -391,9 +356,9 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("raise", "threshold"),
-    again=Again(_again, _given, _compared),
+    again=Again(_again, _given, lambda result: less(result, LEFT_OUT)),
     keeps_each=True,
-    entered=_entered,
+    entered=lambda case, analysis: answered(added(case, analysis), analysis),
     stopped=_stopped,
     scores_answer=False,
 )

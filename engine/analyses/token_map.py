@@ -15,7 +15,7 @@ from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, piec
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
-from engine.cases.blocks import Block, Facts, Fold, Heat, Notice, Table, cells, name_of, plain, signed
+from engine.cases.blocks import Block, Facts, Fold, Heat, Notice, Table, name_of, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import Watch, last
@@ -53,7 +53,8 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
     `passages[p]` = (number, token spans [start, end) in that passage's text). `rows[r][p][i]` is the relevance of
     token i of passage p for target r. Targets: the whole answer first, then `sentences` (spans of the answer), then
     the answer tokens `tokens` (indices into `answer.tokens`): those that were asked for, in the answer's order. Row r
-    sums, with what lies outside passages, to the target's relevance.
+    sums, with what lies outside passages, to the target's relevance. `argmax_differs` are the content tokens at which
+    the model itself would have chosen another one.
     """
 
     model: str
@@ -191,18 +192,15 @@ def _token_map(
         sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
         rows=tuple(tuple(tuple(t.relevance for t in m.tokens) for m in row) for row in maps),
-        argmax_differs=_differing(found, answer),
+        argmax_differs=tuple(
+            t
+            for t in np.flatnonzero(content_mask(answer)).tolist()
+            if found.argmax and found.argmax[t] != answer.tokens[t].id
+        ),
         forwards=found.forwards,
         backwards=found.backwards,
         seconds=found.seconds,
         notes=found.notes,
-    )
-
-
-def _differing(found: Relevance, answer: Answer) -> tuple[int, ...]:
-    """Content tokens at which the model itself would have chosen another one."""
-    return tuple(
-        int(t) for t in np.flatnonzero(content_mask(answer)) if found.argmax and found.argmax[t] != answer.tokens[t].id
     )
 
 
@@ -296,16 +294,15 @@ def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
 
 
 def _sums(case: Case, found: TokenMap, targets: list[tuple[str, Row]]) -> Table:
-    numbers = [number for number, _ in found.passages]
     sizes = found.absolute_rows()[0]
     whole = sum(sizes) or 1.0
-    rows = tuple(
-        cells(name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
-        for p, number in enumerate(numbers)
+    rows = (
+        (name_of(case, number), f"{sizes[p] / whole:.0%}", *(signed(sum(row[p])) for _, row in targets))
+        for p, number in enumerate(found.numbers)
     )
     columns = ("Passage", "Share of |relevance|", *(name for name, _ in targets))
     caption = f"Sum over each passage's tokens, {found.target}; positive pushes the target up"
-    return Table(caption, columns, rows, numeric=frozenset(range(1, len(columns))))
+    return table(caption, columns, rows, numeric=range(1, len(columns)))
 
 
 def _heats(case: Case, found: TokenMap, row: Row) -> tuple[Block, ...]:
@@ -335,12 +332,7 @@ class RowsGiven(Value, frozen=True):
     tokens: tuple[int, ...]
 
 
-def _given(found: TokenMap) -> RowsGiven:
-    return RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
-
-
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    """The same rows again."""
     prompt, answer, _ = subject(case, model, settings)
     stored = RowsGiven.from_dict(analysis.result)
     sentences = tuple(i for i, span in enumerate(answer.sentences) if span in stored.sentences)
@@ -376,5 +368,7 @@ KIND = Kind(
     run=_run,
     cost=_cost,
     terms=("gradient",),
-    again=of_the_stamp(_again, _given),
+    again=of_the_stamp(
+        _again, lambda found: RowsGiven(method=found.method, sentences=found.sentences, tokens=found.tokens)
+    ),
 )

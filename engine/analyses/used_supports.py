@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
 from engine.analyses.floors import Listening, drop_floor
 from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Loaders, Outcome, RunContext, less
-from engine.cases.blocks import Block, Cell, Facts, Notice, Table, name_of, signed
+from engine.cases.blocks import Block, Cell, Facts, Notice, Table, name_of, signed, table
 from engine.cases.review import Review
 from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
@@ -55,18 +55,18 @@ def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
 
 def _table(case: Case, found: UsedSupports, span: int) -> Table:
     start, end = found.spans[span]
-    rows = tuple(
+    rows = (
         (
             Cell("; ".join(name_of(case, n) for n in numbers), link=f"passage-{numbers[0]}"),
-            Cell(signed(cell.used)),
-            Cell(f"{cell.supports:.2f}"),
-            Cell(cell.quadrant),
+            signed(cell.used),
+            f"{cell.supports:.2f}",
+            cell.quadrant,
         )
         for numbers, cell in zip(found.sources, found.cells[span], strict=True)
     )
     said = " ".join(case.answer.text[start:end].split())
     caption = f"{said} (used means over {found.floor[span]:.3g} nats, the {found.floor_kind} floor)"
-    return Table(caption, ("Passage", "Used, nats", "Supports, p", "Together"), rows, numeric=frozenset({1, 2}))
+    return table(caption, ("Passage", "Used, nats", "Supports, p", "Together"), rows, numeric={1, 2})
 
 
 def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:

@@ -120,9 +120,17 @@ def plain(text: str, kind: Literal["plain", "answer", "passage", "note"] = "plai
     return Text((TextRun(text),), kind)
 
 
-def cells(*values: str) -> tuple[Cell, ...]:
-    """A row of plain cells."""
-    return tuple(Cell(value) for value in values)
+def table(
+    caption: str, columns: Iterable[str], rows: Iterable[Iterable[Cell | str]], numeric: Iterable[int] = ()
+) -> Table:
+    """A table; a text is a plain cell."""
+    drawn = (tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows)
+    return Table(caption, tuple(columns), tuple(drawn), frozenset(numeric))
+
+
+def part(title: str, blocks: Iterable[Block]) -> Section:
+    """A headed part of an analysis."""
+    return Section(title, tuple(blocks), level=4)
 
 
 Labelled = tuple[int, int, str]  # start, end, what the label says

@@ -25,21 +25,8 @@ from engine.core.values import Case, Json, Value, converted, inputs_hash, sha256
 
 def envelope(data: Json) -> Json:
     """Schema 1 to 2: the bare case gets an envelope; its hashes are those of what was read."""
-    case = converted(data, Case)
-    return {
-        "format": "groundwork-case",
-        "schema": 2,
-        "case": data,
-        "history": [],
-        "hashes": {
-            "question": sha256(case.question),
-            "passages": [sha256(passage.text) for passage in case.passages],
-            "answer": sha256(case.answer.text),
-            "analyses": [digest(analysis) for analysis in case.analyses],
-            "content": content_hash(case),
-            "history": "",
-        },
-    }
+    hashes = _hashes(converted(data, Case), ()).to_dict()
+    return {"format": "groundwork-case", "schema": 2, "case": data, "history": [], "hashes": hashes}
 
 
 # STEPS[i] brings a file from schema i + 1 to i + 2.
@@ -170,25 +157,26 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
 
 def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:
     expected, given = _hashes(file.case, file.history), file.hashes
-    found: list[tuple[str, str]] = []
-
-    def compare(path: str, hashed: str, of: str, stored: str) -> None:
-        if of != stored:
-            found.append((path, f"its hash is {of[:16]}..., {hashed} says {stored[:16]}..."))
-
+    found, pairs = list[tuple[str, str]](), list[tuple[str, str, str, str]]()
     for name, path, values, stored in (
         ("passages", "$.case.passages[{}].text", expected.passages, given.passages),
         ("analyses", "$.case.analyses[{}]", expected.analyses, given.analyses),
     ):
         if len(values) != len(stored):
             found.append((f"$.hashes.{name}", f"it has {len(stored)} hashes for {len(values)} {name}"))
-        for index, (value, hashed) in enumerate(zip(values, stored, strict=False)):
-            compare(path.format(index), f"$.hashes.{name}[{index}]", value, hashed)
-    compare("$.case.question", "$.hashes.question", expected.question, given.question)
-    compare("$.case.answer.text", "$.hashes.answer", expected.answer, given.answer)
-    compare("$.history", "$.hashes.history", expected.history, given.history)
-    compare("$.case", "$.hashes.content", expected.content, given.content)
-    return found
+        both = enumerate(zip(values, stored, strict=False))
+        pairs += [(path.format(index), f"{name}[{index}]", *pair) for index, pair in both]
+    pairs += [
+        ("$.case.question", "question", expected.question, given.question),
+        ("$.case.answer.text", "answer", expected.answer, given.answer),
+        ("$.history", "history", expected.history, given.history),
+        ("$.case", "content", expected.content, given.content),
+    ]
+    return found + [
+        (path, f"its hash is {value[:16]}..., $.hashes.{name} says {stored[:16]}...")
+        for path, name, value, stored in pairs
+        if value != stored
+    ]
 
 
 def _offset_problems(case: Case) -> list[tuple[str, str]]:

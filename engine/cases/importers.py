@@ -90,9 +90,11 @@ def alce_case(item: Json, model: str = "") -> Case:
     docs = item.get("docs")
     if not isinstance(docs, list) or not all(isinstance(doc, dict) for doc in docs):
         raise RecordError("This ALCE item has no list `docs`. Use the file that the model read.")
+    labels = [doc.get("answers_found") for doc in docs]
+    relevant = [any(label) if isinstance(label, list) and label else None for label in labels]
     passages = [
-        {"text": str(doc.get("text", "")), "title": str(doc.get("title", "")), "relevant": _relevant(doc)}
-        for doc in docs
+        {"text": str(doc.get("text", "")), "title": str(doc.get("title", "")), "relevant": label}
+        for doc, label in zip(docs, relevant, strict=True)
     ]
     data = {
         "id": str(item.get("id", item.get("sample_id", ""))),
@@ -106,11 +108,6 @@ def alce_case(item: Json, model: str = "") -> Case:
     return imported_case(
         AuditRecord.from_dict(data), Labels(source="ALCE", passages=found, facts=references), ("ALCE",)
     )
-
-
-def _relevant(doc: Json) -> bool | None:
-    found = doc.get("answers_found")
-    return any(found) if isinstance(found, list) and found else None
 
 
 # GaRAGe (Sorodoc et al. 2025): one object per line; passages in `grounding` behind a citation marker, a tag per passage
@@ -168,13 +165,11 @@ def _tags(item: Json, field: str, count: int) -> list[str | None]:
 def _passage_labels(item: Json, relevant: list[str | None]) -> dict[str, str]:
     correct = _tags(item, "evidence_correct", len(relevant))
     cited = _tags(item, "evidence_cited", len(relevant))
-    rows = zip(("relevant", "content", "cited"), (relevant, correct, cited), strict=True)
-    said: dict[int, list[str]] = {}
-    for name, tags in rows:
-        for number, tag in enumerate(tags, start=1):
-            if tag is not None:
-                said.setdefault(number, []).append(f"{name}: {tag}")
-    return {str(number): "; ".join(parts) for number, parts in said.items()}
+    found = {}
+    for number, tags in enumerate(zip(relevant, correct, cited, strict=True), start=1):
+        named = zip(("relevant", "content", "cited"), tags, strict=True)
+        found[str(number)] = "; ".join(f"{name}: {tag}" for name, tag in named if tag is not None)
+    return {number: said for number, said in found.items() if said}
 
 
 def _text(given: Any) -> str:
@@ -188,10 +183,8 @@ def _text(given: Any) -> str:
 
 
 def _title(given: Any) -> str:
-    if not isinstance(given, dict):
-        return ""
-    parts = [str(given[name]) for name in ("title", "provider", "date") if given.get(name)]
-    return ", ".join(parts)
+    named = given if isinstance(given, dict) else {}
+    return ", ".join(str(named[name]) for name in ("title", "provider", "date") if named.get(name))
 
 
 # RAGTruth (Niu et al. 2024): answers with `labels` (hallucination spans) in response.jsonl, their sources in
@@ -259,17 +252,9 @@ Row = tuple[str, Imported | GroundworkError]
 
 def detect(record: Json) -> Layout:
     """The layout of a record, by its field names; raise `RecordError` for one that has none of them."""
-    names = record.keys()
-    if "format" in names or {"question", "stamp", "answer"} <= names:
-        return "case"
-    if {"question", "docs"} <= names:
-        return "alce"
-    if {"question", "grounding"} <= names:
-        return "garage"
-    if {"response", "source_id"} <= names:
-        return "ragtruth"
-    if {"question", "passages"} <= names:
-        return "records"
+    for layout, (needed, _) in _READ.items():
+        if needed <= record.keys() or (layout == "case" and "format" in record):
+            return layout
     raise RecordError(
         "The fields match no known layout. Write question, passages and answer, or choose a layout:"
         f" {', '.join(LAYOUTS)}."
@@ -292,7 +277,8 @@ def read_cases(data: bytes, layout: Layout | None = None, sources: bytes | None 
             if isinstance(record, GroundworkError):
                 raise record
             identity = str(record.get("id", record.get("sample_id", number)))
-            yield identity, _READ[layout or detect(record)](record, known, model)
+            _, read = _READ[layout or detect(record)]
+            yield identity, read(record, known, model)
         except GroundworkError as error:
             yield str(number), error
 
@@ -339,14 +325,14 @@ def _read_case(record: Json, sources: dict[str, Json], model: str) -> Imported:
     return file.case, file.history
 
 
-def _read_record(record: Json, sources: dict[str, Json], model: str) -> Imported:
-    return imported_case(AuditRecord.from_dict(record)), ()
-
-
-_READ: dict[Layout, Read] = {
-    "case": _read_case,
-    "records": _read_record,
-    "alce": lambda record, sources, model: (alce_case(record, model), ()),
-    "garage": lambda record, sources, model: (garage_case(record), ()),
-    "ragtruth": lambda record, sources, model: (ragtruth_case(record, sources), ()),
+# The fields that a layout is told by, and how it is read; in the order in which a record is tried.
+_READ: dict[Layout, tuple[set[str], Read]] = {
+    "case": ({"question", "stamp", "answer"}, _read_case),
+    "alce": ({"question", "docs"}, lambda record, sources, model: (alce_case(record, model), ())),
+    "garage": ({"question", "grounding"}, lambda record, sources, model: (garage_case(record), ())),
+    "ragtruth": ({"response", "source_id"}, lambda record, sources, model: (ragtruth_case(record, sources), ())),
+    "records": (
+        {"question", "passages"},
+        lambda record, sources, model: (imported_case(AuditRecord.from_dict(record)), ()),
+    ),
 }

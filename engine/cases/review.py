@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ import msgspec
 from engine.core.canonical import content_hash, digest
 from engine.core.errors import FileError, InputError
 from engine.core.values import Case, Value
-from engine.methods.judge import LEVELS, Level
+from engine.methods.judge import LEVELS
 from engine.methods.raise_.relevance import Rating, Ratings
 from engine.methods.raise_.values import Solution
 
@@ -287,23 +288,17 @@ def withdrawals(history: Sequence[Mark], kind: Kind, target: str, author: str) -
 
 def passage_of(mark: MarkDraft) -> int | None:
     """The passage that a relevance label is about; None for every other mark."""
-    place, _, number = mark.target.partition(":")
-    return (
-        int(number)
-        if mark.kind == "relevance" and place == "passage" and number.isascii() and number.isdigit()
-        else None
-    )
+    found = re.fullmatch(r"passage:([0-9]+)", mark.target) if mark.kind == "relevance" else None
+    return int(found[1]) if found else None
 
 
 def with_labels(case: Case, review: Review) -> Case:
     """The case with the reviewers' relevance labels in place of those that came with its passages."""
-    passages = tuple(
-        msgspec.structs.replace(passage, relevant=review.labels[number].value == "relevant")
-        if number in review.labels
-        else passage
-        for number, passage in enumerate(case.passages, start=1)
-    )
-    return msgspec.structs.replace(case, passages=passages)
+    passages = list(case.passages)
+    for number, mark in review.labels.items():
+        if number <= len(passages):
+            passages[number - 1] = msgspec.structs.replace(passages[number - 1], relevant=mark.value == "relevant")
+    return msgspec.structs.replace(case, passages=tuple(passages))
 
 
 # Ratings of retrieved passages on four levels (RAISE, appendix C.3), kept next to what a model said.
@@ -335,12 +330,6 @@ def reviewers_ratings(solution: Solution, review: Review) -> Ratings:
     for step in solution.steps:
         for hit in (*step.kept, *step.dropped):
             mark = review.overrides.get(rating_target(solution, step.number, hit.passage.id))
-            level = _level(mark.value) if mark else None
-            if level is not None:
-                found.append(Rating(step=step.number, passage=hit.passage.id, level=level))
+            if mark and mark.value in LEVELS:  # one that was written by hand may be none
+                found.append(Rating(step=step.number, passage=hit.passage.id, level=mark.value))
     return Ratings(method=solution.method, model=solution.model, by=REVIEWERS, ratings=tuple(found))
-
-
-def _level(value: str) -> Level | None:
-    """A mark's value as a level; None for one that was written by hand and is none."""
-    return next((level for level in LEVELS if level == value), None)

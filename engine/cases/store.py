@@ -20,7 +20,7 @@ from engine.cases.query import CaseRow, Query, select, where
 from engine.cases.review import Mark, MarkDraft, append, review_of, signing_key
 from engine.core.errors import CaseError, CaseFrozen, CaseNotFound, StorageError
 from engine.core.files import now
-from engine.core.values import Analysis, Case, Json
+from engine.core.values import Analysis, Case
 
 # The library's SQLite schema and how a file of any age is brought up to it.
 
@@ -72,23 +72,26 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     connection.create_function("casefold", 1, str.casefold, deterministic=True)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-        # Two first starts at once: the second finds the version raised inside its own transaction.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            _apply(connection, number, script)
-        except BaseException:
+        with transaction(connection):
+            # Two first starts at once: the second finds the version raised inside its own transaction.
+            (current,) = connection.execute("PRAGMA user_version").fetchone()
+            if current < number:
+                for statement in filter(str.strip, script.split(";")):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is written, or after an error nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:  # a full disk has ended it already
             connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-
-
-def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
-    (current,) = connection.execute("PRAGMA user_version").fetchone()
-    if current >= number:
-        return
-    for statement in filter(str.strip, script.split(";")):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {number}")
+        raise
+    connection.execute("COMMIT")
 
 
 # The library's file: one SQLite database (WAL), opened anew by every call, so that threads and processes share it.
@@ -136,15 +139,8 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A connection inside one transaction, which an error undoes as a whole."""
-        with self.reading() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                if connection.in_transaction:  # a full disk has ended it already
-                    connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+        with self.reading() as connection, transaction(connection):
+            yield connection
 
 
 # Cases and marks as rows: what is written beside a JSON body, and what is refused; inside a transaction each.
@@ -319,7 +315,7 @@ class CaseStore:
         query = search if isinstance(search, Query) else Query(text=search, limit=limit)
         with self._file.reading() as connection:
             found = connection.execute(*select(query)).fetchall()
-        return [_line(dict(row)) for row in found]
+        return [CaseRow(**{**row, "tags": tuple(row["tags"].split("\n")[1:-1])}) for row in found]
 
     def count(self, query: Query) -> int:
         """How many cases a query finds, whatever its limit."""
@@ -427,18 +423,6 @@ class CaseStore:
         return case
 
 
-def _line(row: Json) -> CaseRow:
-    row["tags"] = tuple(row["tags"].split("\n")[1:-1])
-    return CaseRow(**row)
-
-
 def _copied(mark: Mark) -> MarkDraft:
-    return MarkDraft(
-        kind=mark.kind,
-        author=mark.author,
-        value=mark.value,
-        target=mark.target,
-        reason=mark.reason,
-        machine=mark.machine,
-        source=mark.hash,
-    )
+    kept = {name: getattr(mark, name) for name in MarkDraft.__struct_fields__}
+    return MarkDraft(**{**kept, "source": mark.hash})

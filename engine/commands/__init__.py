@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from engine.commands import analyses, answers, corpora, evaluate, facts, library, models, refine, review, steps, verify
+from engine.commands import analyses, answers, corpora, evaluate, library, models, refine, review, steps, verify
 from engine.commands.shared import GroundworkGroup
 
 
@@ -21,6 +21,6 @@ def main() -> None:
     """
 
 
-for module in (corpora, answers, analyses, refine, verify, facts, steps, evaluate, library, review, models):
+for module in (corpora, answers, analyses, refine, verify, steps, evaluate, library, review, models):
     for command in module.COMMANDS:
         main.add_command(command)

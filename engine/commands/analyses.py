@@ -24,14 +24,13 @@ from engine.commands.shared import (
     model_option,
     progress,
     run_records,
-    seed_option,
-    set_option,
-    workbench as open_workbench,
+    with_workbench,
 )
 from engine.core.errors import InputError, RecordError
 from engine.core.statistics import interval_or_none
 from engine.core.values import Attribution, AuditRecord, Case, Passage, Value
 from engine.methods import both_ways, hierarchy, registry
+from engine.methods.faithfulness import Curves
 from engine.methods.regeneration import METHOD as REGENERATION
 from engine.workbench import Workbench
 
@@ -74,12 +73,8 @@ def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbenc
     return replace(found, method=name, scores=found.details.alone, per_token=()) if name == KEEP_ONE else found
 
 
-KEPT = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor", "forwards", "backwards")
-
-
-def _line(identity: str, name: str, found: Attribution) -> Record:
-    kept = {key: getattr(found, key) for key in (*KEPT, "seconds", "notes")}
-    return {"id": identity, "method": name, **kept}
+KEPT = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor")
+KEPT += ("forwards", "backwards", "seconds", "notes")
 
 
 def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
@@ -97,11 +92,8 @@ def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:
 @click.option("--method", "methods", default="occlusion", show_default=True, help="One or more, separated by commas.")
 @click.option("--corpus", metavar="NAME", help="Source of unrelated passages; default: the file's other records.")
 @model_option
-@seed_option
-@set_option
-def attribute(
-    file: TextIO, methods: str, corpus: str | None, model: str, seed: int | None, assignments: tuple[str, ...]
-) -> None:
+@with_workbench
+def attribute(file: TextIO, methods: str, corpus: str | None, model: str, bench: Workbench) -> None:
     """Score the effect of each passage on the answer, one line per method.
 
     The placebo floor uses unrelated passages from --corpus, or from the file's other records.
@@ -109,13 +101,14 @@ def attribute(
     Example: python -m engine attribute answers.jsonl --method occlusion,input-x-gradient --model embedded
     """
     names = _listed(methods, {*METHODS, *(method.name for method in registry.methods())})
-    bench = open_workbench(assignments, seed)
     lines, _ = list(file), bench.scorer(model)  # a model that is none is told now
     pool = bench.collection(corpus).snapshot().passages if corpus else _passages_in(lines)
     context = dataclasses.replace(bench.context(progress()), pool=pool)
 
     def work(record: AuditRecord) -> list[Record]:
-        return [_line(record.id, name, attribute_record(record, name, model, bench, context)) for name in names]
+        found = {name: attribute_record(record, name, model, bench, context) for name in names}
+        kept = {name: {key: getattr(one, key) for key in KEPT} for name, one in found.items()}
+        return [{"id": record.id, "method": name, **line} for name, line in kept.items()]
 
     run_records(lines, AuditRecord, work)
 
@@ -138,17 +131,13 @@ RANKED = ("occlusion", *NAMES)
     "--method", "methods", default="input-x-gradient", show_default=True, help="One or more, separated by commas."
 )
 @model_option
-@seed_option
-@set_option
-def faithfulness_command(
-    file: TextIO, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]
-) -> None:
+@with_workbench
+def faithfulness_command(file: TextIO, methods: str, model: str, bench: Workbench) -> None:
     """Compare rankings of tokens with random ones: perturbation curves and ABPC, one line per method.
 
     Example: python -m engine faithfulness answers.jsonl --method input-x-gradient,occlusion --model embedded
     """
     names = _listed(methods, RANKED)
-    bench = open_workbench(assignments, seed)
     options = Rankings(model=model, methods=tuple(NAMES.get(name, name) for name in names))
     context, _ = bench.context(progress()), bench.scorer(model)  # a model that is none is told now
     found: dict[str, list[float]] = {name: [] for name in names}
@@ -157,13 +146,12 @@ def faithfulness_command(
         (report,) = FAITHFULNESS.of(bench.examine(case_of(record), FAITHFULNESS.name, options, context))
         for name, curve in zip(names, report.curves, strict=True):
             found[name].append(curve.abpc)
-        return [_curve_line(record.id, name, i, report) for i, name in enumerate(names)]
+        return [_curve_line(record.id, name, curve, report) for name, curve in zip(names, report.curves, strict=True)]
 
     run_records(file, AuditRecord, work, lambda: emit({"summary": _summaries(found)}))
 
 
-def _curve_line(identity: str, name: str, index: int, report: FaithfulnessReport) -> Record:
-    curve = report.curves[index]
+def _curve_line(identity: str, name: str, curve: Curves, report: FaithfulnessReport) -> Record:
     return {
         "id": identity,
         "method": name,
@@ -181,35 +169,30 @@ def _curve_line(identity: str, name: str, index: int, report: FaithfulnessReport
 
 def _summaries(found: dict[str, list[float]]) -> Record:
     """The first method's summary, and every method's under its name where there are more."""
-    all_of_them = {name: _summary(values) for name, values in found.items()}
-    first = next(iter(all_of_them.values()))
-    return first if len(found) == 1 else {**first, "methods": all_of_them}
+    summaries = {name: _summary(values) for name, values in found.items()}
+    first = next(iter(summaries.values()))
+    return first if len(found) == 1 else {**first, "methods": summaries}
 
 
 def _summary(values: list[float]) -> Record:
     """Mean ABPC; an interval only from enough cases on (docs/methods/faithfulness.md)."""
-    mean = sum(values) / len(values) if values else None
-    summary: Record = {"n": len(values), "unit": "case", "abpc": mean, "interval": None}
-    interval = interval_or_none(values)
-    if interval is not None:
-        summary["interval"] = [interval.low, interval.high]
-    return summary
+    mean, interval = sum(values) / len(values) if values else None, interval_or_none(values)
+    ends = [interval.low, interval.high] if interval else None
+    return {"n": len(values), "unit": "case", "abpc": mean, "interval": ends}
 
 
 @click.command("analyse")
 @click.argument("case")
 @click.argument("kind")
 @click.option("--with", "given", multiple=True, metavar="FIELD=VALUE", help="An option, such as model=embedded.")
-@seed_option
-@set_option
-def analyse_case(case: str, kind: str, given: tuple[str, ...], seed: int | None, assignments: tuple[str, ...]) -> None:
+@with_workbench
+def analyse_case(case: str, kind: str, given: tuple[str, ...], bench: Workbench) -> None:
     """Run an analysis on a case of the library and store it.
 
     KIND is a kind's name as in the case file; an unknown kind prints the list.
 
     Example: python -m engine analyse 3f9c0a417b2e "token map" --with model=embedded
     """
-    bench = open_workbench(assignments, seed)
     options = options_of(kind_named(kind), given)
     click.echo(bench.cost(bench.cases.load(case), kind, options), err=True)
     found = bench.analyse(case, kind, options, progress())

@@ -15,12 +15,11 @@ from engine.commands.shared import (
     model_option,
     progress,
     run_records,
-    seed_option,
-    set_option,
+    with_workbench,
     workbench,
 )
 from engine.core.values import AuditRecord, Case
-from engine.workbench import METHODS
+from engine.workbench import METHODS, Workbench
 
 
 @click.command()
@@ -29,16 +28,12 @@ from engine.workbench import METHODS
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the whole case as JSON.")
 @model_option
-@seed_option
-@set_option
-def ask(
-    question: str, corpus: str, method: str, as_json: bool, model: str, seed: int | None, assignments: tuple[str, ...]
-) -> None:
+@with_workbench
+def ask(question: str, corpus: str, method: str, as_json: bool, model: str, bench: Workbench) -> None:
     """Answer a question from a collection; the library stores the case.
 
     Example: python -m engine ask "How is the crude product recrystallized?" --corpus bench-chemistry
     """
-    bench = workbench(assignments, seed)
     case = bench.ask(question, corpus, method=method, model=model, watch=progress())
     if as_json:
         emit(case.to_dict())

@@ -67,7 +67,6 @@ def ingest(
 
 
 def _chosen(chunking: str | None, embedder: str | None) -> list[str]:
-    """The settings that the options assign."""
     chosen = {"chunking.method": chunking, "retrieval.embedder": embedder}
     return [f"{path}={value}" for path, value in chosen.items() if value is not None]
 

@@ -37,20 +37,17 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
         text, out, resume=resume, workers=workers, on=on, control=Control(tell=_teller()), on_cost=_say_cost
     )
     failed = result.failures
-    emit(
-        {
-            "summary": {
-                "units": len(result.manifest.units),
-                "failed": len(failed),
-                "unparsed": sum(row.unparsed for row in result.rows),
-                "model": result.config.model,
-                "tables": [str(out / "tables" / f"{table.name}.csv") for table in result.results.tables],
-                "figures": [str(out / "figures" / f"{figure.name}.json") for figure in result.results.figures],
-                "notes": [*result.manifest.off, *result.results.notes],
-                "departures": list(result.manifest.departures),
-            }
-        }
-    )
+    summary = {
+        "units": len(result.manifest.units),
+        "failed": len(failed),
+        "unparsed": sum(row.unparsed for row in result.rows),
+        "model": result.config.model,
+        "tables": [str(out / "tables" / f"{table.name}.csv") for table in result.results.tables],
+        "figures": [str(out / "figures" / f"{figure.name}.json") for figure in result.results.figures],
+        "notes": [*result.manifest.off, *result.results.notes],
+        "departures": list(result.manifest.departures),
+    }
+    emit({"summary": summary})
     click.echo(report(result), err=True)
     if failed:
         sys.exit(1)
@@ -58,17 +55,12 @@ def evaluate(config: Path, out: Path, resume: bool, workers: int, on: Where, ass
 
 def _say_cost(plan: Plan, cost: Estimate) -> None:
     """The largest cost of the remaining units, before the first one."""
-    parts = {name.replace("_", " "): value for name, value in cost.to_dict().items() if value}
-    click.echo(
-        f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: "
-        + (", ".join(f"{value:,} {name}" for name, value in parts.items()) or "no model calls")
-        + ".",
-        err=True,
-    )
+    parts = [f"{value:,} {name}" for name, value in cost.to_dict().items() if value]
+    left = ", ".join(parts) or "no model calls"
+    click.echo(f"{len(plan.units)} units of {plan.study.name}. Left to do, at most: {left}.", err=True)
 
 
 def _teller() -> Callable[[Progress], None]:
-    """Progress to standard error."""
     say = speaker()
 
     def tell(progress: Progress) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,8 +15,8 @@ from engine.cases.importers import LAYOUTS, Layout, read_cases
 from engine.cases.query import SORTS, Query
 from engine.cases.review import STATUSES, Mark, signing_key
 from engine.cases.store import CaseStore, new_case_id
-from engine.commands.shared import Record, emit, error_record, workbench
-from engine.core.errors import GroundworkError, StorageError
+from engine.commands.shared import Record, each, emit, workbench
+from engine.core.errors import StorageError
 from engine.core.values import Case
 from engine.report import html_report, markdown_report
 
@@ -99,20 +99,16 @@ def export(cases: tuple[str, ...], matching: str | None, everything: bool) -> No
         ids += [row.id for row in store.rows(Query(text=matching or "", limit=1_000_000))]
     if not ids:
         raise click.UsageError("Give a case, or use --matching SEARCH or --all.")
-    _each(ids, lambda case_id: _write_file(Path("-"), write_case_file(*store.load_whole(case_id))))
+
+    def write(case_id: str, case: str) -> list[Record]:
+        _write_file(Path("-"), write_case_file(*store.load_whole(case_id)))
+        return []
+
+    each(_once(ids), write)
 
 
-def _each(ids: list[str], work: Callable[[str], None]) -> None:
-    """Do `work` for each id; a bad one gives an error in its place and the run continues."""
-    failed = False
-    for case_id in dict.fromkeys(ids):
-        try:
-            work(case_id)
-        except GroundworkError as error:
-            failed = True
-            emit(error_record(case_id, error))
-    if failed:
-        sys.exit(1)
+def _once(ids: Iterable[str]) -> list[tuple[str, str]]:
+    return [(case_id, case_id) for case_id in dict.fromkeys(ids)]
 
 
 @click.command("import")
@@ -128,24 +124,17 @@ def import_(file: BinaryIO, layout: Layout | None, sources: BinaryIO | None, rep
 
     Example: python -m engine import case.json
     """
-    store, failed = library(), False
-    for identity, found in read_cases(file.read(), layout, sources.read() if sources else None):
-        try:
-            if isinstance(found, GroundworkError):
-                raise found
-            emit({"id": identity, **_put(store, *found, replace, copy)})
-        except GroundworkError as error:
-            failed = True
-            emit(error_record(identity, error))
-    if failed:
-        sys.exit(1)
+    store = library()
 
+    def put(identity: str, found: tuple[Case, tuple[Mark, ...]]) -> list[Record]:
+        case, history = found
+        if copy:
+            case, history = msgspec.structs.replace(case, id=new_case_id(), parent=case.id), ()
+        store.put(case, history, replace=replace)
+        counts = {"passages": len(case.passages), "entries": len(history)}
+        return [{"id": identity, "case": case.id, "question": case.question, **counts}]
 
-def _put(store: CaseStore, case: Case, history: tuple[Mark, ...], replace: bool, copy: bool) -> Record:
-    if copy:
-        case, history = msgspec.structs.replace(case, id=new_case_id(), parent=case.id), ()
-    store.put(case, history, replace=replace)
-    return {"case": case.id, "question": case.question, "passages": len(case.passages), "entries": len(history)}
+    each(read_cases(file.read(), layout, sources.read() if sources else None), put)
 
 
 @click.command()
@@ -156,7 +145,7 @@ def delete(cases: tuple[str, ...]) -> None:
     Example: python -m engine delete 3f9c0a417b2e
     """
     store = library()
-    _each(list(cases), lambda case_id: emit({"deleted": store.delete(case_id).id}))
+    each(_once(cases), lambda case_id, case: [{"deleted": store.delete(case_id).id}])
 
 
 @click.command()
@@ -167,7 +156,7 @@ def restore(cases: tuple[str, ...]) -> None:
     Example: python -m engine restore 3f9c0a417b2e
     """
     store = library()
-    _each(list(cases), lambda case_id: emit({"restored": store.restore(case_id).id}))
+    each(_once(cases), lambda case_id, case: [{"restored": store.restore(case_id).id}])
 
 
 COMMANDS = (cases, report, export, import_, delete, restore)

@@ -21,19 +21,20 @@ from engine.commands.shared import (
     model_option,
     progress,
     run_records,
-    seed_option,
-    set_option,
-    workbench as open_workbench,
+    with_workbench,
+    workbench,
 )
 from engine.core.errors import GroundworkError, RecordError
-from engine.core.values import AuditRecord, Case, GivenPassage, Hit, Value
+from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.methods.judge import PairJudgement, tally
-from engine.methods.refinement.advisor import Advice, advise as advise_case
+from engine.methods.refinement.advisor import Advice
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import overlap_words, s3
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Embedder
+from engine.studies.on_case import advice_on
+from engine.workbench import Workbench
 
 ALL = ",".join(VARIANTS)
 scorer_option = click.option("--scorer", metavar="MODEL", help="A local model for S2 and gradients, if not the writer.")
@@ -45,24 +46,15 @@ scorer_option = click.option("--scorer", metavar="MODEL", help="A local model fo
 @click.option("--gate", type=click.Choice(["own", "always"]), default="own", show_default=True)
 @model_option
 @scorer_option
-@seed_option
-@set_option
-def refine(
-    file: TextIO,
-    variants: str,
-    gate: Gate,
-    model: str,
-    scorer: str | None,
-    seed: int | None,
-    assignments: tuple[str, ...],
-) -> None:
+@with_workbench
+def refine(file: TextIO, variants: str, gate: Gate, model: str, scorer: str | None, bench: Workbench) -> None:
     """Run the refinement conditions on every record; a record's answer, if any, is A.
 
     With --gate own, D fires below the 40th percentile of S3 over the file (0.75 for fewer than 20 records).
 
     Example: python -m engine refine cases.jsonl --variants A,D,E --gate own
     """
-    bench, names, lines = open_workbench(assignments, seed), chosen(variants), list(file)
+    names, lines = chosen(variants), list(file)
     bench.tools.generator(model)  # a model that is none is told now
     if scorer:
         bench.scorer(scorer)
@@ -126,7 +118,7 @@ def judge(file: TextIO, name: str) -> None:
 
     Example: python -m engine judge pairs.jsonl --judge openai:gpt-4o-mini@http://127.0.0.1:8000/v1
     """
-    bench, judged = open_workbench(), list[PairJudgement]()
+    bench, judged = workbench(), list[PairJudgement]()
     context, model = bench.context(progress()), bench.tools.writer(name).name  # a model that is none is told now
     names = JudgeOptions(judge=name, x="x", y="y")
 
@@ -159,16 +151,12 @@ def advise(file: TextIO) -> None:
 
 def advice_for(record: AuditRecord, embedder: Embedder) -> Advice:
     """Advice on a record; the embedder scores its passages against the question, because it has no ranking."""
-    passages = record.as_passages()
+    # Passages of a record have no document of their own: those of one title count as one source.
+    passages = tuple(replace(passage, document=passage.label) for passage in record.as_passages())
     if not passages:
         raise RecordError("The record has no passages. Give the passages that the answer was written from.")
-    vectors = embedder.embed([record.question, *(passage.text for passage in passages)])
-    scores = vectors[1:] @ vectors[0]
-    hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, scores, strict=True)]
-    # Passages of a record have no document of their own: those of one title count as one source.
-    passages = tuple(replace(p, document=p.label) for p in passages)
     grounded = s3(overlap_words(record.answer, passages)) if record.answer.strip() else None
-    return advise_case(record.question, passages, hits, vectors[1:], grounded)
+    return advice_on(record.question, passages, s3=grounded, embedder=embedder)
 
 
 COMMANDS = (refine, judge, advise)

@@ -14,8 +14,7 @@ from engine.cases.review import STATUSES, MarkDraft, check_chain, review_of, sig
 from engine.commands.library import case_argument, library
 from engine.commands.shared import emit, progress, set_option, workbench
 from engine.replay import replay as run_replay
-from engine.report.compare import compare_cases
-from engine.report.variants import side
+from engine.report.compare import compare_cases, side
 
 
 @click.command()
@@ -46,16 +45,8 @@ def review(case: str, reviewer: str | None, seen: str | None, new_version: bool,
         seen = None
     history = store.history(case)
     chain = check_chain(history, case, signing_key())
-    emit(
-        {
-            "case": case,
-            "review": review_of(history).to_dict(),
-            "history": [mark.to_dict() for mark in history],
-            "holds": not chain.problem,
-            "protection": chain.protection,
-            "head": chain.head,
-        }
-    )
+    shown = {"case": case, "review": review_of(history).to_dict(), "history": [mark.to_dict() for mark in history]}
+    emit({**shown, "holds": not chain.problem, "protection": chain.protection, "head": chain.head})
 
 
 def _drafts(author: str, **said: Any) -> list[MarkDraft]:
@@ -70,15 +61,9 @@ def _drafts(author: str, **said: Any) -> list[MarkDraft]:
             for number in said[option]
         ]
     if said["override"] is not None:
+        value, machine = said["override"], said["machine"]
         found.append(
-            MarkDraft(
-                kind="override",
-                author=author,
-                value=said["override"],
-                target=target,
-                reason=reason,
-                machine=said["machine"],
-            )
+            MarkDraft(kind="override", author=author, value=value, target=target, reason=reason, machine=machine)
         )
     found += [MarkDraft(kind="withdrawal", author=author, target=f"entry:{n}", reason=reason) for n in said["withdraw"]]
     if said["status"] is not None:

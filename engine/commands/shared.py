@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
@@ -18,6 +19,7 @@ from engine.core.values import AuditRecord, Hit, Value, read_jsonl
 from engine.models.defaults import AUTO, default_notes
 from engine.workbench import Workbench
 
+T = TypeVar("T")
 V = TypeVar("V", bound=Value)
 Record = dict[str, Any]
 file_argument = click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"))
@@ -85,6 +87,18 @@ def workbench(assignments: Iterable[str] = (), seed: int | None = None) -> Workb
     return Workbench(settings=settings_of(assignments, seed))
 
 
+def with_workbench(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `bench`: the workbench with its --seed and --set."""
+
+    @seed_option
+    @set_option
+    @wraps(command)
+    def run(seed: int | None, assignments: tuple[str, ...], **options: Any) -> None:
+        command(bench=workbench(assignments, seed), **options)
+
+    return run
+
+
 def progress() -> Watch:
     """A watch that reports to standard error."""
     say = speaker()
@@ -133,17 +147,24 @@ def good_records(lines: Iterable[str]) -> Iterator[AuditRecord]:
 def run_records(
     lines: Iterable[str], kind: type[V], work: Callable[[V], Iterable[Record]], close: Callable[[], None] | None = None
 ) -> None:
-    """Apply `work` to every record of a JSONL file's lines; a bad one gives an error in its place.
+    """Apply `work` to every record of a JSONL file's lines, as `each` does; `close` writes the summary at the end."""
+    numbered = enumerate(read_jsonl(lines), start=1)
+    named = ((str(number) if isinstance(data, GroundworkError) else str(data["id"]), data) for number, data in numbered)
+    each(named, lambda identity, data: work(kind.from_dict(data)), close)
 
-    `close` writes the summary after the last record.
-    """
+
+def each(
+    items: Iterable[tuple[str, T | GroundworkError]],
+    work: Callable[[str, T], Iterable[Record]],
+    close: Callable[[], None] | None = None,
+) -> None:
+    """Write what `work` makes of each (id, item), then `close`; a bad one gives an error in its place, and status 1."""
     failed = False
-    for number, data in enumerate(read_jsonl(lines), start=1):
-        identity = str(number) if isinstance(data, GroundworkError) else str(data["id"])
+    for identity, item in items:
         try:
-            if isinstance(data, GroundworkError):
-                raise data
-            for record in work(kind.from_dict(data)):
+            if isinstance(item, GroundworkError):
+                raise item
+            for record in work(identity, item):
                 emit(record)
         except GroundworkError as error:
             failed = True

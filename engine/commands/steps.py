@@ -16,15 +16,14 @@ from engine.commands.shared import (
     model_option,
     progress,
     run_records,
-    seed_option,
-    set_option,
-    workbench as open_workbench,
+    with_workbench,
 )
 from engine.core.errors import InputError, RecordError
 from engine.core.values import Value, read_jsonl
 from engine.methods.raise_.threshold import LabelledQuestion, calibrate, keep, labelled_pairs, logical_query
 from engine.methods.raise_.values import METHODS, Problem, ReasonStep, Solution, letter, method_of, similarity
 from engine.retrieve.search import check_query
+from engine.workbench import Workbench
 
 ALL = ",".join(method.name for method in METHODS)
 
@@ -88,9 +87,8 @@ def step_row(step: ReasonStep) -> Record:
     "--method", "methods", default="raise", show_default=True, help=f"One or more of {ALL}, separated by commas."
 )
 @model_option
-@seed_option
-@set_option
-def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None, assignments: tuple[str, ...]) -> None:
+@with_workbench
+def steps(file: TextIO, corpus: str, methods: str, model: str, bench: Workbench) -> None:
     """Solve questions step by step, one line per method.
 
     Methods in one call share identical model calls, such as the decomposition.
@@ -100,7 +98,6 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
     chosen = [method_of(name) for name in methods.split(",") if name.strip()]
     if not chosen:
         raise InputError(f"No method was given. Choose from: {ALL}.")
-    bench = open_workbench(assignments, seed)
     context, collection = bench.context(progress()), bench.collection(corpus)
     for method in chosen:  # a model that is none and a T that lacks are told now
         means_for(collection, bench.tools.generator(model), bench.settings, method)
@@ -119,11 +116,8 @@ def steps(file: TextIO, corpus: str, methods: str, model: str, seed: int | None,
 @corpus_option
 @click.option("--dry-run", is_flag=True, help="Print T without saving it.")
 @model_option
-@seed_option
-@set_option
-def calibrate_threshold(
-    file: TextIO, corpus: str, dry_run: bool, model: str, seed: int | None, assignments: tuple[str, ...]
-) -> None:
+@with_workbench
+def calibrate_threshold(file: TextIO, corpus: str, dry_run: bool, model: str, bench: Workbench) -> None:
     """Calibrate T on labelled questions of a corpus and save it for that corpus.
 
     A record is {"question", "gold": [text of the corpus, ...]}; labelled "steps" replace it. The model
@@ -131,7 +125,6 @@ def calibrate_threshold(
 
     Example: python -m engine calibrate-threshold labelled.jsonl --corpus notes --model embedded
     """
-    bench = open_workbench(assignments, seed)
     collection, watch = bench.collection(corpus), progress()
     pairs = labelled_pairs(_labelled(file), collection)
     writer = bench.tools.generator(model)

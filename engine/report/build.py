@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 
 import msgspec
 
-from engine.analyses.attribution import has_scores
+from engine.analyses.attribution import attribution_section, attributions_of, has_scores
+from engine.analyses.case_verdict import SentenceVerdict, case_verdict, open_items
+from engine.analyses.facts import record_of, tracked_runs
 from engine.analyses.imported import KIND as LABELS
+from engine.analyses.registry import find
+from engine.answer.citations import annotate, without_markers
 from engine.answer.quoting_reader import whole_id
 from engine.cases.blocks import (
     Block,
@@ -21,23 +26,26 @@ from engine.cases.blocks import (
     Section,
     Table,
     Text,
+    TextRun,
     answer_runs,
-    cells,
     marked_runs,
     place,
     plain,
     short,
+    table,
     when,
 )
-from engine.cases.review import Chain, Mark, check_chain, review_of
+from engine.cases.importers import style_of
+from engine.cases.places import leaves, revision
+from engine.cases.review import Chain, Mark, Review, check_chain, review_of
 from engine.core.canonical import content_hash
-from engine.core.values import Case, Stamp
+from engine.core.errors import RecordError
+from engine.core.files import ASSETS
+from engine.core.values import Analysis, Answer, Case, Stamp
 from engine.methods.subject import banner
-from engine.report.analyses import analysis_section
+from engine.models.self_test import remembered
 from engine.report.html import to_html
 from engine.report.markdown import to_markdown
-from engine.report.methods import methods_blocks, self_test_blocks
-from engine.report.summary import summary_blocks
 
 APPENDIX = (
     "The rest of this report is the full case. Lines with a triangle open on screen; print leaves out their content."
@@ -121,8 +129,10 @@ def _answer(case: Case) -> tuple[Block, ...]:
     if invalid:
         listed = ", ".join(map(str, invalid))
         blocks.append(Notice(f"The answer cites passages that do not exist: {listed}."))
-    options = tuple((Cell(str(i)), Cell(option)) for i, option in enumerate(case.options, start=1))
-    return (*blocks, *([Table("Options of the question", ("No.", "Option"), options)] if options else ()))
+    if case.options:
+        options = ((str(i), option) for i, option in enumerate(case.options, start=1))
+        blocks.append(table("Options of the question", ("No.", "Option"), options))
+    return tuple(blocks)
 
 
 def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
@@ -132,7 +142,8 @@ def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
     cited = [c.number for c in case.answer.citations if c.valid]
     sections: list[Block] = []
     for number, passage in enumerate(case.passages, start=1):
-        said = [place(passage), _times(cited.count(number))]
+        times = cited.count(number)
+        said = [place(passage), {0: "not cited", 1: "cited once"}.get(times, f"cited {times} times")]
         if passage.relevant is not None:
             said.append(f"labelled {'relevant' if passage.relevant else 'not relevant'} in its data set")
         if number in labels:
@@ -149,18 +160,14 @@ def _passages(case: Case, history: Sequence[Mark]) -> tuple[Block, ...]:
     return tuple(sections)
 
 
-def _times(count: int) -> str:
-    return {0: "not cited", 1: "cited once"}.get(count, f"cited {count} times")
-
-
 def _making(case: Case) -> tuple[Block, ...]:
     blocks: list[Block] = []
     if case.steps:
-        rows = tuple(
-            cells(step.name, f"{step.seconds:.2f}", ", ".join(f"{v:,.0f} {k}" for k, v in step.counts.items()))
+        rows = (
+            (step.name, f"{step.seconds:.2f}", ", ".join(f"{v:,.0f} {k}" for k, v in step.counts.items()))
             for step in case.steps
         )
-        blocks.append(Table("Steps as they ran", ("Step", "Seconds", "Counts"), rows, numeric=frozenset({1})))
+        blocks.append(table("Steps as they ran", ("Step", "Seconds", "Counts"), rows, numeric={1}))
     if case.hits:
         blocks.append(Fold(f"Retrieved passages with their scores ({len(case.hits)})", (_hits(case),)))
     if case.chunk_sets:
@@ -176,30 +183,23 @@ def _making(case: Case) -> tuple[Block, ...]:
 def _hits(case: Case) -> Table:
     given = {whole_id(passage): number for number, passage in enumerate(case.passages, start=1)}
     parts = sorted({name for hit in case.hits for name in hit.parts})
-    rows = []
+    rows: list[list[Cell | str]] = []
     for rank, hit in enumerate(case.hits, start=1):
         number = given.get(hit.passage.id)
-        where = Cell(f"passage {number}", link=f"passage-{number}") if number else Cell("not given")
-        title = Cell(hit.passage.label, note=place(hit.passage))
-        scores = [Cell(f"{hit.parts[name]:.3f}" if name in hit.parts else "") for name in parts]
-        rows.append((Cell(str(rank)), title, where, Cell(f"{hit.score:.3f}"), *scores))
+        where = Cell(f"passage {number}", link=f"passage-{number}") if number else "not given"
+        scores = (f"{hit.parts[name]:.3f}" if name in hit.parts else "" for name in parts)
+        rows.append([str(rank), Cell(hit.passage.label, note=place(hit.passage)), where, f"{hit.score:.3f}", *scores])
     columns = ("Rank", "Passage", "Given to the writer", "Score", *parts)
-    return Table("Retrieved passages, best first", columns, tuple(rows), numeric=frozenset(range(3, len(columns))))
+    return table("Retrieved passages, best first", columns, rows, numeric=range(3, len(columns)))
 
 
 def _sets(case: Case) -> Table:
-    rows = tuple(
-        cells(
-            str(rank),
-            s.passages[0].title or s.passages[0].document,
-            ", ".join(str(p.ordinal + 1) for p in s.passages),
-            f"{s.score:.3f}",
-        )
+    rows = (
+        (str(rank), s.passages[0].label, ", ".join(str(p.ordinal + 1) for p in s.passages), f"{s.score:.3f}")
         for rank, s in enumerate(case.chunk_sets, start=1)
         if s.passages
     )
-    columns = ("Rank", "Document", "Chunks", "Score")
-    return Table("Chunk sets", columns, rows, numeric=frozenset({3}))
+    return table("Chunk sets", ("Rank", "Document", "Chunks", "Score"), rows, numeric={3})
 
 
 def _provenance(case: Case, head: str) -> tuple[Block, ...]:
@@ -240,58 +240,218 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
     if review.reviewer:
         facts.append(("Set by", f"{review.reviewer}, {when(review.time)}"))
     facts += [("Protection", chain.protection), ("Head hash (store it elsewhere)", chain.head or "none")]
-    blocks: list[Block] = [Facts(tuple(facts))]
-    if review.verdicts:
-        rows = tuple(
-            cells(m.target, m.machine or "none given", m.value, m.reason, m.author, when(m.time))
-            for m in review.verdicts.values()
-        )
-        columns = ("Place", "Machine's verdict", "Reviewer's verdict", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Overrides, next to the verdict of the machine", columns, rows))
-    if review.edit_decisions:
-        rows = tuple(
-            cells(m.target, m.machine, m.value, m.reason, m.author, when(m.time))
-            for m in review.edit_decisions.values()
-        )
-        columns = ("Edit", "Change", "Decision", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Decisions on edits", columns, rows))
-    if review.sentences:
-        rows = tuple(
-            cells(m.target, m.machine, m.value or "taken out", m.reason, m.author, when(m.time))
-            for m in review.sentences.values()
-        )
-        columns = ("Sentence", "Original", "Reviewer's version", "Reason", "Reviewer", "Time")
-        blocks.append(Table("Sentences rewritten by a reviewer", columns, rows))
-    if review.labels:
-        rows = tuple(
-            cells(f"Passage {n}", m.value, m.reason, m.author, when(m.time)) for n, m in sorted(review.labels.items())
-        )
-        blocks.append(Table("Relevance labels", ("Passage", "Label", "Reason", "Reviewer", "Time"), rows))
-    if review.notes:
-        rows = tuple(cells(m.target, m.value, m.author, when(m.time)) for m in review.notes)
-        blocks.append(Table("Notes", ("Place", "Note", "Reviewer", "Time"), rows))
-    if history:
-        blocks.append(Fold(f"The whole history ({len(history)} entries)", (_history(history),)))
-    else:
-        blocks.append(plain("This case has not been reviewed yet."))
-    return tuple(blocks)
+    if not history:
+        return Facts(tuple(facts)), plain("This case has not been reviewed yet.")
+
+    overrides = ((m.target, m.machine or "none given", m.value, *_given(m)) for m in review.verdicts.values())
+    edits = ((m.target, m.machine, m.value, *_given(m)) for m in review.edit_decisions.values())
+    sentences = ((m.target, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
+    labels = ((f"Passage {n}", m.value, *_given(m)) for n, m in sorted(review.labels.items()))
+    notes = ((m.target, m.value, m.author, when(m.time)) for m in review.notes)
+    by = ("Reason", "Reviewer", "Time")
+    verdicts = ("Place", "Machine's verdict", "Reviewer's verdict", *by)
+    marks = (
+        table("Overrides, next to the verdict of the machine", verdicts, overrides),
+        table("Decisions on edits", ("Edit", "Change", "Decision", *by), edits),
+        table("Sentences rewritten by a reviewer", ("Sentence", "Original", "Reviewer's version", *by), sentences),
+        table("Relevance labels", ("Passage", "Label", *by), labels),
+        table("Notes", ("Place", "Note", "Reviewer", "Time"), notes),
+    )
+    whole = Fold(f"The whole history ({len(history)} entries)", (_history(history),))
+    return Facts(tuple(facts)), *(drawn for drawn in marks if drawn.rows), whole
+
+
+def _given(mark: Mark) -> tuple[str, str, str]:
+    return mark.reason, mark.author, when(mark.time)
 
 
 def _history(history: Sequence[Mark]) -> Table:
-    rows = tuple(
-        cells(
-            str(m.number),
-            when(m.time),
-            m.author,
-            m.kind,
-            m.target,
-            m.value,
-            m.reason,
-            m.hash[:16],
-            f"key {m.key}" if m.signature else "not signed",
+    columns = ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature")
+    signed = (f"key {m.key}" if m.signature else "not signed" for m in history)
+    rows = (
+        (str(m.number), when(m.time), m.author, m.kind, m.target, m.value, m.reason, m.hash[:16], signature)
+        for m, signature in zip(history, signed, strict=True)
+    )
+    return table("Entries, oldest first", columns, rows)
+
+
+# The first page: does the answer stand, the final text, every sentence with its evidence, by whom.
+
+TRACKED = "Struck through: taken out. Underlined: put in. Undecided edits are proposals."
+
+
+def summary_blocks(case: Case, review: Review, content: str, head: str) -> tuple[Block, ...]:
+    """The summary; `content` and `head` are the hashes that tell this case and its history from any other."""
+    verdict = case_verdict(case, review)
+    said = verdict.headline if verdict else "The answer was not checked against its sources."
+    blocks: list[Block] = [Text((TextRun(said, "strong"),), "answer")]
+    signed = _signed(case, review, content, head)
+    if verdict is None:
+        return (*blocks, signed, Text(answer_runs(case.answer, case.passages), "answer"))
+    blocks += [signed, *(Notice(line) for line in open_items(case, verdict, review))]
+    title = "Final text, with the accepted edits" if verdict.accepted else "The answer"
+    blocks.append(Section(title, (Text(_cited((TextRun(verdict.text),), case), "answer"),), level=3))
+    blocks += _tracked(case, review)
+    rows = (_row(case, n, s) for n, s in enumerate(verdict.sentences, start=1) if s.facts)
+    columns = ("No.", "Original sentence", "Verdict", "Evidence, quoted")
+    return (*blocks, table("Every sentence with its best evidence", columns, rows))
+
+
+def _tracked(case: Case, review: Review) -> list[Block]:
+    """The answer with its edits drawn in, except those that were rejected; nothing where there are none."""
+    record = record_of(case)
+    if not record:
+        return []
+    known, decided = revision(record, case.answer, review)
+    edits = [edit for edit in known if decided.get(edit.id) != "rejected"]
+    if not edits:
+        return []
+    text = Text(_cited(tracked_runs(record.checked, edits, decided), case), "answer")
+    return [Section("Tracked changes", (plain(TRACKED, "note"), text), level=3)]
+
+
+def _cited(runs: Sequence[TextRun], case: Case) -> tuple[TextRun, ...]:
+    """The runs, each citation marker in their plain text as a link to its passage."""
+    style = style_of(case.answer.text)
+    found: list[TextRun] = []
+    for run in runs:
+        whole = annotate(Answer(text=run.text), len(case.passages), style)
+        found += [run] if run.kind != "text" else answer_runs(whole, case.passages)
+    return tuple(found)
+
+
+def _row(case: Case, number: int, sentence: SentenceVerdict) -> tuple[Cell, ...]:
+    worst = sentence.facts[0]
+    quote = worst.quote
+    where = Cell("none found")
+    if quote is not None:
+        place = f"passage {quote.number}" if quote.number else "corpus"
+        title = "" if quote.title == place else f", {quote.title}"
+        link = f"passage-{quote.number}" if quote.number and quote.number <= len(case.passages) else ""
+        where = Cell(" ".join(quote.words.split()), note=f"{place}{title}", link=link)
+    words = without_markers(case.answer.text[sentence.start : sentence.end])
+    fact = worst.text if len(sentence.facts) > 1 else ""
+    return Cell(str(number)), Cell(words, note=f"on: {fact}" if fact else ""), _verdict(sentence), where
+
+
+def _verdict(sentence: SentenceVerdict) -> Cell:
+    worst = sentence.facts[0]
+    if worst.mark is not None:
+        return Cell(sentence.stand, note=f"by {worst.mark.author}: {worst.mark.reason}", kind=sentence.stand)
+    note = worst.by if worst.probability is None else f"by {worst.by}, p {worst.probability:.2f}"
+    return Cell(sentence.stand, note=note, kind=sentence.stand)
+
+
+def _signed(case: Case, review: Review, content: str, head: str) -> Facts:
+    by = f" by {review.reviewer}, {when(review.time)}" if review.reviewer else ""
+    said = f"{review.conclusion.value}: {review.conclusion.reason}; " if review.conclusion else ""
+    return Facts(
+        (
+            ("Conclusion of the review", f"{said}{review.status}{by}" if by else "not reviewed"),
+            ("Written by", case.stamp.model),
+            ("Content hash", content),
+            ("Head hash of the review", head or "none"),
         )
-        for m in history
     )
-    return Table(
-        "Entries, oldest first", ("No.", "Time", "Who", "Kind", "Place", "Value", "Reason", "Hash", "Signature"), rows
+
+
+# The analyses: each drawn by its kind, of an unknown kind or shape what was stored.
+
+LONGEST = 200_000  # characters of stored JSON that are printed; the case file has the rest
+
+
+def analysis_section(case: Case, analysis: Analysis, number: int, review: Review) -> Section:
+    """One analysis, headed by its name, with the stamp that tells it from others of its kind."""
+    stamp, kind = analysis.stamp, find(analysis.kind)
+    title = kind.title if kind else analysis.kind
+    if sum(other.kind == analysis.kind for other in case.analyses) > 1:
+        title += f": {analysis.id}"  # which says by whom
+    foot = f"By {stamp.model}{f', revision {stamp.revision}' if stamp.revision else ''}. {when(stamp.created)}".strip()
+    blocks = (Fold("Every figure", tuple(analysis_blocks(case, analysis, review))), plain(foot, "note"))
+    return Section(title, blocks, id=f"analysis-{number}", level=3)
+
+
+def analysis_blocks(case: Case, analysis: Analysis, review: Review) -> list[Block]:
+    """The kind's blocks for an analysis; the stored JSON for an unknown kind or shape."""
+    kind = find(analysis.kind)
+    try:
+        if kind is not None:
+            return kind.blocks(case, kind.read(analysis), review)
+        found = attributions_of(analysis)  # of a method that is not installed here
+        return attribution_section(case, found) if found else stored_section(case, analysis)
+    except RecordError as error:
+        # What another version stored in another shape is shown as it is.
+        return [Notice(str(error)), *stored_section(case, analysis)]
+
+
+def stored_section(case: Case, analysis: Analysis) -> list[Block]:
+    """Whatever was stored, as a folded table of its plain values and its JSON."""
+    pairs = [(path, short(value)) for path, value in leaves(analysis.stored())]
+    rows = [(path, value) for path, value in pairs if len(value) <= 200][:200]
+    text = msgspec.json.format(msgspec.json.encode(analysis.result, order="sorted"), indent=2).decode()
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}\n... shortened; the case file has the full text."
+    values = table("Stored values", ("Place", "Value"), rows)
+    return [Fold("What was stored", (values, Code(text, "Stored JSON")))]
+
+
+# Definitions and limits of the methods used in a case, and of no others.
+
+DEFINITIONS: dict[str, tuple[str, str]] = {
+    name: (term["title"], " ".join(term["text"].split()))
+    for name, term in tomllib.loads((ASSETS / "report" / "terms.toml").read_text(encoding="utf-8")).items()
+}
+
+
+def used(case: Case, reviewed: bool) -> list[str]:
+    """The definitions that this case needs, in reading order."""
+    found = [a for analysis in case.analyses for a in attributions_of(analysis)]
+    methods = {attribution.method.lower() for attribution in found}
+    terms = {term for analysis in case.analyses if (kind := find(analysis.kind)) for term in kind.terms}
+    needs = {
+        "passage": True,
+        "citation": bool(case.answer.citations),
+        "retrieval": bool(case.hits),
+        "rerank": bool(case.chunk_sets),
+        "occlusion": any("occlusion" in method for method in methods),
+        "gradient": any("gradient" in method for method in methods),
+        "attribution": any(not any(n in m for n in ("occlusion", "gradient")) for m in methods),
+        "markers": bool(methods),
+        "numerical": any(a.numerical_floor is not None for a in found),
+        "placebo": any(a.placebo_floor is not None for a in found),
+        "review": reviewed,
+        "hashes": True,
+    }
+    return [name for name in DEFINITIONS if needs.get(name) or name in terms]
+
+
+def methods_blocks(case: Case, reviewed: bool) -> tuple[Block, ...]:
+    """The definitions as a list of terms."""
+    return (
+        plain("Meaning and limits of the terms in this report.", "note"),
+        Facts(tuple(DEFINITIONS[name] for name in used(case, reviewed))),
     )
+
+
+# The self-test of every language model that a case used: can its scores and gradients be trusted.
+
+# What quotes or was written elsewhere has no weights to test.
+UNTESTED = ("", "reader", "imported", "auto")
+
+
+def self_test_blocks(case: Case) -> tuple[Block, ...]:
+    """A table a model, from the record kept on this machine; a sentence where no test of that model is kept."""
+    stamps = (case.stamp, *(analysis.stamp for analysis in case.analyses))
+    models = dict.fromkeys((s.model, s.revision, s.dtype) for s in stamps if s.revision and s.model not in UNTESTED)
+    return tuple(Section(name, _self_test(name, revision, dtype), level=3) for name, revision, dtype in models)
+
+
+def _self_test(name: str, revision: str, dtype: str) -> tuple[Block, ...]:
+    checks = remembered(name, revision, dtype)
+    if checks is None:
+        return (plain(f"No self-test of this model is stored here. Run: python -m engine self-test {name}"),)
+    rows = (
+        (c.name, "passed" if c.passed else "failed", c.detail, "" if c.figure is None else f"{c.figure:.3g}")
+        for c in checks
+    )
+    return (table(f"Self-test of {name}", ("Check", "Result", "Detail", "Figure"), rows, numeric={3}),)

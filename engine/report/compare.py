@@ -1,4 +1,4 @@
-"""Two cases, or two answers of one case (variants.py), side by side.
+"""Two cases, or two answers of one case, side by side.
 
 Settings that differ come first, then passages, words, scores, verdicts, attribution. Attributions are put on one
 scale: each case's scores of the same method as shares of its largest absolute score, in [-1, 1], because nats of two
@@ -7,16 +7,24 @@ models are no common unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from engine.analyses.attribution import attributions_of
+from engine.analyses.kind import REFINEMENT
+from engine.analyses.refinement import reports_of
 from engine.cases.blocks import short
 from engine.cases.places import leaves, verdicts
-from engine.cases.review import Review
+from engine.cases.review import Mark, Review, review_of, with_labels
+from engine.cases.store import CaseStore
 from engine.cases.words import DiffWord, word_diff
-from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value
-from engine.report.variants import SCORES
+from engine.core.errors import CaseError
+from engine.core.metrics import ENTAILED
+from engine.core.values import Analysis, Attribution, Case, Passage, Stamp, Value, inputs_hash
+from engine.methods.refinement.assess import RefinementReport, report_facts, report_scores
+from engine.methods.refinement.values import Variant
 
 # What differs between any two runs and says nothing about how they were made.
 NOT_SETTINGS = ("created", "inputs")
@@ -69,19 +77,18 @@ def compare_cases(
     left: Case, right: Case, left_review: Review | None = None, right_review: Review | None = None
 ) -> Comparison:
     """Compare two cases."""
-    pairs = align(left.passages, right.passages)
     ours, theirs = shared_scales(left), shared_scales(right)
     methods = tuple(method for method in ours if method in theirs)
     aligned = tuple(
         Aligned(
-            title=_title(left, right, pair),
-            left=pair[0],
-            right=pair[1],
-            match=pair[2],
-            cited=(_cited(left, pair[0]), _cited(right, pair[1])),
-            attribution={m: (ours[m].get(pair[0] or 0), theirs[m].get(pair[1] or 0)) for m in methods},
+            title=(left.passages[i - 1] if i else right.passages[(j or 1) - 1]).label,
+            left=i,
+            right=j,
+            match=match,
+            cited=(_cited(left, i), _cited(right, j)),
+            attribution={m: (ours[m].get(i or 0), theirs[m].get(j or 0)) for m in methods},
         )
-        for pair in pairs
+        for i, j, match in align(left.passages, right.passages)
     )
     return Comparison(
         left=left.id,
@@ -96,27 +103,25 @@ def compare_cases(
     )
 
 
+def differences(left: Mapping[str, Any], right: Mapping[str, Any], absent: Any = None) -> tuple[Difference, ...]:
+    """The names under which the values are not the same; a side without one has `absent`."""
+    rows = [(name, left.get(name, absent), right.get(name, absent)) for name in dict.fromkeys((*left, *right))]
+    return tuple(Difference(name=name, left=short(a), right=short(b)) for name, a, b in rows if a != b)
+
+
 def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
     """Figures of two answers that are not the same; none where a side was not scored."""
-    sides = [next((a.stored() for a in case.analyses if a.kind == SCORES), None) for case in (left, right)]
-    if sides[0] is None or sides[1] is None:
+    sides = [[a.stored() for a in case.analyses if a.kind == SCORES] for case in (left, right)]
+    if not all(sides):
         return ()
-    rows = [(name, sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys((*sides[0], *sides[1]))]
-    return tuple(
-        Difference(name=name.replace("_", " "), left=short(a), right=short(b)) for name, a, b in rows if a != b
-    )
+    return differences(*({name.replace("_", " "): value for name, value in found[0].items()} for found in sides))
 
 
 def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     """Model, revision, settings, seed and versions that are not the same."""
-    sides = [dict(leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS})) for s in (left, right)]
-    names = dict.fromkeys((*sides[0], *sides[1]))
-    rows = [(name, *(_told(side.get(name)) for side in sides)) for name in names]
-    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
-
-
-def _told(value: Any) -> str:
-    return "not set" if value in (None, "") else str(value)
+    sides = [leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS}) for s in (left, right)]
+    told = ({name: "not set" if value in (None, "") else str(value) for name, value in side} for side in sides)
+    return differences(*told, absent="not set")
 
 
 _NO_MATCH = 3  # after the kinds of match that `_match` ranks
@@ -157,12 +162,6 @@ def _match(one: Passage, other: Passage) -> tuple[int, int, str]:
     return _NO_MATCH, 0, ""
 
 
-def _title(left: Case, right: Case, pair: tuple[int | None, int | None, str]) -> str:
-    case, number = (left, pair[0]) if pair[0] is not None else (right, pair[1])
-    passage = case.passages[(number or 1) - 1]
-    return passage.label
-
-
 def _cited(case: Case, number: int | None) -> int:
     return sum(c.valid and c.number == number for c in case.answer.citations)
 
@@ -195,12 +194,79 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
     ]
     sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
     sides[0]["refused"], sides[1]["refused"] = str(left.answer.refused), str(right.answer.refused)
-    names = dict.fromkeys((*sides[0], *sides[1]))
-    rows = [(name, *(side.get(name, NO_VERDICT) for side in sides)) for name in names]
-    return tuple(Difference(name=name, left=a, right=b) for name, a, b in rows if a != b)
+    return differences(*sides, absent=NO_VERDICT)
 
 
 def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:
     """By label, so that the same fact is found in both; a proposed edit is not a verdict."""
     found = (place for analysis in analyses for place in verdicts(analysis))
     return {place.label: place.machine for place in found if not place.target.startswith("edit:")}
+
+
+# A refinement's answers as cases, so that two of them, or one and another case, are compared like any two. A side is
+# named CASE, or CASE:CONDITION for what a condition of the case's last refinement wrote.
+
+KEPT = "facts of A"
+SCORES = "scores"
+
+
+def side(store: CaseStore, name: str) -> tuple[Case, tuple[Mark, ...]]:
+    """The case that a side names, with its history; raise `CaseNotFound`, `CaseError` for an unknown condition."""
+    case_id, _, condition = name.partition(":")
+    case, history = store.load_whole(case_id)
+    return (variant_case(with_labels(case, review_of(history)), condition), ()) if condition else (case, history)
+
+
+def conditions(case: Case) -> tuple[str, ...]:
+    """The conditions of the case's last refinement that have an answer."""
+    found = _last(case)
+    return tuple(n for n, v in found.refinement.variants.items() if v.answer is not None) if found else ()
+
+
+def variant_case(case: Case, name: str) -> Case:
+    """A condition's text as the answer of a case, with the analyses of this answer."""
+    report = _last(case)
+    variant = report.refinement.variants.get(name) if report else None
+    if report is None or variant is None or variant.answer is None:
+        known = ", ".join(conditions(case)) or "none; run them on the Refinement page"
+        raise CaseError(f"The case {case.id!r} has no answer of condition {name!r}. Available: {known}.")
+    stamp = report.refinement.stamp
+    answered = inputs_hash(case.question, case.passages, variant.answer.text)
+    about = tuple(a for a in case.analyses if a.stamp.inputs == answered and a.kind != REFINEMENT)
+    return replace(
+        case,
+        id=f"{case.id}:{name}",
+        parent=case.id,
+        answer=variant.answer,
+        prompt=variant.turns[-1].prompt if variant.turns else case.prompt,
+        stamp=replace(
+            stamp,
+            inputs=inputs_hash(case.question, case.passages),
+            settings={**stamp.settings, "condition": _condition(name, variant)},
+        ),
+        analyses=(*about, *_figures(case, report, name, answered)),
+    )
+
+
+def _last(case: Case) -> RefinementReport | None:
+    return next(reversed(reports_of(case).values()), None)
+
+
+def _condition(name: str, variant: Variant) -> dict[str, object]:
+    trigger = variant.trigger
+    return {"name": name, "outcome": variant.outcome, "second pass": "no rule" if trigger is None else trigger.sentence}
+
+
+def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> tuple[Analysis, ...]:
+    """Which facts of A the answer still says, as verdicts, and its scores."""
+    stamp = replace(report.refinement.stamp, inputs=answered)
+    said = [
+        {"fact": kept.fact, "verdict": f"{'said' if kept.kept > ENTAILED else 'gone'}; A's own: {kept.verdict}"}
+        for kept in report_facts(report).get(name, ())
+    ]
+    scores = report_scores(report, case.passages)[name].to_dict()
+    scores.pop("missing")
+    found = [Analysis(id=SCORES, kind=SCORES, stamp=stamp, result=scores)]
+    if said:
+        found.append(Analysis(id=KEPT, kind=KEPT, stamp=stamp, result={"facts": said}))
+    return tuple(found)

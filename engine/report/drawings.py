@@ -14,7 +14,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from engine.analyses.case_verdict import Stand, fact_edits, fact_verdict
+from engine.analyses.facts import tracked_runs
 from engine.analyses.token_map import TokenMap
 from engine.answer.citations import without_markers
 from engine.cases.markup import escape, tag, visible
@@ -81,16 +84,16 @@ def drawn_map(case: Case, found: TokenMap, sentence: int | None = None) -> Drawi
     """
     span = found.answer.sentences[sentence - 1] if sentence else None
     row = 1 + found.sentences.index(span) if span in found.sentences else 0
-    sizes = [[sum(abs(found.rows[row][p][i]) for i in word) for word, _ in _words(found, case, p)] for p in _all(found)]
+    words = [_words(found, case, p) for p in range(len(found.passages))]
+    sizes = [[sum(abs(found.rows[row][p][i]) for i in word) for word, _ in own] for p, own in enumerate(words)]
     whole = sum(found.absolute_rows()[row]) or 1.0
     end = _robust([size / whole for passage in sizes for size in passage])
     parts = []
-    for p in sorted(_all(found), key=lambda p: -sum(sizes[p])):
+    for p in sorted(range(len(words)), key=lambda p: -sum(sizes[p])):
         shares = [size / whole for size in sizes[p]]
-        words = [text for _, text in _words(found, case, p)]
         spans = tuple(
             Span(text=text, colour=SIZE, depth=math.sqrt(min(1.0, share / end)) if end else 0.0, value=share)
-            for text, share in zip(words, shares, strict=True)
+            for (_, text), share in zip(words[p], shares, strict=True)
         )
         number = found.numbers[p]
         parts.append(Paragraph(title=f"{number}. {case.passages[number - 1].label}: {sum(shares):.0%}", spans=spans))
@@ -115,7 +118,8 @@ def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
         )
         rows.append((name, tuple(cells)))
     heads = ("Answer", *(", ".join(map(str, numbers)) for numbers in found.sources))
-    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in _floors(found) if f is not None)
+    measured = {"numerical": found.numerical_floor, "an unrelated passage": found.placebo_floor}
+    floors = ", ".join(f"{f:.3g} {found.unit} ({n})" for n, f in measured.items() if f is not None)
     said = (
         f"{found.method.capitalize()} by {found.model}, in {found.unit}; columns are passages. Positive: the source"
         f" makes the answer more likely. {f'Floors: {floors}.' if floors else ''}"
@@ -149,32 +153,20 @@ def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
 def drawn_changes(case: Case, record: AreRecord, review: Review) -> Drawing:
     """The answer with its edits: struck is taken out, underlined is put in; rejected edits are left out."""
     edits, decided = revision(record, case.answer, review)
-    spans, at = [], 0
-    for edit in sorted(edits, key=lambda e: e.start):
-        decision = decided.get(edit.id)
-        if decision == "rejected" or edit.start < at or (decision is None and edit.status != "placed"):
-            continue
-        spans.append(Span(text=record.checked[at : edit.start]))
-        spans.append(Span(text=edit.old, colour=STAND["contradicted"], depth=0.35, mark="struck"))
-        spans.append(Span(text=edit.new, colour=STAND["borne out"], depth=0.35, mark="underlined"))
-        at = edit.end
-    spans.append(Span(text=record.checked[at:]))
+    drawn = {
+        "text": Span(text=""),
+        "old": Span(text="", colour=STAND["contradicted"], depth=0.35, mark="struck"),
+        "new": Span(text="", colour=STAND["borne out"], depth=0.35, mark="underlined"),
+    }
+    runs = tracked_runs(record.checked, [e for e in edits if decided.get(e.id) != "rejected"], decided)
+    spans = tuple(replace(drawn[run.kind], text=run.text) for run in runs if run.kind in drawn)
     said = "The answer with its edits. Struck: taken out. Underlined: put in."
-    whole = tuple(span for span in spans if span.text)
-    return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=whole),))
+    return Drawing(name=f"{case.id}_changes", caption=_caption(case, said), parts=(Paragraph(title="", spans=spans),))
 
 
 def _caption(case: Case, said: str) -> str:
     hashed = f"Case {case.id}, content hash {content_hash(case)[:16]}."
     return f"{' '.join(said.split())} Question: “{case.question}” {hashed}"
-
-
-def _floors(found: Attribution) -> tuple[tuple[str, float | None], ...]:
-    return ("numerical", found.numerical_floor), ("an unrelated passage", found.placebo_floor)
-
-
-def _all(found: TokenMap) -> range:
-    return range(len(found.passages))
 
 
 def _words(found: TokenMap, case: Case, place: int) -> list[tuple[list[int], str]]:

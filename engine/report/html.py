@@ -26,7 +26,8 @@ STEPS = 5  # steps of colour on either side of zero
 def to_html(document: b.ReportDocument) -> str:
     """The whole file."""
     style = stylesheet()
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    hashed = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     return _environment().get_template("report.html").render(document=document, policy=policy, style=Markup(style))
 
 
@@ -53,7 +54,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(kind=lambda block: type(block).__name__, line=_line, step=_step, signed=_signed)
+    environment.filters.update(
+        kind=lambda block: type(block).__name__,
+        line=lambda text: " ".join(text.split()),
+        step=_step,
+        signed=lambda value: f"{value:+z.3f}",  # what rounds to 0 has a plus
+    )
     return environment
 
 
@@ -62,20 +68,7 @@ def _escaped(value: Any) -> Markup:
     return value if isinstance(value, Markup) else Markup(escape(str(value)))
 
 
-def _hash(style: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _step(value: float, largest: float) -> str:
     """The class of a value's colour: p1 to p5, n1 to n5, empty near zero."""
     step = round(STEPS * min(1.0, abs(value) / largest)) if largest > 0 else 0
     return f"{'p' if value > 0 else 'n'}{step}" if step else ""
-
-
-def _signed(value: float) -> str:
-    """Three decimals with the sign; what rounds to 0 has a plus."""
-    return f"{value:+z.3f}"

@@ -6,7 +6,7 @@ Text is escaped so that nothing in it becomes markup, a link, an image or HTML i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from engine.cases import blocks as b
@@ -30,14 +30,7 @@ def escaped(text: str) -> str:
     '\\\\!\\\\[x\\\\](http\\\\://a.b) \\\\<b\\\\>'
     """
     marked = _SPECIAL.sub(r"\\\1", visible(text).replace("\t", " "))
-    marked = _LINE_START.sub(
-        lambda m: (
-            f"{m.group(1)}\\{m.group(2)}"
-            if not m.group(2)[0].isdigit()
-            else f"{m.group(1)}{m.group(2)[:-1]}\\{m.group(2)[-1]}"
-        ),
-        marked,
-    )
+    marked = _LINE_START.sub(lambda found: f"{found[1]}{found[2][:-1]}\\{found[2][-1]}", marked)
     return _ADDRESS.sub(r"\1\\", marked)
 
 
@@ -46,8 +39,7 @@ def _line(text: str) -> str:
 
 
 def _draw(block: b.Block) -> str:
-    draw: Callable[[Any], str] = _DRAW[type(block)]
-    return draw(block)
+    return _DRAW[type(block)](block)
 
 
 def _paragraph(block: b.Text) -> str:
@@ -79,10 +71,6 @@ def _table(block: b.Table) -> str:
     return f"{_line(block.caption)}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _facts(block: b.Facts) -> str:
-    return "\n".join(f"- {_line(name)}: {_line(value)}" for name, value in block.pairs)
-
-
 def _heat(block: b.Heat) -> str:
     strongest = sorted((p for p in block.pieces if p[0].strip()), key=lambda p: -abs(p[1]))[:10]
     listed = "; ".join(f"{_line(text)} {value:+z.3f}" for text, value in strongest)
@@ -96,25 +84,17 @@ def _code(block: b.Code) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _notice(block: b.Notice) -> str:
-    return f"**Note.** {escaped(block.text)}"
-
-
-def _fold(block: b.Fold) -> str:
-    return "\n\n".join((f"**{_line(block.title)}**", *map(_draw, block.blocks)))
-
-
-def _section(block: b.Section) -> str:
-    return "\n\n".join((f"{'#' * block.level} {_line(block.title)}", *map(_draw, block.blocks)))
+def _headed(head: str, blocks: Iterable[b.Block]) -> str:
+    return "\n\n".join((head, *map(_draw, blocks)))
 
 
 _DRAW: dict[type, Callable[[Any], str]] = {
     b.Text: _paragraph,
     b.Table: _table,
-    b.Facts: _facts,
+    b.Facts: lambda block: "\n".join(f"- {_line(name)}: {_line(value)}" for name, value in block.pairs),
     b.Heat: _heat,
     b.Code: _code,
-    b.Notice: _notice,
-    b.Fold: _fold,
-    b.Section: _section,
+    b.Notice: lambda block: f"**Note.** {escaped(block.text)}",
+    b.Fold: lambda block: _headed(f"**{_line(block.title)}**", block.blocks),
+    b.Section: lambda block: _headed(f"{'#' * block.level} {_line(block.title)}", block.blocks),
 }

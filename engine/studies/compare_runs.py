@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from engine.core.errors import InputError
-from engine.core.statistics import holm
 from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation
-from engine.studies.summary import CORRECTION, PAIRED, PairedComparison, by_question, measured, of_method, pair
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    PairedComparison,
+    by_question,
+    corrected,
+    measured,
+    of_method,
+    pair,
+)
 from engine.studies.values import Cell, Column, Row, StudyTable
 
 COLUMNS = Column.row(
@@ -38,34 +44,24 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
         )
     shared = [m for m in _methods(first) if m in _methods(second)]
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
-    found = [(method, name, *_pair(first, second, method, name)) for method in shared for name in names]
-    kept = [row for row in found if row[2].difference.n]
-    if not kept:
+    found: list[tuple[tuple[Cell, ...], PairedComparison]] = []
+    for method in shared:
+        for name in names:
+            a, b = (by_question(of_method(run.rows, method), name) for run in (first, second))
+            means = measured([v for q, v in a.items() if q in b]), measured([v for q, v in b.items() if q in a])
+            if means[0].n:
+                found.append(((method, name, *means), pair(method, a, b)))
+    if not found:
         raise InputError("The two runs have no question in common. Compare runs of the same data set.")
-    corrected = holm([one.p for _, _, one, _ in kept])
+    by_holm = corrected([one for _, one in found])
     rows = tuple(
-        _line(m, name, replace(one, p=p), means) for (m, name, one, means), p in zip(kept, corrected, strict=True)
+        (*head, one.difference, one.higher, one.lower, one.p, one.effect)
+        for (head, _), one in zip(found, by_holm, strict=True)
     )
-    questions = max(one.difference.n for _, _, one, _ in kept)
+    questions = max(one.difference.n for one in by_holm)
     notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
 
 
 def _methods(evaluation: Evaluation) -> list[str]:
     return list(dict.fromkeys(row.unit.method for row in evaluation.rows))
-
-
-def _pair(
-    first: Evaluation, second: Evaluation, method: str, name: str
-) -> tuple[PairedComparison, tuple[dict[str, float], dict[str, float]]]:
-    """The comparison, and the values of both over the questions that both have."""
-    a, b = (by_question(of_method(run.rows, method), name) for run in (first, second))
-    both = {q: v for q, v in a.items() if q in b}, {q: v for q, v in b.items() if q in a}
-    return pair(method, a, b), both
-
-
-def _line(
-    method: str, name: str, one: PairedComparison, means: tuple[dict[str, float], dict[str, float]]
-) -> tuple[Cell, ...]:
-    a, b = map(measured, means)
-    return method, name, a, b, one.difference, one.higher, one.lower, one.p, one.effect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +16,11 @@ from engine.core.values import Value, decoded, sha256
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
-from engine.studies.pools import Pool, Threads
+from engine.studies.pools import Pool, Processes, Threads
 from engine.studies.run import Control, Journal, Run, check_folder, ordered, write_whole
 from engine.studies.tables import FORMATS, as_text, to_markdown
 from engine.studies.tools import StudyTools
 from engine.studies.values import Estimate, Failure, Results, Row, Unit
-from engine.studies.workers import Processes
 
 Where = Literal["local", "ray"]
 
@@ -89,7 +89,9 @@ def evaluate(
             _begin(planned, text, folder, cost)
             if on_cost is not None:
                 on_cost(planned, cost)
-            _run(run, lambda: _pool(run, workers, on, tools))
+            if run.waiting:
+                with closing(_pool(run, workers, on, tools)) as pool:
+                    run.go(pool)
             return draw(folder)
     except Timeout:
         raise InputError(
@@ -100,17 +102,6 @@ def evaluate(
             f"The run in {folder} could not be written ({error.strerror or error}). Free some space or make the folder "
             "writable, then resume; or choose another folder."
         ) from error
-
-
-def _run(run: Run, pool: Callable[[], Pool]) -> None:
-    """Start the pool only where something is left for it."""
-    if not run.waiting:
-        return
-    workers = pool()
-    try:
-        run.go(workers)
-    finally:
-        workers.close()
 
 
 def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:

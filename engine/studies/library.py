@@ -114,16 +114,14 @@ def take_in(cases: CaseStore, folder: Path, name: str) -> str:
     case_id = f"{name}-{folder.name}"
     if not cases.has(case_id):
         try:
-            found = read_case_file(_case_file(folder, f"{Path(name).name}.json"))
+            file = f"{Path(name).name}.json"
+            if (folder / CASES).exists():
+                with zipfile.ZipFile(folder / CASES) as archive:
+                    data = archive.read(file)
+            else:
+                data = (folder / "cases" / file).read_bytes()
+            found = read_case_file(data)
         except (OSError, KeyError) as error:
             raise InputError(f"The case {name} is not in {folder}. Run the unit again.") from error
         cases.put(replace(found.case, id=case_id), found.history)
     return case_id
-
-
-def _case_file(folder: Path, file: str) -> bytes:
-    """A unit's case file, of the folder or of the archive of a run that was shipped."""
-    if (folder / CASES).exists():
-        with zipfile.ZipFile(folder / CASES) as archive:
-            return archive.read(file)
-    return (folder / "cases" / file).read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +14,7 @@ from engine.cases.store import CaseStore
 from engine.core.errors import GroundworkError
 from engine.core.progress import Watch
 from engine.core.settings import Retrieval
-from engine.core.values import Case, Passage
+from engine.core.values import Case, Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.refinement.advisor import (
     CORPUS,
@@ -25,6 +27,7 @@ from engine.methods.refinement.advisor import (
     point_of,
 )
 from engine.methods.refinement.assess import report_scores
+from engine.models.protocols import Embedder
 from engine.models.reranker import load_reranker
 
 
@@ -56,8 +59,28 @@ def _points(case: Case) -> list[Point]:
 
 
 def case_advice(case: Case, s3: float | None = None) -> Advice:
-    """Advice from what is stored: vectors from the corpus where it still holds the passages, nothing embedded."""
-    return advise(case.question, case.passages, case.hits, stored_vectors(case.corpus, case.passages), s3)
+    """Advice from what is stored; nothing is embedded."""
+    return advice_on(case.question, case.passages, case.hits, case.corpus, s3)
+
+
+def advice_on(
+    question: str,
+    passages: tuple[Passage, ...],
+    hits: Sequence[Hit] = (),
+    corpus: str | None = None,
+    s3: float | None = None,
+    embedder: Embedder | None = None,
+) -> Advice:
+    """Advice with the vectors of the corpus, where it still holds the passages.
+
+    Without them `embedder` embeds and ranks the passages; without one the advisor compares words and says so.
+    """
+    vectors = stored_vectors(corpus, passages)
+    if vectors is None and embedder is not None:
+        embedded = embedder.embed([question, *(passage.text for passage in passages)])
+        vectors = embedded[1:]
+        hits = [Hit(passage=p, score=float(s)) for p, s in zip(passages, vectors @ embedded[0], strict=True)]
+    return advise(question, passages, hits, vectors, s3)
 
 
 def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray[np.float32] | None:
@@ -67,7 +90,7 @@ def stored_vectors(corpus: str | None, passages: tuple[Passage, ...]) -> NDArray
     try:
         snapshot = Collection.open(corpus).snapshot()
     except GroundworkError:
-        return None  # a case outlives its corpus: the advisor then compares words and says so
+        return None  # a case outlives its corpus
     rows = snapshot.rows(passage.id for passage in passages)
     if any(passage.id not in rows for passage in passages):
         return None
@@ -83,6 +106,5 @@ def task_advice(watch: Watch | None = None) -> tuple[Advice, ...]:
         (watch or Watch()).step("retrieving", done, len(TASKS))
         how = Retrieval(k=max(10, task.k), keep=task.k)
         context = find_context(task.question, collection, load_reranker(), how, reranked=False)
-        vectors = stored_vectors(CORPUS, context.passages)
-        found.append(advise(task.question, context.passages, context.hits, vectors))
+        found.append(advice_on(task.question, context.passages, context.hits, CORPUS))
     return tuple(found)

@@ -18,9 +18,8 @@ from engine.core.values import decoded
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
 from engine.studies.perform import Done, Lost, Outcome, Performer, Stopped, UnitTask
-from engine.studies.pools import task_of
+from engine.studies.pools import ROOT, task_of
 from engine.studies.values import Unit
-from engine.studies.workers import ROOT
 
 
 class Serving:

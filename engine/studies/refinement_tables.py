@@ -11,12 +11,23 @@ from msgspec.structs import replace
 
 from engine.core.errors import InputError
 from engine.core.settings import SecondPass as Rules
-from engine.core.statistics import holm, rank_correlation
+from engine.core.statistics import rank_correlation
 from engine.methods.refinement.advisor import Point, QuartileStudy, gain_by_quartile
 from engine.methods.refinement.values import WITH_ANSWER, OverlapThreshold
 from engine.methods.signals import overlap_threshold
-from engine.studies.summary import CORRECTION, PAIRED, by_question, measure, notes, pair, questions_in
-from engine.studies.values import Axis, Better, Cell, Column, Figure, Measure, Results, Row, Series, StudyTable, Unit
+from engine.studies.summary import (
+    CORRECTION,
+    MEANS,
+    PAIRED,
+    by_question,
+    corrected,
+    figure,
+    measure,
+    measure_each,
+    pair,
+    table,
+)
+from engine.studies.values import Better, Cell, Column, Figure, Measure, Results, Row, Series, StudyTable, Unit
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,7 @@ SCORES = (
     Score("words", "words", "words", "", 0.0),
     Score("citations", "citations", "a answer", "", 0.0),
 )
+RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}
 
 
@@ -58,87 +70,72 @@ def score_tables(
     rows: Sequence[Row], names: Sequence[str], pairs: Sequence[tuple[str, str]], how: Rules
 ) -> list[StudyTable]:
     """Means of every score by condition, what came of the calls, and the paired differences."""
-    defined = [s for s in SCORES if any(_values(rows, name, s) for name in names)]
-    columns = [Column(name=s.name, unit=s.unit, better=s.better) for s in defined]
-    scores = StudyTable(
-        name="scores",
-        title="Scores of the answers by condition, every second pass on",
-        columns=(Column(name="condition"), *columns),
-        rows=tuple((n, *(measure(of_condition(rows, n), s.field, s.lost) for s in defined)) for n in names),
-        n=questions_in(rows),
+    by = {name: of_condition(rows, name) for name in names}
+    defined = [s for s in SCORES if any(row.values.get(s.field) is not None for own in by.values() for row in own)]
+    scores = table(
+        "scores",
+        "Scores of the answers by condition, every second pass on",
+        (Column(name="condition"), *(Column(name=s.name, unit=s.unit, better=s.better) for s in defined)),
+        ((name, *(measure(own, s.field, s.lost) for s in defined)) for name, own in by.items()),
+        rows,
+        "Seeds are averaged per question. A score's n leaves out answers for which it is undefined.",
         shows="grounded refinement, Tables 1 and 3",
-        notes=notes(rows, "Seeds are averaged per question. A score's n leaves out answers for which it is undefined."),
     )
     return [
         scores,
-        _outcomes(rows, names),
+        _outcomes(rows, by),
         _added(rows, names),
         _comparisons(rows, pairs, defined),
         _gated(rows, names, defined, how),
     ]
 
 
-def _values(rows: Sequence[Row], name: str, score: Score) -> list[Any]:
-    return [v for row in of_condition(rows, name) if (v := row.values.get(score.field)) is not None]
-
-
-def _outcomes(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    counts = {n: Counter(row.values.get("outcome", "unit failed") for row in of_condition(rows, n)) for n in names}
+def _outcomes(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
+    counts = {name: Counter(row.values.get("outcome", "unit failed") for row in own) for name, own in by.items()}
     kinds = sorted({kind for count in counts.values() for kind in count})
-    return StudyTable(
-        name="outcomes",
-        title="Outcomes of each condition",
-        columns=(Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds)),
-        rows=tuple((n, *(counts[n][kind] for kind in kinds)) for n in names),
-        n=len(rows),
-        unit="runs (question x seed)",
-        notes=notes(rows),
-    )
+    columns = (Column(name="condition"), *(Column(name=kind, unit="runs") for kind in kinds))
+    body: list[tuple[Cell, ...]] = [(name, *(count[kind] for kind in kinds)) for name, count in counts.items()]
+    return table("outcomes", "Outcomes of each condition", columns, body, rows, n=len(rows), unit=RUNS)
 
 
 def _added(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     """How often a condition says what no passage holds where A did not, or said less of it."""
     baseline = of_condition(rows, "A")
-    lines: list[tuple[Cell, ...]] = []
-    for name in names:
-        if name != "A":
-            pairs = zip(of_condition(rows, name), baseline, strict=True)
-            both = [(row, row.values.get("unsupported"), a.values.get("unsupported")) for row, a in pairs]
-            known = [(row, own, a) for row, own, a in both if own is not None and a is not None]
-            more, less = ([replace(r, values={"is": turn * own > turn * a}) for r, own, a in known] for turn in (1, -1))
-            lines.append((name, measure(more, "is", None), measure(less, "is", None)))
-    return StudyTable(
-        name="added",
-        title="Runs in which a condition says more, or less, than A that no passage contains",
-        columns=Column.row("condition | more (share of runs) ↓ | less (share of runs) ↑"),
-        rows=tuple(lines),
-        n=questions_in(rows),
-        notes=notes(rows, "By content words that occur in none of the passages."),
+
+    def line_of(name: str) -> tuple[Cell, ...]:
+        pairs = zip(of_condition(rows, name), baseline, strict=True)
+        both = [(row, row.values.get("unsupported"), a.values.get("unsupported")) for row, a in pairs]
+        known = [(row, own, a) for row, own, a in both if own is not None and a is not None]
+        own_rows = [row for row, _, _ in known]
+        more, less = ([turn * own > turn * a for _, own, a in known] for turn in (1, -1))
+        return name, measure_each(own_rows, more), measure_each(own_rows, less)
+
+    return table(
+        "added",
+        "Runs in which a condition says more, or less, than A that no passage contains",
+        "condition | more (share of runs) ↓ | less (share of runs) ↑",
+        (line_of(name) for name in names if name != "A"),
+        rows,
+        "By content words that occur in none of the passages.",
     )
 
 
 def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]) -> StudyTable:
-    found = []
-    for first, second in pairs:
-        for s in scores:
-            a, b = (by_question(of_condition(rows, name), s.field, s.lost) for name in (first, second))
-            found.append((f"{first} - {second}", s, pair(s.name, a, b)))
-    corrected = holm([one.p for _, _, one in found])
-    lines: list[tuple[Cell, ...]] = [
-        (title, s.name, one.difference, one.higher, one.lower, one.ties, p, one.effect, one.difference.n)
-        for (title, s, one), p in zip(found, corrected, strict=True)
-    ]
-    return StudyTable(
-        name="comparisons",
-        title="Paired differences between conditions, every second pass on",
-        columns=Column.row(
-            "comparison | score | difference (of the score) | higher (questions) | "
-            "lower (questions) | ties (questions) | p, Holm | effect (d_z) | n"
+    by = {name: of_condition(rows, name) for names in pairs for name in names}
+    asked = [(names, s) for names in pairs for s in scores]
+    found = corrected([pair(s.name, *(by_question(by[n], s.field, s.lost) for n in names)) for names, s in asked])
+    return table(
+        "comparisons",
+        "Paired differences between conditions, every second pass on",
+        "comparison | score | difference (of the score) | higher (questions) | "
+        "lower (questions) | ties (questions) | p, Holm | effect (d_z) | n",
+        (
+            (f"{first} - {second}", s.name, c.difference, c.higher, c.lower, c.ties, c.p, c.effect, c.difference.n)
+            for ((first, second), s), c in zip(asked, found, strict=True)
         ),
-        rows=tuple(lines),
-        n=questions_in(rows),
+        rows,
         shows="grounded refinement, Tables 1 and 3",
-        notes=(PAIRED, CORRECTION, *notes(rows)[1:]),
+        intervals=(PAIRED, CORRECTION),
     )
 
 
@@ -174,24 +171,23 @@ def fires(rows: Sequence[Row], names: Sequence[str], how: Rules) -> Fires:
 
 def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], how: Rules) -> StudyTable:
     """Each second pass under its own rule: where it does not fire, its answer is A's."""
-    lines: list[tuple[Cell, ...]] = []
     baseline = of_condition(rows, "A")
-    for rule, marks in fires(rows, names, how).items():
+
+    def line_of(rule: str, marks: Mapping[Unit, bool]) -> tuple[Cell, ...]:
         both = zip(of_condition(rows, rule.partition(",")[0]), baseline, rows, strict=True)
         kept = [own if marks.get(row.unit) else first for own, first, row in both]
-        line = [pair(s.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))).difference for s in scores]
-        lines.append((rule, sum(marks.values()), len(rows) - len(marks), *line))
-    return StudyTable(
-        name="gated",
-        title="Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
-        columns=(
-            *Column.row("condition | fired (runs) | not asked (runs)"),
-            *(Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores),
-        ),
-        rows=tuple(lines),
-        n=questions_in(rows),
+        found = (pair(s.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))) for s in scores)
+        return rule, sum(marks.values()), len(rows) - len(marks), *(one.difference for one in found)
+
+    differences = (Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores)
+    return table(
+        "gated",
+        "Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",
+        (*Column.row("condition | fired (runs) | not asked (runs)"), *differences),
+        (line_of(*rule) for rule in fires(rows, names, how).items()),
+        rows,
         shows="grounded refinement, section 3.8",
-        notes=(PAIRED, *notes(rows)[1:]),
+        intervals=(PAIRED,),
     )
 
 
@@ -207,85 +203,76 @@ def flag_table(rows: Sequence[Row], names: Sequence[str], how: Rules) -> StudyTa
     for trigger in triggers(how) if flagged else ():
         own = marks[f"{flagged[0]}, {trigger}"]
         rules.append((", ".join(flagged), RULES[trigger], [own.get(row.unit) for row in rows]))
-    return StudyTable(
-        name="flag_rates",
-        title="How often each rule starts a second pass",
-        columns=Column.row(
-            "condition | rule | fires (runs) | of (runs) | rate (share) | by chance (share) | not asked (runs)"
-        ),
-        rows=tuple((name, rule, *_rate(rows, asked, rule == RULES["labels"])) for name, rule, asked in rules),
+    return table(
+        "flag_rates",
+        "How often each rule starts a second pass",
+        "condition | rule | fires (runs) | of (runs) | rate (share) | by chance (share) | not asked (runs)",
+        ((name, rule, *_rate(rows, asked, rule == RULES["labels"])) for name, rule, asked in rules),
+        rows,
+        "Not asked: no gradient rows, no label, or no answer.",
+        "By chance: the share of 200 random rankings of a case's passages in which the rule fires.",
         n=len(rows),
-        unit="runs (question x seed)",
+        unit=RUNS,
         shows="grounded refinement, Table 13",
-        notes=notes(
-            rows,
-            "Not asked: no gradient rows, no label, or no answer.",
-            "By chance: the share of 200 random rankings of a case's passages in which the rule fires.",
-        ),
     )
 
 
 def _rate(rows: Sequence[Row], marks: Sequence[bool | None], by_chance: bool) -> tuple[Cell, ...]:
-    known = [replace(r, values={**r.values, "is": m}) for r, m in zip(rows, marks, strict=True) if m is not None]
-    fires = sum(bool(m) for m in marks)
+    known = [row for row, mark in zip(rows, marks, strict=True) if mark is not None]
     chance = measure(known, "by_chance", None) if by_chance else None
-    return fires, len(known), measure(known, "is", None), chance, len(marks) - len(known)
+    return sum(map(bool, marks)), len(known), measure_each(rows, marks), chance, len(marks) - len(known)
 
 
 def advice_tables(rows: Sequence[Row]) -> list[StudyTable]:
     """Gain of D over A by what the advisor says of the question before anything is written; none without advice."""
-    known = [row for row in rows if row.values.get("advice") and _gain(row) is not None]
-    gains: dict[str, list[Row]] = {
-        branch: [] for branch in dict.fromkeys(row.values["advice"]["branch"] for row in known)
-    }
-    for row in known:
-        gains[row.values["advice"]["branch"]].append(replace(row, values={"gain": _gain(row)}))
-    difficulty = [row.values["advice"]["difficulty"] for row in known]
-    pairs = [(d, _gain(row)) for d, row in zip(difficulty, known, strict=True) if d is not None]
-    rho = rank_correlation([d for d, _ in pairs], [g or 0.0 for _, g in pairs]) if pairs else None
-    said = "not defined" if rho is None else f"{rho:.2f}"
-    table = StudyTable(
-        name="advice",
-        title="Gain of D over A by the advisor's branch",
-        columns=Column.row(
-            "branch | runs | gain (citation precision) ↑ | gained (share of runs) ↑ | lost (share of runs) ↓"
-        ),
-        rows=tuple(
-            (
-                branch,
-                len(own),
-                measure(own, "gain", None),
-                *(
-                    measure([replace(r, values={"is": turn * r.values["gain"] > 0}) for r in own], "is")
-                    for turn in (1, -1)
-                ),
-            )
-            for branch, own in gains.items()
-        ),
-        n=len(known),
-        unit="runs (question x seed)",
-        shows="grounded refinement, appendix B",
-        notes=notes(rows, f"Spearman's rho of difficulty and gain: {said}."),
-    )
-    return [table] if known else []
+    advised = [(row, row.values["advice"], _gain(row)) for row in rows if row.values.get("advice")]
+    known = [(row, advice, gain) for row, advice, gain in advised if gain is not None]
+    if not known:
+        return []
+    pairs = [(advice["difficulty"], gain) for _, advice, gain in known if advice["difficulty"] is not None]
+    rho = rank_correlation([d for d, _ in pairs], [g for _, g in pairs]) if pairs else None
+
+    def line_of(branch: str) -> tuple[Cell, ...]:
+        own, gains = zip(*((row, gain) for row, advice, gain in known if advice["branch"] == branch), strict=True)
+        up, down = ([turn * gain > 0 for gain in gains] for turn in (1, -1))
+        return branch, len(own), measure_each(own, gains), measure_each(own, up), measure_each(own, down)
+
+    return [
+        table(
+            "advice",
+            "Gain of D over A by the advisor's branch",
+            "branch | runs | gain (citation precision) ↑ | gained (share of runs) ↑ | lost (share of runs) ↓",
+            map(line_of, dict.fromkeys(advice["branch"] for _, advice, _ in known)),
+            rows,
+            f"Spearman's rho of difficulty and gain: {_rho(rho)}.",
+            n=len(known),
+            unit=RUNS,
+            shows="grounded refinement, appendix B",
+        )
+    ]
+
+
+def _rho(rho: float | None) -> str:
+    return "not defined" if rho is None else f"{rho:.2f}"
 
 
 def cost_table(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     """The cost of a condition alone: its calls, A if it depends on A, gradient rows if it needs them."""
-    fields = (("forwards", "calls of the model"), ("backwards", ""), ("tokens", "positions"), ("written", "tokens"))
-    columns = tuple(Column(name=f, unit=u, better="lower") for f, u in (*fields, ("seconds", "s")))
-    lines: list[tuple[Cell, ...]] = []
-    for name in names:
+    fields = {"forwards": "calls of the model", "backwards": "", "tokens": "positions", "written": "tokens"}
+    units = {**fields, "seconds": "s"}
+
+    def line_of(name: str) -> tuple[Cell, ...]:
         costs = [replace(row, values=row.values["cost"]) for row in of_condition(rows, name) if row.values.get("cost")]
-        lines.append((name, *(measure(costs, column.name, None) for column in columns)))
-    return StudyTable(
-        name="costs",
-        title="Cost of a condition, including everything it depends on",
-        columns=(Column(name="condition"), *columns),
-        rows=tuple(lines),
-        n=questions_in(rows),
+        return name, *(measure(costs, field, None) for field in units)
+
+    columns = (Column(name=field, unit=unit, better="lower") for field, unit in units.items())
+    return table(
+        "costs",
+        "Cost of a condition, including everything it depends on",
+        (Column(name="condition"), *columns),
+        map(line_of, names),
+        rows,
         shows="grounded refinement, section 4.7",
-        notes=notes(rows),
     )
 
 
@@ -296,7 +283,8 @@ def quartiles_of(rows: Sequence[Row], by_judge: bool) -> Results:
     """Gain of D over A by quartile of S3: in citation precision, and by the judge's votes where there are any."""
     kinds = {"citation precision": [_gain(row) for row in rows]}
     if by_judge:
-        kinds["judge, +1 D, -1 A"] = [_vote(row) for row in rows]
+        asked = [row.values.get("judged", {}) if row.values.get("s3") is not None else {} for row in rows]
+        kinds["judge, +1 D, -1 A"] = [VOTES.get(judged.get("D-A", "")) for judged in asked]
     tables, figures, said = [], [], []
     for unit, gains in kinds.items():
         points = [(row, gain) for row, gain in zip(rows, gains, strict=True) if gain is not None]
@@ -318,26 +306,20 @@ def _gain(row: Row) -> float | None:
     return None if first is None or second is None or row.values.get("s3") is None else second - first
 
 
-def _vote(row: Row) -> float | None:
-    return VOTES.get(row.values.get("judged", {}).get("D-A", "")) if row.values.get("s3") is not None else None
-
-
 def _quartile_table(study: QuartileStudy, unit: str, name: str, rows: Sequence[Row]) -> StudyTable:
-    rho = "not defined" if study.rho is None else f"{study.rho:.2f}"
-    return StudyTable(
-        name=f"quartiles_{name}",
-        title=f"Gain of D over A by quartile of S3 ({unit})",
-        columns=(
-            *Column.row("quartile | questions | S3 from | S3 to"),
-            Column(name="gain", unit=unit, better="higher"),
-        ),
-        rows=tuple(
+    gain = Column(name="gain", unit=unit, better="higher")
+    return table(
+        f"quartiles_{name}",
+        f"Gain of D over A by quartile of S3 ({unit})",
+        (*Column.row("quartile | questions | S3 from | S3 to"), gain),
+        (
             (q.name, q.questions, q.s3_low, q.s3_high, Measure(value=q.gain, low=q.low, high=q.high, n=q.questions))
             for q in study.quartiles
         ),
+        rows,
         n=sum(q.questions for q in study.quartiles),
         shows="grounded refinement, Table 4",
-        notes=(f"Spearman's rho of S3 and gain: {rho}.", *study.readings, *notes(rows)),
+        intervals=(f"Spearman's rho of S3 and gain: {_rho(study.rho)}.", *study.readings, MEANS),
     )
 
 
@@ -348,12 +330,5 @@ def _quartile_figure(points: Sequence[tuple[Row, float]], unit: str, name: str) 
         y=tuple(gain for _, gain in points),
         cases=tuple(row.case for row, _ in points),
     )
-    return Figure(
-        name=f"gain_by_s3_{name}",
-        title="Gain of D over A against S3 of A",
-        kind="points",
-        x=Axis(name="S3 of A", unit="share of content words found"),
-        y=Axis(name="D - A", unit=unit),
-        series=(series,),
-        shows="grounded refinement, Table 4",
-    )
+    title, axes = "Gain of D over A against S3 of A", ("S3 of A (share of content words found)", f"D - A ({unit})")
+    return figure("points", f"gain_by_s3_{name}", title, *axes, [series], "grounded refinement, Table 4")

@@ -107,21 +107,13 @@ class Progress(Value, frozen=True):
     paused: bool = False
 
 
-def _unseen(progress: Progress) -> None:
-    """Progress that nobody receives."""
-
-
 @dataclass(frozen=True)
 class Control:
     """What steers a run from another thread: `watch.cancel` stops it, `pause` holds back what has not begun."""
 
     watch: Watch = field(default_factory=Watch)
     pause: threading.Event = field(default_factory=threading.Event)
-    tell: Callable[[Progress], None] = _unseen
-
-
-def _passing(row: Row) -> bool:
-    return row.failure is not None and row.failure.type in PASSING
+    tell: Callable[[Progress], None] = lambda progress: None
 
 
 class Run:
@@ -132,7 +124,11 @@ class Run:
         self.journal = Journal(folder)
         self.journal.mend()
         known = set(planned.units)
-        self.rows = {row.unit: row for row in self.journal.rows() if row.unit in known and not _passing(row)}
+        self.rows = {
+            row.unit: row
+            for row in self.journal.rows()
+            if row.unit in known and (row.failure is None or row.failure.type not in PASSING)
+        }
         self.waiting = deque(unit for unit in sampling(planned.units) if unit not in self.rows)
         self._running: set[Unit] = set()
         self._tries: Counter[Unit] = Counter()

@@ -8,14 +8,14 @@ of this measure, and n says so.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from engine.core.statistics import cohens_dz, holm, interval_or_none, paired_bootstrap, sign_test
+from engine.core.statistics import cohens_dz, holm, interval_or_none, sign_test
 from engine.core.values import Value
-from engine.studies.values import Column, Measure, Row, Series, StudyTable
+from engine.studies.values import Axis, Cell, Column, Figure, FigureKind, Measure, Row, Series, StudyTable
 
 CORRECTION = "p: two-sided exact sign test over questions, corrected by Holm within this table."
 PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), seeds of a question together."
@@ -25,6 +25,11 @@ MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under
 def of_method(rows: Sequence[Row], method: str) -> list[Row]:
     """The rows of one method."""
     return [row for row in rows if row.unit.method == method]
+
+
+def by_method(rows: Sequence[Row], methods: Iterable[str]) -> dict[str, list[Row]]:
+    """The rows of each of these methods that has any."""
+    return {method: own for method in methods if (own := of_method(rows, method))}
 
 
 def by_question(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> dict[str, float]:
@@ -53,6 +58,11 @@ def measure(rows: Sequence[Row], name: str, failed: float | None = 0.0) -> Measu
     return measured(by_question(rows, name, failed))
 
 
+def measure_each(rows: Sequence[Row], values: Iterable[float | None]) -> Measure:
+    """The mean over the questions of a value for each row; a row without one is left out, and so is a failed one."""
+    return measure([replace(row, values={"value": v}) for row, v in zip(rows, values, strict=True)], "value", None)
+
+
 class PairedComparison(Value, frozen=True):
     """Mean difference of two methods over the questions that both have; `p` as corrected, `effect` is Cohen's d_z."""
 
@@ -65,51 +75,37 @@ class PairedComparison(Value, frozen=True):
     effect: float | None
 
 
-def compare(
-    rows: Sequence[Row], name: str, methods: Sequence[str], against: str, failed: float | None = 0.0
-) -> list[PairedComparison]:
+def compare(rows: Sequence[Row], name: str, methods: Sequence[str], against: str) -> list[PairedComparison]:
     """Each method minus `against` in value `name`, with p-values corrected together (Holm)."""
-    base = by_question(of_method(rows, against), name, failed)
-    found = [
-        pair(method, by_question(of_method(rows, method), name, failed), base)
-        for method in methods
-        if method != against
-    ]
-    corrected = holm([one.p for one in found])
-    return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
+    values = {method: by_question(of_method(rows, method), name) for method in (against, *methods)}
+    return corrected([pair(method, values[method], values[against]) for method in methods if method != against])
 
 
 def pair(name: str, first: Mapping[str, float], second: Mapping[str, float]) -> PairedComparison:
     """The first minus the second over the questions that both have; p is not corrected yet."""
     shared = [question for question in first if question in second]
-    a, b = [first[q] for q in shared], [second[q] for q in shared]
-    signs = sign_test(a, b)
-    differences = [x - y for x, y in zip(a, b, strict=True)]
-    if interval_or_none(differences) is None:
-        mean = sum(differences) / len(differences) if differences else None
-        difference = Measure(value=mean, n=len(differences))
-    else:
-        interval = paired_bootstrap(a, b)
-        difference = Measure(value=interval.mean, low=interval.low, high=interval.high, n=interval.n)
-    effect = cohens_dz(differences)
+    signs = sign_test([first[q] for q in shared], [second[q] for q in shared])
+    differences = [first[q] - second[q] for q in shared]
     return PairedComparison(
         method=name,
-        difference=difference,
+        difference=measured(differences),
         higher=signs.higher,
         lower=signs.lower,
         ties=signs.ties,
         p=signs.p,
-        effect=effect,
+        effect=cohens_dz(differences),
     )
+
+
+def corrected(found: Sequence[PairedComparison]) -> list[PairedComparison]:
+    """The comparisons with their p-values corrected together (Holm)."""
+    return [replace(one, p=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
 
 
 def comparison_table(name: str, title: str, unit: str, against: str, found: Sequence[PairedComparison]) -> StudyTable:
     """Comparisons as a table that names its test and its correction."""
-    columns = (
-        *Column.row("method"),
-        Column(name=f"minus {against}", unit=unit),
-        *Column.row("higher (questions) | lower (questions) | ties (questions) | p, Holm | effect (d_z)"),
-    )
+    heads = f"method | minus {against} ({unit}) | higher (questions) | lower (questions) | ties (questions) | p, Holm"
+    columns = Column.row(f"{heads} | effect (d_z)")
     rows = tuple((c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect) for c in found)
     most = max((c.difference.n for c in found), default=0)
     return StudyTable(name=name, title=title, columns=columns, rows=rows, n=most, notes=(PAIRED, CORRECTION))
@@ -124,7 +120,60 @@ def counts(rows: Sequence[Row]) -> tuple[int, int, int]:
     )
 
 
-# What several studies draw: measures as a line, and the sentence on what was lost.
+# What several studies draw: tables and figures from their parts, measures as a line, and the note on what was lost.
+
+
+def table(
+    name: str,
+    title: str,
+    columns: str | Sequence[Column],
+    body: Iterable[tuple[Cell, ...]],
+    rows: Sequence[Row],
+    *said: str,
+    shows: str = "",
+    n: int | None = None,
+    unit: str = "questions",
+    intervals: tuple[str, ...] = (MEANS,),
+) -> StudyTable:
+    """A table drawn from `rows`, with what was lost among its notes; `columns` as `Column.row` reads them."""
+    questions, failed, unparsed = counts(rows)
+    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies were unreadable; both stay in the denominators."
+    return StudyTable(
+        name=name,
+        title=title,
+        columns=Column.row(columns) if isinstance(columns, str) else tuple(columns),
+        rows=tuple(body),
+        n=questions if n is None else n,
+        unit=unit,
+        shows=shows,
+        notes=(*intervals, lost, *said),
+    )
+
+
+def figure(
+    kind: FigureKind,
+    name: str,
+    title: str,
+    x: str,
+    y: str,
+    series: Iterable[Series],
+    shows: str,
+    *,
+    right: str = "",
+    notes: tuple[str, ...] = (),
+) -> Figure:
+    """A figure; its axes are written "name (unit)"."""
+    return Figure(
+        name=name,
+        title=title,
+        kind=kind,
+        x=Axis.of(x),
+        y=Axis.of(y),
+        series=tuple(series),
+        right=Axis.of(right) if right else None,
+        shows=shows,
+        notes=notes,
+    )
 
 
 def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left") -> Series:
@@ -143,10 +192,3 @@ def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "righ
 def questions_in(rows: Sequence[Row]) -> int:
     """How many different examples the rows are of, failed ones included."""
     return counts(rows)[0]
-
-
-def notes(rows: Sequence[Row], *more: str) -> tuple[str, ...]:
-    """How the intervals are made, and what was lost, said also where nothing was."""
-    _, failed, unparsed = counts(rows)
-    lost = f"{failed} of {len(rows)} units failed, {unparsed} replies were unreadable; both stay in the denominators."
-    return (MEANS, lost, *more)

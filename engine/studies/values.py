@@ -144,6 +144,12 @@ class Axis(Value, frozen=True):
     name: str
     unit: str = ""
 
+    @classmethod
+    def of(cls, head: str) -> Axis:
+        """An axis as it is printed: "name (unit)"."""
+        (column,) = Column.row(head)
+        return cls(name=column.name, unit=column.unit)
+
 
 class Series(Value, frozen=True):
     """Points of one name in a figure; `low` and `high` are intervals, `cases` the case that each point opens.
@@ -162,12 +168,15 @@ class Series(Value, frozen=True):
     side: Literal["left", "right"] = "left"
 
 
+FigureKind = Literal["lines", "bars", "points", "boxes", "histogram", "contour"]
+
+
 class Figure(Value, frozen=True):
     """A figure as data, for a page or a notebook to draw."""
 
     name: str
     title: str
-    kind: Literal["lines", "bars", "points", "boxes", "histogram", "contour"]
+    kind: FigureKind
     x: Axis
     y: Axis
     series: tuple[Series, ...]

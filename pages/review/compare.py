@@ -19,8 +19,7 @@ from engine.cases.review import review_of
 from engine.core.errors import GroundworkError
 from engine.core.values import Case
 from engine.models.defaults import default_for
-from engine.report.compare import compare_cases
-from engine.report.variants import conditions, side
+from engine.report.compare import compare_cases, conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
 OWN = "the case's answer"

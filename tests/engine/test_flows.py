@@ -17,7 +17,7 @@ from engine.core.files import home
 from engine.core.values import AuditRecord
 from engine.corpus.samples import SAMPLES
 from engine.models.defaults import READER
-from engine.report.analyses import analysis_blocks
+from engine.report.build import analysis_blocks
 from engine.workbench import Workbench
 from tests.test_imports import LEAVES
 from tests.tiny import save_tiny

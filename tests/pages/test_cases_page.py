@@ -11,7 +11,7 @@ from engine.analyses.facts import record_of
 from engine.cases.query import Query
 from engine.cases.review import MarkDraft, review_of
 from engine.methods.are.export import proposed
-from engine.report.variants import conditions
+from engine.report.compare import conditions
 from tests.engine.cases.records import full_record
 from tests.engine.cases.samples import full_case
 from tests.engine.cases.test_case_verdict import checked

@@ -18,14 +18,24 @@ from msgspec.structs import replace
 from engine.analyses.faithfulness import FURTHER, METHODS, FaithfulnessReport, faithfulness_of, rows_needed
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
-from engine.core.statistics import holm
 from engine.methods import registry
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import CORRECTION, PAIRED, by_question, line, measure, measured, notes, pair, questions_in
+from engine.studies.summary import (
+    CORRECTION,
+    PAIRED,
+    by_question,
+    corrected,
+    figure,
+    line,
+    measure,
+    measured,
+    pair,
+    table,
+)
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Cell, Estimate, Figure, Found, Results, Row, Series, StudyTable, Unit
 
 # ABPC from rows: by method with intervals, paired differences, mean curves, diagnostics.
 
@@ -47,19 +57,20 @@ def abpc_tables(rows: Sequence[Row], names: Sequence[str]) -> Results:
 
 
 def _by_method(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
-    lines: list[tuple[Cell, ...]] = []
-    for name in names:
+    def line_of(name: str) -> tuple[Cell, ...]:
         values = by_question(of_ranking(rows, name), "abpc", None)
         nats = measure(of_ranking(rows, name, "abpc_nats"), "abpc_nats", None)
-        lines.append((name, measured(values), sum(v > 0 for v in values.values()), len(values), nats))
-    return StudyTable(
-        name="abpc",
-        title="ABPC by ranking",
-        columns=Column.row("ranking | ABPC (probability) ↑ | positive (questions) ↑ | of (questions) | ABPC (nats) ↑"),
-        rows=tuple(lines),
-        n=questions_in(rows),
+        return name, measured(values), sum(v > 0 for v in values.values()), len(values), nats
+
+    return table(
+        "abpc",
+        "ABPC by ranking",
+        "ranking | ABPC (probability) ↑ | positive (questions) ↑ | of (questions) | ABPC (nats) ↑",
+        map(line_of, names),
+        rows,
+        SCALE,
+        "Random: mean over random rankings of the same tokens.",
         shows="grounded refinement, Tables 6 and 7",
-        notes=notes(rows, SCALE, "Random: mean over random rankings of the same tokens."),
     )
 
 
@@ -67,21 +78,15 @@ def _differences(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
     asked = [(name, "random") for name in names if name != "random"]
     asked += [(name, BASE) for name in names if name not in ("random", BASE)]
     values = {name: by_question(of_ranking(rows, name), "abpc", None) for name in names}
-    found = [pair(f"{first} - {second}", values[first], values[second]) for first, second in asked]
-    corrected = holm([one.p for one in found])
-    return StudyTable(
-        name="differences",
-        title="Paired differences in ABPC",
-        columns=Column.row(
-            "comparison | difference (probability) ↑ | higher (questions) | lower (questions) | p, Holm | effect (d_z)"
-        ),
-        rows=tuple(
-            (one.method, one.difference, one.higher, one.lower, p, one.effect)
-            for one, p in zip(found, corrected, strict=True)
-        ),
-        n=questions_in(rows),
+    found = corrected([pair(f"{first} - {second}", values[first], values[second]) for first, second in asked])
+    return table(
+        "differences",
+        "Paired differences in ABPC",
+        "comparison | difference (probability) ↑ | higher (questions) | lower (questions) | p, Holm | effect (d_z)",
+        ((one.method, one.difference, one.higher, one.lower, one.p, one.effect) for one in found),
+        rows,
         shows="grounded refinement, Table 7",
-        notes=(PAIRED, CORRECTION, SCALE, *notes(rows)[1:]),
+        intervals=(PAIRED, CORRECTION, SCALE),
     )
 
 
@@ -92,49 +97,26 @@ def _diagnostics(rows: Sequence[Row]) -> StudyTable:
         "density_ratio": "mean |relevance|, passages over elsewhere",
     }
     flat = [replace(row, values=row.values.get("diagnostics", {})) for row in rows]
-    return StudyTable(
-        name="diagnostics",
-        title=f"What a map of {BASE} looks like",
-        columns=Column.row("figure | what it is | mean"),
-        rows=tuple((name.replace("_", " "), what, measure(flat, name, None)) for name, what in names.items()),
-        n=questions_in(rows),
-        shows="grounded refinement, Table 14",
-        notes=notes(rows),
-    )
+    body = ((name.replace("_", " "), what, measure(flat, name, None)) for name, what in names.items())
+    title, shows = f"What a map of {BASE} looks like", "grounded refinement, Table 14"
+    return table("diagnostics", title, "figure | what it is | mean", body, rows, shows=shows)
 
 
 def _bars(rows: Sequence[Row], names: Sequence[str]) -> Figure:
-    return Figure(
-        name="abpc",
-        title="ABPC by ranking",
-        kind="bars",
-        x=Axis(name="ranking"),
-        y=Axis(name="ABPC", unit="probability"),
-        series=(line("ABPC", {name: measure(of_ranking(rows, name), "abpc", None) for name in names}),),
-        shows="grounded refinement, Table 7",
-        notes=(SCALE,),
-    )
+    bars = line("ABPC", {name: measure(of_ranking(rows, name), "abpc", None) for name in names})
+    axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
+    return figure("bars", "abpc", "ABPC by ranking", *axes, [bars], shows, notes=(SCALE,))
 
 
 def _points(rows: Sequence[Row], names: Sequence[str]) -> Figure:
     done = [row for row in rows if row.state == "done"]
-    return Figure(
-        name="abpc_by_question",
-        title="ABPC of every question",
-        kind="points",
-        x=Axis(name="ranking"),
-        y=Axis(name="ABPC", unit="probability"),
-        series=tuple(
-            Series(
-                name=name,
-                x=(name,) * len(done),
-                y=tuple(row.values["abpc"].get(name) for row in done),
-                cases=tuple(row.case for row in done),
-            )
-            for name in names
-        ),
-        shows="grounded refinement, Table 7",
+    cases = tuple(row.case for row in done)
+    points = (
+        Series(name=n, x=(n,) * len(done), y=tuple(row.values["abpc"].get(n) for row in done), cases=cases)
+        for n in names
     )
+    axes, shows = ("ranking", "ABPC (probability)"), "grounded refinement, Table 7"
+    return figure("points", "abpc_by_question", "ABPC of every question", *axes, points, shows)
 
 
 def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
@@ -148,15 +130,9 @@ def _curves(rows: Sequence[Row], names: Sequence[str]) -> Figure:
                 mean = np.mean([np.interp(grid, curve[0], curve[place]) for curve in own], axis=0)
                 x, y = tuple(map(float, grid)), tuple(map(float, mean))
                 series.append(Series(name=f"{name}, {way}", x=x, y=y, n=(len(own),) * len(x)))
-    return Figure(
-        name="curves",
-        title="Probability of the answer as passage tokens are removed",
-        kind="lines",
-        x=Axis(name="removed", unit="share of passage tokens"),
-        y=Axis(name="mean probability of the explained tokens"),
-        series=tuple(series),
-        shows="grounded refinement, section 4.2",
-    )
+    title = "Probability of the answer as passage tokens are removed"
+    axes = "removed (share of passage tokens)", "mean probability of the explained tokens"
+    return figure("lines", "curves", title, *axes, series, "grounded refinement, section 4.2")
 
 
 def extra(config: Config) -> tuple[str, ...]:

@@ -8,24 +8,187 @@ model takes over: decomposer, judge, editor, expander; without it rules and the 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as replaced
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
+from engine.analyses.facts import analysis_of
+from engine.answer.citations import annotate
+from engine.answer.write import Written
+from engine.cases.importers import style_of
+from engine.core.files import package_versions
 from engine.core.progress import Watch
-from engine.methods.are.baselines import NAMES
-from engine.studies.are_answers import COLUMNS, cells, checked, cost, harmonic, revised
+from engine.core.settings import Settings
+from engine.core.statistics import FEWEST, bootstrap_of_means
+from engine.core.values import Answer, Passage, Stamp
+from engine.methods.are.are import check_answer
+from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
+from engine.methods.are.decompose import decompose
+from engine.methods.are.evidence import Sources
+from engine.methods.are.tools import Tools as Deciders
+from engine.methods.are.values import Measures
+from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
-from engine.studies.example import Example
-from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
+from engine.studies.example import Example, case_of, tokens_of
+from engine.studies.summary import by_method, by_question, compare, comparison_table, figure, measured, of_method, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Cell, Column, Figure, Found, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
+
+# What the ARE studies share: an answer checked or revised by a method, as values.
+
+ROLES = ("decomposer", "judge", "editor", "expander")  # what `options.by_model` may hand to the language model
+MEASURES = ("attr_r", "attr_p", "pres")
+COLUMNS = Column.row(
+    "method | Attr_r (0 to 1) ↑ | Attr_p (share of clauses or evidences) ↑ | "
+    "Pres (0 to 1) ↑ | F1_PP (0 to 1) ↑ | F1_RP (0 to 1) ↑"
+)
+
+
+def given_answer(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Written, tuple[Passage, ...]]:
+    """The answer to be checked and its passages: the example's own, else one written without passages (section 5.1)."""
+    if not example.answer:
+        return tools.write(unit.seed)(example.question, (), None, watch), ()
+    answer = annotate(Answer(text=example.answer), len(example.passages), style_of(example.answer))
+    stamp = Stamp(model=example.writer or example.source or "imported", versions=package_versions())
+    return Written(answer=answer, stamp=stamp), example.passages
+
+
+def sources_of(tools: StudyTools, example: Example, settings: Settings) -> Sources:
+    """Where evidence may come from; the corpus is opened only where `verification.evidence_from` wants it."""
+    wanted = example.corpus and settings.verification.evidence_from != "case"
+    collection = tools.collection(example.corpus) if wanted else None
+    return Sources(embedder=tools.embedder, case=example.passages, collection=collection)
+
+
+def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
+    """ARE on the example's answer, with the whole record in the case."""
+    written, passages = given_answer(tools, unit, example, watch)
+    deciders = replaced(_deciders(tools), demonstrations=settings.prompting.demonstrations)
+    sources, text = sources_of(tools, example, settings), written.answer.text
+    record = check_answer(example.question, text, sources, deciders, settings.verification, watch)
+    case = case_of(example, passages, written)
+    case = replace(case, analyses=(analysis_of(case, record, settings),))
+    unparsed = record.decomposition.fallbacks + sum(fact.outcome == "unparsed" for fact in record.facts)
+    cost = Cost(forwards=None, tokens=None, seconds=record.seconds)
+    assert record.report is not None, "a finished check has a report"
+    values = {
+        **_measures(record.report.after),
+        **_measures(record.report.before, "before_"),
+        **_measures(record.report.after, "aggregated_"),  # ARE's evidence belongs to clauses as it is
+        "clauses": len(record.decomposition.clauses),
+        "facts": len(record.facts),
+        "edits": sum(edit.status == "placed" for edit in record.edits),
+        "outcomes": dict(sorted(Counter(fact.outcome for fact in record.facts).items())),
+    }
+    return Found(values=values, case=case, cost=cost, unparsed=unparsed)
+
+
+def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings, watch: Watch) -> Found:
+    """A baseline on the example's answer; the case holds the answer as it was, the values what became of it."""
+    written, passages = given_answer(tools, unit, example, watch)
+    writer = tools.writer if _roles(tools) else None
+    text, sources = written.answer.text, sources_of(tools, example, settings)
+    name, how, shown = unit.method, settings.verification, settings.prompting.demonstrations
+    if name not in offered(writer):
+        why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
+        return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
+    start = time.perf_counter()
+    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
+    cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
+    assert found.before is not None
+    missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}
+    aggregated = _measures(found.aggregated, "aggregated_") if found.aggregated else {"aggregated_attr_r": None}
+    values = {
+        **_measures(found.measures),
+        **_measures(found.before, "before_"),
+        **aggregated,
+        "revised": found.revised,
+        "evidence": [one.text for one in found.evidence],
+    }
+    return Found(values=values, missing=missing, case=case_of(example, passages, written), cost=cost)
+
+
+def _measures(measures: Measures, prefix: str = "") -> dict[str, Any]:
+    return {f"{prefix}{name}": getattr(measures, name) for name in MEASURES}
+
+
+def _deciders(tools: StudyTools) -> Deciders:
+    """The verifier, and the language model in the parts that it was given."""
+    roles = _roles(tools)
+    parts = {role: tools.writer if role in roles else None for role in ROLES}
+    return Deciders(tools.verifier, parts["decomposer"], parts["judge"], parts["editor"], parts["expander"])
+
+
+def _roles(tools: StudyTools) -> tuple[str, ...]:
+    asked = tools.config.options.get("by_model", ())
+    return tuple(role for role in ROLES if role in asked)
+
+
+def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
+    """Every fact against every passage kept, in every round; a language model's calls where it has a part."""
+    how, roles = tools.settings(unit.seed).verification, _roles(tools)
+    text = example.answer or "x" * 3 * tools.settings(unit.seed).decoding.max_new_tokens
+    clauses = decompose(text).clauses
+    facts = sum(len(clause.facts) for clause in clauses)
+    pairs = facts * how.keep * (2 if how.evidence_from == "both" else 1) * how.max_iterations
+    calls = int(not example.answer) + (len(clauses) + 1) * ("decomposer" in roles)
+    calls += pairs * ("judge" in roles) + facts * (("editor" in roles) + ("expander" in roles))
+    read = pairs * tokens_of("x" * 600)  # a passage of 100 words
+    return Estimate(calls=calls, forwards=pairs + len(clauses) ** 2, tokens=read + calls * 400)
+
+
+# Tables and cells. The paper's F1 is the harmonic mean of the two means of a table's row, not the mean over questions;
+# so is ours, and its interval resamples the questions of both means together.
+
+
+def against_are(
+    rows: Sequence[Row], by: Mapping[str, Sequence[Row]], labels: Mapping[str, str], values: Sequence[str]
+) -> list[StudyTable]:
+    """A table for each of these measures: every method minus ARE; none where ARE or all others are missing."""
+    tables = []
+    for value in values if "are" in by and len(by) > 1 else ():
+        found = [replace(one, method=labels[one.method]) for one in compare(rows, value, list(by), "are")]
+        title = f"{value.capitalize()}, minus ARE's"
+        tables.append(comparison_table(f"against_are_{value}", title, "0 to 1", "ARE", found))
+    return tables
+
+
+def cells(rows: Sequence[Row], prefix: str = "", edits: bool = True) -> tuple[Measure, ...]:
+    """Attr_r, Attr_p, Pres, F1_PP, F1_RP of these rows; without edits the last three are not defined."""
+    recall, precision, pres = (by_question(rows, f"{prefix}{name}") for name in MEASURES)
+    if not edits:
+        return measured(recall), measured(precision), *(Measure(value=None) for _ in range(3))
+    return measured(recall), measured(precision), measured(pres), f1(precision, pres), f1(recall, pres)
+
+
+def f1(first: Mapping[str, float], second: Mapping[str, float]) -> Measure:
+    """Harmonic mean of two means over the questions that have both."""
+    shared = [question for question in first if question in second]
+    if not shared:
+        return Measure(value=None)
+    enough = len(shared) >= FEWEST
+    columns = [first[q] for q in shared], [second[q] for q in shared]
+    found = bootstrap_of_means(columns, harmonic, resamples=10_000 if enough else 1)
+    low, high = (found.low, found.high) if enough else (None, None)
+    return Measure(value=found.mean, low=low, high=high, n=len(shared))
+
+
+def harmonic(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """2ab / (a + b), 0 where both are 0; elementwise."""
+    total = first + second
+    return np.divide(2 * first * second, total, out=np.zeros_like(total), where=total > 0)
+
+
+# The comparison.
 
 ARE, DRQA = "are", "drqa"
 LABELS = {DRQA: "DRQA", "efec-style": "EFEC-style", "ccver": "CCVER", "rarr": "RARR", ARE: "ARE"}
-Body = tuple[tuple[Cell, ...], ...]
 GRID = tuple(round(i / 20, 2) for i in range(21))  # of the contours: Attr and Pres from 0 to 1
 
 
@@ -38,35 +201,41 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Tables 1, 3 and 5, the comparison with ARE, the outcomes of its facts, and the two contours."""
-    by = {name: own for name in LABELS if _offered(own := of_method(rows, name))}
+    # Without a language model the methods that ask by one are left out: none of their rows ran, or failed.
+    offered = [row for row in rows if "attr_r" not in row.missing]
+    by = {name: of_method(rows, name) for name in by_method(offered, LABELS)}
     tables = [_table_1(by, rows), _table_3(by, rows), _table_5(by, rows)]
-    if ARE in by and len(by) > 1:
-        tables += [_against(rows, list(by), name, title) for name, title in AGAINST.items()]
     if ARE in by:
-        tables.append(_outcomes(by[ARE]))
+        tables += [*against_are(rows, by, LABELS, ("attr_r", "pres")), _outcomes(by[ARE])]
     edited = {name: own for name, own in by.items() if name != DRQA}
     figures = [contour(by, edited, "attr_r", "F1_RP", "left"), contour(by, edited, "attr_p", "F1_PP", "right")]
     return Results(tables=tuple(tables), figures=tuple(figures))
 
 
-def _offered(rows: Sequence[Row]) -> bool:
-    """Is there a row that ran, or failed: without a language model the methods that ask by one are left out."""
-    return any("attr_r" not in row.missing for row in rows)
-
-
-AGAINST = {"attr_r": "Attr_r, minus ARE's", "pres": "Pres, minus ARE's"}
-
-
 def _table_1(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body: Body = tuple((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items())
     said = "DRQA does not edit. Attr_p: ARE's pairs evidence and clause, the others' is unpaired (appendix E)."
-    return _table("table_1", "Attribution and preservation after editing", "ARE, Table 1", body, rows, said)
+    return table(
+        "table_1",
+        "Attribution and preservation after editing",
+        COLUMNS,
+        ((LABELS[name], *cells(own, edits=name != DRQA)) for name, own in by.items()),
+        rows,
+        said,
+        unit="answers",
+        shows="ARE, Table 1",
+    )
 
 
 def _table_3(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body: Body = tuple((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items())
-    table = _table("table_3", "What each retrieval finds, before any edit", "ARE, Table 3", body, rows)
-    return replace(table, columns=COLUMNS[:3])
+    return table(
+        "table_3",
+        "What each retrieval finds, before any edit",
+        COLUMNS[:3],
+        ((LABELS[name], *cells(own, "before_", edits=False)[:2]) for name, own in by.items()),
+        rows,
+        unit="answers",
+        shows="ARE, Table 3",
+    )
 
 
 def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
@@ -77,45 +246,16 @@ def _table_5(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
             body.append((f"{LABELS[name]}, evidence by clause", *cells(own, "aggregated_")))
     body += [(LABELS[ARE], *cells(by[ARE]))] if ARE in by else []
     said = "Evidence by clause: answers whose questions belong to clauses and whose number of clauses is unchanged."
-    return _table("table_5", "Evidence of sub-questions, joined by clause", "ARE, Table 5", tuple(body), rows, said)
-
-
-def _table(name: str, title: str, shows: str, body: Body, rows: Sequence[Row], *said: str) -> StudyTable:
-    questions = questions_in(rows)
-    return StudyTable(
-        name=name,
-        title=title,
-        columns=COLUMNS,
-        rows=body,
-        n=questions,
-        unit="answers",
-        shows=shows,
-        notes=notes(rows, *said),
-    )
-
-
-def _against(rows: Sequence[Row], methods: list[str], name: str, title: str) -> StudyTable:
-    found = [replace(c, method=LABELS[c.method]) for c in compare(rows, name, methods, ARE)]
-    return comparison_table(f"against_are_{name}", title, "0 to 1", "ARE", found)
+    title = "Evidence of sub-questions, joined by clause"
+    return table("table_5", title, COLUMNS, body, rows, said, unit="answers", shows="ARE, Table 5")
 
 
 def _outcomes(rows: Sequence[Row]) -> StudyTable:
     """The outcomes of ARE's facts; every fact of every answer is in the denominator."""
-    counted: Counter[str] = Counter()
-    for row in rows:
-        counted.update(row.values.get("outcomes", {}))
-    total = sum(counted.values())
-    body = tuple((name, count, count / total) for name, count in counted.most_common())
-    columns = Column.row("outcome | facts | share (of all facts)")
-    return StudyTable(
-        name="outcomes",
-        title="Outcomes of the facts",
-        columns=columns,
-        rows=body,
-        n=total,
-        unit="facts",
-        notes=notes(rows),
-    )
+    counted = sum((Counter(row.values.get("outcomes", {})) for row in rows), Counter[str]())
+    body = ((name, count, count / counted.total()) for name, count in counted.most_common())
+    heads = "outcome | facts | share (of all facts)"
+    return table("outcomes", "Outcomes of the facts", heads, body, rows, n=counted.total(), unit="facts")
 
 
 def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution: str, name: str, side: str) -> Figure:
@@ -133,16 +273,10 @@ def contour(by: dict[str, list[Row]], edited: dict[str, list[Row]], attribution:
         if x is not None:
             series.append(Series(name=LABELS[method], x=(x,), y=(y,), low=(found[2].low,), high=(found[2].high,)))
     axis = {"attr_r": "Attr_r", "attr_p": "Attr_p"}[attribution]
-    return Figure(
-        name=f"fig_5_{side}",
-        title=f"{axis} and Pres after editing, over level curves of {name}",
-        kind="contour",
-        x=Axis(name=axis, unit="0 to 1"),
-        y=Axis(name="Pres", unit="0 to 1"),
-        series=tuple(series),
-        shows=f"ARE, Fig. 5 and 6, {side}",
-        notes=("Right of the line: editing exceeded the best attribution of any method before editing.",),
-    )
+    title = f"{axis} and Pres after editing, over level curves of {name}"
+    said = "Right of the line: editing exceeded the best attribution of any method before editing."
+    axes, shows = (f"{axis} (0 to 1)", "Pres (0 to 1)"), f"ARE, Fig. 5 and 6, {side}"
+    return figure("contour", f"fig_5_{side}", title, *axes, series, shows, notes=(said,))
 
 
 STUDY = Study(

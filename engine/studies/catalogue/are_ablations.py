@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
-from engine.studies.are_answers import COLUMNS, cells, checked, cost
+from engine.studies.catalogue.are import COLUMNS, against_are, cells, checked, cost
 from engine.studies.config import Config
 from engine.studies.example import Example
-from engine.studies.summary import compare, comparison_table, notes, of_method, questions_in
+from engine.studies.summary import by_method, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Found, Results, Row, StudyTable, Unit
+from engine.studies.values import Found, Results, Row, Unit
 
 WITHOUT = {"edit": "w/o edit", "atomic": "w/o atomic", "molecular": "w/o molecular", "re_retrieval": "w/o re-retrieval"}
 LABELS = {**{f"without-{part.replace('_', '-')}": label for part, label in WITHOUT.items()}, "are": "ARE"}
@@ -31,23 +31,17 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The table, and each ablation against the whole."""
-    by = {name: of_method(rows, name) for name in LABELS if of_method(rows, name)}
-    table = StudyTable(
-        name="table_2",
-        title="Attribution and preservation with one part switched off",
-        columns=COLUMNS,
-        rows=tuple((LABELS[name], *cells(own, edits=name != NO_EDIT)) for name, own in by.items()),
-        n=questions_in(rows),
+    by = by_method(rows, LABELS)
+    whole = table(
+        "table_2",
+        "Attribution and preservation with one part switched off",
+        COLUMNS,
+        ((LABELS[name], *cells(own, edits=name != NO_EDIT)) for name, own in by.items()),
+        rows,
         unit="answers",
         shows="ARE, Tables 2 and 6",
-        notes=notes(rows),
     )
-    tables = [table]
-    if "are" in by and len(by) > 1:
-        for value, title in (("attr_r", "Attr_r, minus ARE's"), ("attr_p", "Attr_p, minus ARE's")):
-            found = [replace(c, method=LABELS[c.method]) for c in compare(rows, value, list(by), "are")]
-            tables.append(comparison_table(f"against_are_{value}", title, "0 to 1", "ARE", found))
-    return Results(tables=tuple(tables))
+    return Results(tables=(whole, *against_are(rows, by, LABELS, ("attr_r", "attr_p"))))
 
 
 STUDY = Study(

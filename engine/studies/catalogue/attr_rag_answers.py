@@ -8,7 +8,7 @@ decoding are the engine's settings; Attr-RAG works on chunk sets from the top `r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,9 +28,9 @@ from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import compare, comparison_table, line, measure, notes, of_method, questions_in
+from engine.studies.summary import by_method, compare, comparison_table, counts, figure, line, measure, of_method, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, Measure, Results, Row, StudyTable, Unit
+from engine.studies.values import Cell, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
 # Attr-RAG's tables from rows: seven similarities to the reference, winners, six criteria.
 
@@ -52,41 +52,35 @@ def methods_in(rows: Sequence[Row]) -> list[str]:
 
 def similarity_tables(rows: Sequence[Row]) -> Results:
     """Means over questions, the same question by question, wins, Attr-RAG against each baseline."""
-    names = methods_in(rows)
-    tables = [_means(rows, names), _by_question(rows, names)]
-    if OURS in names and len(names) > 1:
-        found = compare(rows, "rouge_l", names, against=OURS)
+    by = by_method(rows, methods_in(rows))
+    tables = [_means(rows, by), _by_question(rows, list(by))]
+    if OURS in by and len(by) > 1:
+        found = compare(rows, "rouge_l", list(by), against=OURS)
         tables.append(comparison_table("against_attr_rag", "ROUGE-L F1 of each baseline", "F1", OURS, found))
-    return Results(tables=tuple(tables), figures=(_figure(rows, names),))
+    return Results(tables=tuple(tables), figures=(_figure(by),))
 
 
-def _means(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
+def _means(rows: Sequence[Row], by: Mapping[str, Sequence[Row]]) -> StudyTable:
     won = wins(rows)
-    columns = [Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values()]
-    return StudyTable(
-        name="similarities",
-        title="Answers against the reference, mean over questions",
-        columns=(
-            *Column.row("method"),
-            *columns,
-            *Column.row(
-                "won (questions) ↑ | passages | gold found (share of gold) | "
-                "gold read (share of gold) ↑ | failed (units)"
-            ),
-        ),
-        rows=tuple(
+    similar = (Column(name=title, unit="0 to 1", better="higher") for title in SIMILARITIES.values())
+    counted = "won (questions) ↑ | passages | gold found (share of gold) | gold read (share of gold) ↑ | failed (units)"
+    return table(
+        "similarities",
+        "Answers against the reference, mean over questions",
+        (*Column.row("method"), *similar, *Column.row(counted)),
+        (
             (
                 name,
-                *(measure(of_method(rows, name), field) for field in SIMILARITIES),
+                *(measure(own, field) for field in SIMILARITIES),
                 won[name],
-                *(measure(of_method(rows, name), field, None) for field in ("passages", "gold_found", "gold_read")),
-                sum(row.state == "failed" for row in of_method(rows, name)),
+                *(measure(own, field, None) for field in ("passages", "gold_found", "gold_read")),
+                sum(row.state == "failed" for row in own),
             )
-            for name in names
+            for name, own in by.items()
         ),
-        n=questions_in(rows),
+        rows,
+        "Won: most of the seven metrics favour the method; methods can tie. A failed unit counts 0.",
         shows="Attr-RAG, Table I",
-        notes=notes(rows, "Won: most of the seven metrics favour the method; methods can tie. A failed unit counts 0."),
     )
 
 
@@ -106,63 +100,38 @@ def _by_question(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
         own = [row for row in rows if row.unit.example == example]
         for field, title in SIMILARITIES.items():
             lines.append((example, title, *(measure(of_method(own, name), field).value for name in names)))
-    return StudyTable(
-        name="similarities_by_question",
-        title="Answers against the reference, question by question",
-        columns=(*Column.row("question | metric"), *(Column(name=name, better="higher") for name in names)),
-        rows=tuple(lines),
-        n=questions_in(rows),
-        shows="Attr-RAG, Table I",
-        notes=notes(rows)[1:],
-    )
+    columns = (*Column.row("question | metric"), *(Column(name=name, better="higher") for name in names))
+    title, shows = "Answers against the reference, question by question", "Attr-RAG, Table I"
+    return table("similarities_by_question", title, columns, lines, rows, shows=shows, intervals=())
 
 
-def _figure(rows: Sequence[Row], names: Sequence[str]) -> Figure:
+def _figure(by: Mapping[str, Sequence[Row]]) -> Figure:
     shown = {"rouge_l": "ROUGE-L F1", "cosine": "cosine", "bleu": "BLEU"}
-    return Figure(
-        name="similarities",
-        title="Answers against the reference",
-        kind="bars",
-        x=Axis(name="method"),
-        y=Axis(name="similarity", unit="0 to 1"),
-        series=tuple(
-            line(title, {name: measure(of_method(rows, name), field) for name in names})
-            for field, title in shown.items()
-        ),
-        shows="Attr-RAG, Table I",
-    )
+    bars = (line(title, {name: measure(own, field) for name, own in by.items()}) for field, title in shown.items())
+    axes = "method", "similarity (0 to 1)"
+    return figure("bars", "similarities", "Answers against the reference", *axes, bars, "Attr-RAG, Table I")
 
 
 def criteria_table(rows: Sequence[Row]) -> StudyTable:
     """Mean scores by criterion over the replies that could be read, and how many could not."""
-    names = methods_in(rows)
-    return StudyTable(
-        name="criteria",
-        title="Six criteria by the judge",
-        columns=(
-            *Column.row("method"),
-            *(Column(name=name, unit="0 to 5", better="higher") for name in CRITERIA),
-            *Column.row("total (0 to 30) ↑ | read (replies) | unparsed (replies) | failed (units)"),
-        ),
-        rows=tuple((name, *_criteria(of_method(rows, name))) for name in names),
-        n=questions_in(rows),
+    criteria = (Column(name=name, unit="0 to 5", better="higher") for name in CRITERIA)
+    counted = Column.row("total (0 to 30) ↑ | read (replies) | unparsed (replies) | failed (units)")
+    return table(
+        "criteria",
+        "Six criteria by the judge",
+        (*Column.row("method"), *criteria, *counted),
+        ((name, *_criteria(of_method(rows, name))) for name in methods_in(rows)),
+        rows,
+        "A reply without all six scores has no total; its readable scores stay in their columns.",
         shows="Attr-RAG, Table II",
-        notes=notes(rows, "A reply without all six scores has no total; its readable scores stay in their columns."),
     )
 
 
 def _criteria(rows: Sequence[Row]) -> tuple[Cell, ...]:
     flat = [replace(row, values={**row.values, **(row.values.get("criteria") or {})}) for row in rows]
-    scores: list[Measure] = [measure(flat, name, None) for name in (*CRITERIA, "total")]
-    failed = sum(row.state == "failed" for row in rows)
-    unparsed = sum(row.unparsed for row in rows)
-    return (*scores, len(rows) - failed - unparsed, unparsed, failed)
-
-
-def judge_notes(config: Config) -> tuple[str, ...]:
-    """Notes that belong to this judge."""
-    said = judge_warning(config.judge, [config.model])
-    return (said,) if said else ()
+    _, failed, unparsed = counts(rows)
+    means = (measure(flat, name, None) for name in (*CRITERIA, "total"))
+    return *means, len(rows) - failed - unparsed, unparsed, failed
 
 
 OURS = "attr-rag"
@@ -257,8 +226,8 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     if not config.judge:
         said = ("Six criteria (Table II): off, because the config has no judge.", by)
         return Results(tables=found.tables, figures=found.figures, notes=said)
-    tables = (*found.tables, criteria_table(rows))
-    return Results(tables=tables, figures=found.figures, notes=(*judge_notes(config), by))
+    notes = tuple(filter(None, (judge_warning(config.judge, [config.model]), by)))
+    return Results(tables=(*found.tables, criteria_table(rows)), figures=found.figures, notes=notes)
 
 
 STUDY = Study(

@@ -22,9 +22,9 @@ from engine.methods.refinement.values import Cost
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import line, measure, notes, of_method, questions_in
+from engine.studies.summary import figure, line, measure, of_method, questions_in, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
 DEPTHS = (5, 10, 15, 20, 25, 30)  # Fig. 1b
 DEPTH, LONG = 10, 3
@@ -83,7 +83,7 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     """The three parts of the figure, each with its table."""
     depth, least = shown_depth(config), int(config.options.get("long", LONG))
     long = [row for row in rows if row.state == "failed" or (row.values["needed"] or least) >= least]
-    by_depth = {k: of_method(long, name) for k, name in NAMES.items() if of_method(long, name)}
+    by_depth = {k: own for k, name in NAMES.items() if (own := of_method(long, name))}
     answered = any(row.values.get("rouge_l") is not None for row in rows)
     tables = [_depth_table(by_depth, rows, least)]
     figures = [_gold_figure(by_depth)]
@@ -96,19 +96,17 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
 
 
 def _depth_table(by_depth: dict[int, list[Row]], rows: Sequence[Row], least: int) -> StudyTable:
-    columns = Column.row(
-        "k (passages) | gold retrieved (passages) ↑ | gold retrieved, of all gold (share) ↑ | "
-        "density (share of k) ↑ | ROUGE-L (F1) ↑"
-    )
     names = ("found", "recall", "density", "rouge_l")
-    return StudyTable(
-        name="by_depth",
-        title="Gold among the passages that vanilla RAG retrieves, and the answers from them",
-        columns=columns,
-        rows=tuple((k, *(_measure(own, name) for name in names)) for k, own in by_depth.items()),
+    return table(
+        "by_depth",
+        "Gold among the passages that vanilla RAG retrieves, and the answers from them",
+        "k (passages) | gold retrieved (passages) ↑ | gold retrieved, of all gold (share) ↑ | "
+        "density (share of k) ↑ | ROUGE-L (F1) ↑",
+        ((k, *(_measure(own, name) for name in names)) for k, own in by_depth.items()),
+        rows,
+        f"Questions that need {least} passages or more.",
         n=max(map(questions_in, by_depth.values()), default=0),
         shows="Attr-RAG, Fig. 1b and 1c",
-        notes=notes(rows, f"Questions that need {least} passages or more."),
     )
 
 
@@ -119,23 +117,21 @@ def _measure(rows: Sequence[Row], name: str) -> Measure:
 
 
 def _by_needed(rows: Sequence[Row]) -> dict[int, list[Row]]:
-    groups: dict[int, list[Row]] = {}
-    for row in rows:
-        if row.values.get("needed") is not None:
-            groups.setdefault(row.values["needed"], []).append(row)
-    return dict(sorted(groups.items()))
+    known = [row for row in rows if row.values.get("needed") is not None]
+    counts = sorted({row.values["needed"] for row in known})
+    return {count: [row for row in known if row.values["needed"] == count] for count in counts}
 
 
 def _needed_table(rows: Sequence[Row], depth: int) -> StudyTable:
     groups = _by_needed(rows)
-    return StudyTable(
-        name="by_passages_needed",
-        title=f"Answers from the top {depth}, by number of passages needed",
-        columns=Column.row("passages needed | ROUGE-L (F1) ↑ | n"),
-        rows=tuple((k, _measure(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
+    return table(
+        "by_passages_needed",
+        f"Answers from the top {depth}, by number of passages needed",
+        "passages needed | ROUGE-L (F1) ↑ | n",
+        ((k, _measure(own, "rouge_l"), questions_in(own)) for k, own in groups.items()),
+        rows,
         n=sum(map(questions_in, groups.values())),
         shows="Attr-RAG, Fig. 1a",
-        notes=notes(rows),
     )
 
 
@@ -148,41 +144,22 @@ def _needed_figure(rows: Sequence[Row], depth: int) -> Figure:
         y=tuple(row.values["rouge_l"] for row in shown),
         cases=tuple(row.case for row in shown),
     )
-    return Figure(
-        name="fig_1a",
-        title=f"Answers from the top {depth} by passages needed",
-        kind="points",
-        x=Axis(name="passages needed"),
-        y=Axis(name="ROUGE-L", unit="F1"),
-        series=(line("mean", {k: _measure(own, "rouge_l") for k, own in groups.items()}), points),
-        shows="Attr-RAG, Fig. 1a",
-    )
+    means = line("mean", {k: _measure(own, "rouge_l") for k, own in groups.items()})
+    title = f"Answers from the top {depth} by passages needed"
+    return figure("points", "fig_1a", title, "passages needed", "ROUGE-L (F1)", [means, points], "Attr-RAG, Fig. 1a")
 
 
 def _gold_figure(by_depth: dict[int, list[Row]]) -> Figure:
     found, density = ({k: _measure(own, name) for k, own in by_depth.items()} for name in ("found", "density"))
-    return Figure(
-        name="fig_1b",
-        title="Gold passages retrieved and their density",
-        kind="lines",
-        x=Axis(name="k", unit="passages"),
-        y=Axis(name="gold retrieved", unit="passages"),
-        right=Axis(name="density", unit="share of k"),
-        series=(line("gold retrieved", found), line("density", density, "right")),
-        shows="Attr-RAG, Fig. 1b",
-    )
+    lines = line("gold retrieved", found), line("density", density, "right")
+    title, axes = "Gold passages retrieved and their density", ("k (passages)", "gold retrieved (passages)")
+    return figure("lines", "fig_1b", title, *axes, lines, "Attr-RAG, Fig. 1b", right="density (share of k)")
 
 
 def _answer_figure(by_depth: dict[int, list[Row]]) -> Figure:
-    return Figure(
-        name="fig_1c",
-        title="Answers by the number of passages retrieved",
-        kind="lines",
-        x=Axis(name="k", unit="passages"),
-        y=Axis(name="ROUGE-L", unit="F1"),
-        series=(line("long questions", {k: _measure(own, "rouge_l") for k, own in by_depth.items()}),),
-        shows="Attr-RAG, Fig. 1c",
-    )
+    answers = line("long questions", {k: _measure(own, "rouge_l") for k, own in by_depth.items()})
+    title, axes = "Answers by the number of passages retrieved", ("k (passages)", "ROUGE-L (F1)")
+    return figure("lines", "fig_1c", title, *axes, [answers], "Attr-RAG, Fig. 1c")
 
 
 STUDY = Study(

@@ -12,25 +12,23 @@ from collections.abc import Sequence
 from engine.core.files import now, package_versions
 from engine.core.metrics import d_correct
 from engine.core.progress import Watch
-from engine.core.values import Analysis, Case, Stamp, inputs_hash
+from engine.core.values import Analysis, Stamp, inputs_hash
 from engine.methods.are.decompose import decompose, plain
-from engine.methods.are.values import Decomposition
 from engine.methods.refinement.costs import metered
 from engine.models.verifier import entails_by
-from engine.studies.are_answers import given_answer
+from engine.studies.catalogue.are import given_answer
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
-from engine.studies.summary import line, measure, notes, of_method, questions_in
+from engine.studies.summary import by_method, figure, line, measure, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
+from engine.studies.values import Column, Estimate, Found, Results, Row, Unit
 
 RULES, MODEL = "rules", "model"
-VALUES = {
-    "clauses_n_c": Column(name="n_c, clauses", unit="share of answers", better="higher"),
-    "clauses_d_correct": Column(name="d_correct, clauses", unit="share of clauses", better="higher"),
-    "facts_n_c": Column(name="n_c, facts", unit="share of answers", better="higher"),
-    "facts_d_correct": Column(name="d_correct, facts", unit="share of facts", better="higher"),
-}
+COLUMNS = Column.row(
+    "n_c, clauses (share of answers) ↑ | d_correct, clauses (share of clauses) ↑ | "
+    "n_c, facts (share of answers) ↑ | d_correct, facts (share of facts) ↑"
+)
+VALUES = dict(zip(("clauses_n_c", "clauses_d_correct", "facts_n_c", "facts_d_correct"), COLUMNS, strict=True))
 
 
 def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
@@ -45,17 +43,12 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         values[f"{level}_n_c"] = float(len(predicted) == len(wanted)) if wanted else None
         values[f"{level}_d_correct"] = d_correct(predicted, wanted, entails_by(tools.verifier)) if wanted else None
     missing = {} if gold[1] else {"facts_n_c": "The gold has clauses but no facts."}
-    case = _case(tools, unit, example, found, watch)
-    return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
-
-
-def _case(tools: StudyTools, unit: Unit, example: Example, found: Decomposition, watch: Watch) -> Case:
-    """The answer with what it was taken apart into."""
     written, passages = given_answer(tools, unit, example, watch)
     inputs = inputs_hash(example.question, passages, written.answer.text)
     stamp = Stamp(model=found.made_by, inputs=inputs, versions=package_versions(), created=now())
     analysis = Analysis(id="decomposition", kind="decomposition", stamp=stamp, result=found)
-    return case_of(example, passages, written, analyses=(analysis,))
+    case = case_of(example, passages, written, analyses=(analysis,))
+    return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=found.fallbacks)
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
@@ -68,31 +61,29 @@ def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """The four measures by method, as a table and as bars."""
-    by = {name: of_method(rows, name) for name in (RULES, MODEL) if of_method(rows, name)}
     label = {RULES: "rules", MODEL: config.model}
-    found = {name: tuple(measure(own, value) for value in VALUES) for name, own in by.items()}
-    table = StudyTable(
-        name="decomposer",
-        title="Clauses and facts against gold ones",
-        columns=(Column(name="decomposer"), *VALUES.values()),
-        rows=tuple((label[name], *measures) for name, measures in found.items()),
-        n=questions_in(rows),
+    by = by_method(rows, label)
+    found = {label[name]: {column.name: measure(own, v) for v, column in VALUES.items()} for name, own in by.items()}
+    measures = table(
+        "decomposer",
+        "Clauses and facts against gold ones",
+        (Column(name="decomposer"), *COLUMNS),
+        ((name, *own.values()) for name, own in found.items()),
+        rows,
+        f"Entailment by {config.verifier}.",
         unit="answers",
         shows="ARE, Fig. 4 (one decomposer per row)",
-        notes=notes(rows, f"Entailment by {config.verifier}."),
     )
-    titles = [column.name for column in VALUES.values()]
-    bars = tuple(line(label[name], dict(zip(titles, m, strict=True))) for name, m in found.items())
-    figure = Figure(
-        name="fig_4",
-        title="Decomposition against gold",
-        kind="bars",
-        x=Axis(name="measure"),
-        y=Axis(name="share", unit="0 to 1"),
-        series=bars,
-        shows="ARE, Fig. 4",
+    bars = figure(
+        "bars",
+        "fig_4",
+        "Decomposition against gold",
+        "measure",
+        "share (0 to 1)",
+        (line(name, own) for name, own in found.items()),
+        "ARE, Fig. 4",
     )
-    return Results(tables=(table,), figures=(figure,))
+    return Results(tables=(measures,), figures=(bars,))
 
 
 STUDY = Study(

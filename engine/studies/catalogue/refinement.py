@@ -13,15 +13,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from engine.analyses.kind import less
 from engine.analyses.refinement import analysis_of
 from engine.answer.write import Written
 from engine.core.errors import InputError
 from engine.core.progress import Watch, last
 from engine.core.settings import SecondPass as Rules, Settings
-from engine.core.values import Answer, Case, Stamp
+from engine.core.values import Answer, Stamp
 from engine.methods.judge import Winner, judge_pair, judge_warning, tally
 from engine.methods.refinement.advisor import advise
-from engine.methods.refinement.assess import RefinementReport, refine_case, report_scores
+from engine.methods.refinement.assess import refine_case, report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
 from engine.methods.refinement.request import Request, asked_limit, request_for
@@ -31,6 +32,7 @@ from engine.studies.config import Config
 from engine.studies.example import Example, case_of, tokens_of
 from engine.studies.refinement_tables import (
     RULES,
+    RUNS,
     VOTES,
     Fires,
     advice_tables,
@@ -41,9 +43,9 @@ from engine.studies.refinement_tables import (
     score_tables,
     triggers,
 )
-from engine.studies.summary import line, measure, notes
+from engine.studies.summary import figure, line, measure_each, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import Axis, Cell, Column, Estimate, Figure, Found, Measure, Results, Row, StudyTable, Unit
+from engine.studies.values import Cell, Estimate, Figure, Found, Measure, Results, Row, StudyTable, Unit
 
 # Refinement's judge: pairs of conditions compared by grounding, over all runs and over the flagged ones.
 
@@ -115,8 +117,7 @@ def _winner(row: Row, first: str, second: str) -> Winner | None:
 
 def votes(rows: Sequence[Row], winners: Winners) -> Measure:
     """Mean of +1 (first wins), 0, -1 over the runs whose orders agree, by question."""
-    pairs = zip(rows, winners, strict=True)
-    return measure([replace(row, values={"vote": VOTES.get(winner or "")}) for row, winner in pairs], "vote", None)
+    return measure_each(rows, (VOTES.get(winner or "") for winner in winners))
 
 
 def _table(
@@ -126,19 +127,18 @@ def _table(
     found: Mapping[str, Winners],
     shows: str = "grounded refinement, Table 2",
 ) -> StudyTable:
-    return StudyTable(
-        name=name,
-        title=title,
-        columns=Column.row(
-            "comparison | first wins (runs) | ties (runs) | second wins (runs) | "
-            "orders disagree (runs) | unparsed (runs) | not judged (runs) | "
-            "wins, of decided (share) | mean vote (+1 first, -1 second) | p, binomial"
-        ),
-        rows=tuple(_line(title, rows, winners) for title, winners in found.items()),
+    return table(
+        name,
+        title,
+        "comparison | first wins (runs) | ties (runs) | second wins (runs) | "
+        "orders disagree (runs) | unparsed (runs) | not judged (runs) | "
+        "wins, of decided (share) | mean vote (+1 first, -1 second) | p, binomial",
+        (_line(title, rows, winners) for title, winners in found.items()),
+        rows,
+        "Blinded, in both orders, counted if they agree; p is not corrected over the rows.",
         n=len(rows),
-        unit="runs (question x seed)",
+        unit=RUNS,
         shows=shows,
-        notes=notes(rows, "Blinded, in both orders, counted if they agree; p is not corrected over the rows."),
     )
 
 
@@ -151,15 +151,9 @@ def _line(title: str, rows: Sequence[Row], winners: Winners) -> tuple[Cell, ...]
 def judge_figure(rows: Sequence[Row], pairs: Pairs, how: Rules) -> Figure:
     """Mean vote of every pair, each condition under its own rule."""
     found = gated(rows, pairs, fires(rows, [name for names in pairs for name in names], how), how)
-    return Figure(
-        name="judge",
-        title="Mean vote of the judge",
-        kind="bars",
-        x=Axis(name="comparison"),
-        y=Axis(name="mean vote", unit="+1 first, -1 second"),
-        series=(line("all runs", {title: votes(rows, winners) for title, winners in found.items()}),),
-        shows="grounded refinement, Table 2",
-    )
+    bars = line("all runs", {title: votes(rows, winners) for title, winners in found.items()})
+    axes = "comparison", "mean vote (+1 first, -1 second)"
+    return figure("bars", "judge", "Mean vote of the judge", *axes, [bars], "grounded refinement, Table 2")
 
 
 PAIRS = ("D-A", "D-E", "E-A", "v2c-A", "v2c-D", "v2c-E")  # Tables 1 to 3, then 10 and 11
@@ -206,12 +200,11 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "s1": value.signals.s1,
         "s2": value.signals.s2,
         "s3": value.signals.s3,
-        "fired": _fired(value, request, settings),
-        "by_chance": _by_chance(value, request, settings),
+        **_triggers(value, request, settings),
         "advice": {"branch": advice.branch, "difficulty": advice.difficulty},
         "conditions": {
             name: {
-                **(_plain(scores[name].to_dict()) if name in scores else {}),
+                **(less(scores[name], {"missing"}) if name in scores else {}),
                 "outcome": variant.outcome,
                 "cost": deployed_cost(value, name).to_dict(),
                 "own_cost": variant.cost.to_dict(),
@@ -222,28 +215,24 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     }
     spent = sum((v.cost for v in value.variants.values()), sum(value.shared.values(), Cost()))
     missing = {**value.signals.missing, **({"gradient": value.gradient_missing} if value.gradient_missing else {})}
-    return Found(values=values, missing=missing, case=_case(plain, report), cost=spent, unparsed=unparsed)
+    case = replace(plain, answer=value.baseline or plain.answer, stamp=value.stamp)
+    case = replace(case, analyses=(analysis_of(case, report, use_answer=False),))
+    return Found(values=values, missing=missing, case=case, cost=spent, unparsed=unparsed)
 
 
-def _plain(scores: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in scores.items() if name != "missing"}
+def _triggers(value: Refinement, request: Request, settings: Settings) -> dict[str, Any]:
+    """Whether each attribution trigger fires, and the share of random rankings in which the flags from labels do.
 
-
-def _fired(value: Refinement, request: Request, settings: Settings) -> dict[str, bool | None]:
-    """Whether the attribution triggers fire, each on its own rule; None without gradient rows or labels."""
+    None without gradient rows or labels.
+    """
+    fired: dict[str, bool | None] = {"labels": None, "concentration": None}
     if value.gradient is None:
-        return {"labels": None, "concentration": None}
-    labelled = any(label is not None for label in request.labels.values())
-    flags = labels_trigger(flags_of(value.gradient, request.labels, settings)) if labelled else None
-    concentrated = concentration_trigger(concentration_of(value.gradient, settings))
-    return {"labels": flags.fired if flags else None, "concentration": concentrated.fired}
-
-
-def _by_chance(value: Refinement, request: Request, settings: Settings) -> float | None:
-    """The share of random rankings of the same passages in which the flags from labels fire."""
-    if value.gradient is None or not any(label is not None for label in request.labels.values()):
-        return None
-    return flags_of(value.gradient, request.labels, settings).random_flag_rate
+        return {"fired": fired, "by_chance": None}
+    fired["concentration"] = concentration_trigger(concentration_of(value.gradient, settings)).fired
+    if all(label is None for label in request.labels.values()):
+        return {"fired": fired, "by_chance": None}
+    flags = flags_of(value.gradient, request.labels, settings)
+    return {"fired": fired | {"labels": labels_trigger(flags).fired}, "by_chance": flags.random_flag_rate}
 
 
 def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch) -> tuple[dict[str, str], int]:
@@ -258,13 +247,6 @@ def _judged(tools: StudyTools, example: Example, value: Refinement, watch: Watch
             winner = judge_pair(tools.judge, example.question, texts, x.text, y.text, watch).winner
             found[f"{first}-{second}"] = winner
     return found, sum(winner == "unparsed" for winner in found.values())
-
-
-def _case(case: Case, report: RefinementReport) -> Case:
-    """The case with A as its answer and the run as its analysis."""
-    value = report.refinement
-    written = replace(case, answer=value.baseline or case.answer, stamp=value.stamp)
-    return replace(written, analyses=(analysis_of(written, report, use_answer=False),))
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
@@ -302,10 +284,6 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=tuple(tables), figures=tuple(figures), notes=tuple(filter(None, (*said, *found.notes))))
 
 
-USES: Mapping[str, str] = {
-    "relevance labels": "RFCP, distractor share and the flags from labels",
-    "short answers": "STR-EM",
-}
 STUDY = Study(
     name="refinement",
     title="Effect of a second pass on a grounded answer",
@@ -315,6 +293,6 @@ STUDY = Study(
     results=results,
     cost=cost,
     needs=("passages",),
-    uses=USES,
+    uses={"relevance labels": "RFCP, distractor share and the flags from labels", "short answers": "STR-EM"},
     writes=lambda config, unit, example: True,
 )

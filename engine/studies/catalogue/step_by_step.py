@@ -28,22 +28,9 @@ from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import compare, comparison_table, line, measure, notes, of_method, questions_in
+from engine.studies.summary import by_method, compare, comparison_table, counts, figure, line, measure, of_method, table
 from engine.studies.tools import Study, StudyTools
-from engine.studies.values import (
-    Axis,
-    Cell,
-    Column,
-    Estimate,
-    Figure,
-    Found,
-    Measure,
-    Results,
-    Row,
-    Series,
-    StudyTable,
-    Unit,
-)
+from engine.studies.values import Cell, Column, Estimate, Figure, Found, Measure, Results, Row, Series, StudyTable, Unit
 
 # Tables and figures.
 
@@ -60,10 +47,12 @@ VALUES = ("correct", "rouge_l", "gold_before", "gold_read", "passages", "calls",
 
 def results(config: Config, rows: Sequence[Row]) -> Results:
     """Accuracy by method, each against RAISE, by domain, relevance on four levels."""
-    by = {method.name: own for method in METHODS if (own := of_method(rows, method.name))}
+    by = by_method(rows, [method.name for method in METHODS])
     tables, figures = [_methods_table(config, by, rows)], [_accuracy_figure(by)]
     if RAISE in by and len(by) > 1 and _defined(rows, "correct"):
-        tables.append(_against_raise(rows, list(by)))
+        found = [replace(one, method=_label(one.method)) for one in compare(rows, "correct", list(by), RAISE)]
+        title, unit = "Accuracy, minus RAISE's", "share of problems"
+        tables.append(comparison_table("against_raise", title, unit, "RAISE", found))
     if _defined(rows, "correct") and any(row.values.get("domain") for row in rows):
         tables.append(_domain_table(by, rows))
         figures.append(_domain_figure(by))
@@ -89,41 +78,24 @@ def _label(name: str) -> str:
 
 
 def _methods_table(config: Config, by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    body: list[tuple[Cell, ...]] = []
-    for name, own in by.items():
-        failed, unparsed = (sum(r.state == "failed" for r in own), sum(r.unparsed for r in own))
-        body.append((_label(name), *(_figure_of(own, value) for value in VALUES), failed, unparsed))
-    return StudyTable(
-        name="methods",
-        title=f"Ways of reasoning on {config.data} with {config.model}",
-        columns=COLUMNS,
-        rows=tuple(body),
-        n=questions_in(rows),
+    return table(
+        "methods",
+        f"Ways of reasoning on {config.data} with {config.model}",
+        COLUMNS,
+        ((_label(name), *(_figure_of(own, value) for value in VALUES), *counts(own)[1:]) for name, own in by.items()),
+        rows,
+        "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct.",
         unit="problems",
         shows="RAISE, Table 1 (its column of this data set), Table 2 (its column of this model), Fig. 2",
-        notes=notes(
-            rows, "A reply without an option counts as wrong. T drops passages only in RAISE and RAISE-Direct."
-        ),
     )
-
-
-def _against_raise(rows: Sequence[Row], methods: list[str]) -> StudyTable:
-    found = [replace(one, method=_label(one.method)) for one in compare(rows, "correct", methods, RAISE)]
-    return comparison_table("against_raise", "Accuracy, minus RAISE's", "share of problems", "RAISE", found)
 
 
 def _accuracy_figure(by: dict[str, list[Row]]) -> Figure:
-    value = "correct" if any(_defined(own, "correct") for own in by.values()) else "rouge_l"
-    said = {"correct": ("accuracy", "share of problems"), "rouge_l": ("ROUGE-L", "F1")}[value]
-    return Figure(
-        name="fig_2",
-        title=f"{said[0].capitalize() if value == 'correct' else said[0]} by method",
-        kind="bars",
-        x=Axis(name="method"),
-        y=Axis(name=said[0], unit=said[1]),
-        series=(line(said[0], {_label(name): _figure_of(own, value) for name, own in by.items()}),),
-        shows="RAISE, Table 1 and Fig. 2",
-    )
+    title, value, name, unit = "Accuracy by method", "correct", "accuracy", "share of problems"
+    if not any(_defined(own, "correct") for own in by.values()):
+        title, value, name, unit = "ROUGE-L by method", "rouge_l", "ROUGE-L", "F1"
+    bars = line(name, {_label(method): _figure_of(own, value) for method, own in by.items()})
+    return figure("bars", "fig_2", title, "method", f"{name} ({unit})", [bars], "RAISE, Table 1 and Fig. 2")
 
 
 def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -136,83 +108,54 @@ def _domains(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _domain_table(by: dict[str, list[Row]], rows: Sequence[Row]) -> StudyTable:
-    groups = _domains(rows)
-    body: list[tuple[Cell, ...]] = []
-    for domain, own in groups.items():
+    def line_of(domain: str, own: list[Row]) -> tuple[Cell, ...]:
         chosen = {row.unit.example for row in own if row.values.get("correct") is not None}
-        accuracies = (_figure_of(of_method(own, name), "correct") for name in by)
-        body.append((domain, len(chosen), *accuracies))
-    columns = Column.row("domain | problems")
-    accuracy = tuple(Column(name=_label(name), unit="share of problems", better="higher") for name in by)
-    return StudyTable(
-        name="by_domain",
-        title="Accuracy by domain",
-        columns=(*columns, *accuracy),
-        rows=tuple(body),
-        n=questions_in(rows),
-        unit="problems",
-        shows="RAISE, Fig. 7",
-        notes=notes(rows),
-    )
+        return domain, len(chosen), *(_figure_of(of_method(own, name), "correct") for name in by)
+
+    accuracy = (Column(name=_label(name), unit="share of problems", better="higher") for name in by)
+    columns = (*Column.row("domain | problems"), *accuracy)
+    body = (line_of(*group) for group in _domains(rows).items())
+    return table("by_domain", "Accuracy by domain", columns, body, rows, unit="problems", shows="RAISE, Fig. 7")
 
 
 def _domain_figure(by: dict[str, list[Row]]) -> Figure:
     shown = {name: own for name, own in by.items() if name in (COT, RAISE)} or by
-    series = [
+    series = (
         line(_label(name), {domain: _figure_of(rows, "correct") for domain, rows in _domains(own).items()})
         for name, own in shown.items()
-    ]
-    return Figure(
-        name="fig_7",
-        title="Accuracy by domain",
-        kind="bars",
-        x=Axis(name="domain"),
-        y=Axis(name="accuracy", unit="share of problems"),
-        series=tuple(series),
-        shows="RAISE, Fig. 7",
     )
+    axes = "domain", "accuracy (share of problems)"
+    return figure("bars", "fig_7", "Accuracy by domain", *axes, series, "RAISE, Fig. 7")
 
 
 def _shares(rows: Sequence[Row]) -> tuple[dict[str, float], int]:
     """Share of each level among all ratings of these rows, unparsed ones included, and how many there are."""
-    counted: Counter[str] = Counter()
-    for row in rows:
-        counted.update(row.values.get("levels") or {})
-    total = sum(counted.values())
+    counted = sum((Counter(row.values.get("levels") or {}) for row in rows), Counter[str]())
+    total = counted.total()
     return {name: counted[name] / total if total else 0.0 for name in RATED}, total
 
 
 def _relevance_table(rated: dict[str, list[Row]], rows: Sequence[Row], config: Config) -> StudyTable:
-    body: list[tuple[Cell, ...]] = []
-    for name, own in rated.items():
-        shares, total = _shares(own)
-        body.append((_label(name), *shares.values(), total))
-    columns = (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages"))
-    return StudyTable(
-        name="relevance",
-        title="How well the passages read help their sub-question",
-        columns=columns,
-        rows=tuple(body),
-        n=sum(_shares(own)[1] for own in rated.values()),
+    shares = {name: _shares(own) for name, own in rated.items()}
+    return table(
+        "relevance",
+        "How well the passages read help their sub-question",
+        (*Column.row("method"), *(Column(name=name, unit="share") for name in RATED), *Column.row("passages")),
+        ((_label(name), *share.values(), total) for name, (share, total) in shares.items()),
+        rows,
+        f"Rated by {config.judge}. Passages that T dropped are not rated.",
+        n=sum(total for _, total in shares.values()),
         unit="passages",
         shows="RAISE, Fig. 5",
-        notes=notes(rows, f"Rated by {config.judge}. Passages that T dropped are not rated."),
     )
 
 
 def _relevance_figure(rated: dict[str, list[Row]]) -> Figure:
-    shares = {name: _shares(own)[0] for name, own in rated.items()}
+    shares = [_shares(own)[0] for own in rated.values()]
     labels = tuple(map(_label, rated))
-    series = tuple(Series(name=level, x=labels, y=tuple(share[level] for share in shares.values())) for level in RATED)
-    return Figure(
-        name="fig_5",
-        title="Relevance of what was retrieved",
-        kind="bars",
-        x=Axis(name="method"),
-        y=Axis(name="share of passages", unit="0 to 1"),
-        series=series,
-        shows="RAISE, Fig. 5",
-    )
+    series = (Series(name=level, x=labels, y=tuple(share[level] for share in shares)) for level in RATED)
+    axes = "method", "share of passages (0 to 1)"
+    return figure("bars", "fig_5", "Relevance of what was retrieved", *axes, series, "RAISE, Fig. 5")
 
 
 STEPS = 4  # sub-questions that an estimate takes a problem to have
@@ -226,17 +169,20 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(model) as meter:
         solution = solve(problem, method, means_for(collection, model, settings, method), watch)
     gold = gold_in(example, collection.snapshot().passages)
-    values = {**_values(example, solution), **_found(solution, gold, bool(method.searches))}
+    values = _values(example, solution, gold, bool(method.searches))
     case = _case(example, solution, tools, settings)
     if tools.judge is not None and method.searches:
         ratings = rate(solution, tools.judge, watch, dropped=False)
         case = replace(case, analyses=(*case.analyses, ratings_analysis(case, ratings)))
         values["levels"] = dict(Counter(rating.level or "unparsed" for rating in ratings.ratings))
-    return Found(values=values, missing=_missing(example), case=case, cost=meter.cost, unparsed=int(_unread(solution)))
+    missing = {} if example.correct is not None else {"correct": "The problem has no right option."}
+    if not (example.references or example.options):
+        missing["rouge_l"] = "The problem has no reference answer."
+    unparsed = int(solution.state == "unparsed" or (bool(example.options) and solution.choice is None))
+    return Found(values=values, missing=missing, case=case, cost=meter.cost, unparsed=unparsed)
 
 
 def _case(example: Example, solution: Solution, tools: StudyTools, settings: Settings) -> Case:
-    """The problem with the final answer and the whole run."""
     final = solution.final
     answer = annotate(Answer(text=final.reply if final else "", finished=final.finished if final else False), 0)
     stamp = Stamp(model=tools.writer.name, settings={"decoding": solution.decoding.to_dict()})
@@ -245,10 +191,10 @@ def _case(example: Example, solution: Solution, tools: StudyTools, settings: Set
     return replace(case, stamp=analysis.stamp, analyses=(analysis,))
 
 
-def _values(example: Example, solution: Solution) -> dict[str, Any]:
-    """Right or wrong, closeness to the reference, cost."""
+def _values(example: Example, solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:
+    """Right or wrong, closeness to the reference, cost, gold among what was retrieved and among what was read."""
     choosing, cost = example.correct is not None, solution.cost
-    open_answer = not example.options and bool(example.references)
+    open_answer, known = not example.options and bool(example.references), bool(gold) and searches
     return {
         "correct": float(solution.choice == example.correct) if choosing else None,
         "rouge_l": max(rouge_l(r, solution.answer) for r in example.references) if open_answer else None,
@@ -257,27 +203,10 @@ def _values(example: Example, solution: Solution) -> dict[str, Any]:
         "steps": len(solution.steps),
         "state": solution.state,
         "domain": example.domain,
-    }
-
-
-def _found(solution: Solution, gold: frozenset[str], searches: bool) -> dict[str, Any]:
-    """Gold among what was retrieved and among what was read; a method that does not search has none of it."""
-    known = bool(gold) and searches
-    return {
         "gold_before": recall(retrieved(solution), gold) if known else None,
         "gold_read": recall(read(solution), gold) if known else None,
         "passages": len(read(solution)) if searches else None,
     }
-
-
-def _missing(example: Example) -> dict[str, str]:
-    said = {} if example.correct is not None else {"correct": "The problem has no right option."}
-    return said | ({} if example.references or example.options else {"rouge_l": "The problem has no reference answer."})
-
-
-def _unread(solution: Solution) -> bool:
-    """Whether the decomposition is unreadable, or the last reply does not name an option."""
-    return solution.state == "unparsed" or (bool(solution.problem.options) and solution.choice is None)
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:

@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from engine.core.errors import FileError
 from engine.studies.datasets.files import DataSource, Layout, Record, choices, has, text
@@ -23,24 +24,16 @@ def gpqa_example(record: Record, seed: int) -> Example:
     right = text(record, "Correct Answer")
     options = [right, *(text(record, name) for name in WRONG)]
     random.Random(f"{seed}:{key}").shuffle(options)
-    return Example(
-        id=key,
-        question=text(record, "Question"),
-        source="GPQA",
-        references=(right,),
-        options=tuple(options),
-        correct=options.index(right),
-        domain=str(record.get("High-level domain") or ""),
-        about={name: record[name] for name in ("Subdomain",) if record.get(name)},
-    )
+    chosen, domain = (tuple(options), options.index(right)), record.get("High-level domain")
+    about = {"Subdomain": record["Subdomain"]} if record.get("Subdomain") else {}
+    return _choice("GPQA", key, text(record, "Question"), chosen, domain, **about)
 
 
-def read_gpqa(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(lambda record: gpqa_example(record, source.seed))
-
-
-GPQA = Layout("GPQA", has("Question", "Correct Answer", "Incorrect Answer 1"), read_gpqa)
+GPQA = Layout(
+    "GPQA",
+    has("Question", "Correct Answer", "Incorrect Answer 1"),
+    lambda source: source.each(lambda record: gpqa_example(record, source.seed)),
+)
 
 
 # MMLU: a CSV per subject without a head, a folder of them, or records (`question`, `choices`, `answer`, `subject`).
@@ -52,16 +45,25 @@ def mmlu_example(record: Record, subject: str) -> Example:
     """The example of one question; `subject` is the file's."""
     table = "0" in record
     listed = {"choices": [text(record, name) for name in COLUMNS[1:5]]} if table else record
-    options, correct = choices(listed, "choices", record.get("5" if table else "answer"), lettered=True)
+    chosen = choices(listed, "choices", record.get("5" if table else "answer"), lettered=True)
     domain = str(record.get("subject") or subject)
+    question = text(record, "0" if table else "question")
+    return _choice("MMLU", f"{domain}-{record['id']}", question, chosen, domain)
+
+
+def _choice(
+    source: str, key: Any, question: str, chosen: tuple[tuple[str, ...], int], domain: Any, **about: Any
+) -> Example:
+    options, correct = chosen
     return Example(
-        id=f"{domain}-{record['id']}",
-        question=text(record, "0" if table else "question"),
-        source="MMLU",
+        id=str(key),
+        question=question,
+        source=source,
         references=(options[correct],),
         options=options,
         correct=correct,
-        domain=domain,
+        domain=str(domain or ""),
+        about=about,
     )
 
 
@@ -83,11 +85,11 @@ def subject_of(path: Path) -> str:
     return re.sub(r"_(test|val|dev)$", "", path.stem).replace("_", " ")
 
 
-def _is_mmlu(record: Record) -> bool:
-    return record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys()
-
-
-MMLU = Layout("MMLU", _is_mmlu, read_mmlu)
+MMLU = Layout(
+    "MMLU",
+    lambda record: record.keys() == set(COLUMNS) or {"question", "choices", "answer"} <= record.keys(),
+    read_mmlu,
+)
 
 
 # MMLU-Pro: up to ten options; fillers "N/A" are dropped; the category is the domain.
@@ -95,18 +97,9 @@ MMLU = Layout("MMLU", _is_mmlu, read_mmlu)
 
 def mmlu_pro_example(record: Record) -> Example:
     """The example of one question."""
-    answer = record.get("answer_index", record.get("answer"))
-    options, correct = choices(record, "options", answer, filler="N/A")
-    return Example(
-        id=str(record.get("question_id", record["id"])),
-        question=text(record, "question"),
-        source="MMLU-Pro",
-        references=(options[correct],),
-        options=options,
-        correct=correct,
-        domain=str(record.get("category") or ""),
-        about={"src": record["src"]} if record.get("src") else {},
-    )
+    chosen = choices(record, "options", record.get("answer_index", record.get("answer")), filler="N/A")
+    key, about = record.get("question_id", record["id"]), {"src": record["src"]} if record.get("src") else {}
+    return _choice("MMLU-Pro", key, text(record, "question"), chosen, record.get("category"), **about)
 
 
 MMLU_PRO = Layout.of("MMLU-Pro", has("question", "options", "answer_index"), mmlu_pro_example)
@@ -118,17 +111,10 @@ MMLU_PRO = Layout.of("MMLU-Pro", has("question", "options", "answer_index"), mml
 def supergpqa_example(record: Record) -> Example:
     """The example of one question."""
     answer = record.get("answer_letter", record.get("answer"))
-    options, correct = choices(record, "options", answer, lettered="answer_letter" in record)
-    return Example(
-        id=str(record.get("uuid") or record["id"]),
-        question=text(record, "question"),
-        source="SuperGPQA",
-        references=(options[correct],),
-        options=options,
-        correct=correct,
-        domain=str(record.get("discipline") or ""),
-        about={name: record[name] for name in ("field", "subfield", "difficulty", "is_calculation") if name in record},
-    )
+    chosen = choices(record, "options", answer, lettered="answer_letter" in record)
+    key, domain = record.get("uuid") or record["id"], record.get("discipline")
+    about = {name: record[name] for name in ("field", "subfield", "difficulty", "is_calculation") if name in record}
+    return _choice("SuperGPQA", key, text(record, "question"), chosen, domain, **about)
 
 
 SUPERGPQA = Layout.of("SuperGPQA", has("question", "options", "answer_letter"), supergpqa_example)

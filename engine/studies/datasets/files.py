@@ -211,16 +211,11 @@ def labels_of(case: Case) -> Labels:
 STRATA = ("low", "medium", "high")
 
 
-def share_relevant(example: Example) -> float | None:
-    """Relevant over labelled passages, in [0, 1]; None without labels."""
-    labels = [passage.relevant for passage in example.passages if passage.relevant is not None]
-    return sum(labels) / len(labels) if labels else None
-
-
 def stratum(example: Example) -> str | None:
-    """The third of the share, None for a question that is not of mixed relevance."""
-    share = share_relevant(example)
-    return None if share is None or share in (0, 1) else STRATA[min(int(share * 3), 2)]
+    """The third of the share relevant among labelled passages, None for a question that is not of mixed relevance."""
+    labels = [passage.relevant for passage in example.passages if passage.relevant is not None]
+    share = sum(labels) / len(labels) if labels else 0
+    return None if share in (0, 1) else STRATA[min(int(share * 3), 2)]
 
 
 def stratified(examples: Sequence[Example], each: int, seed: int) -> Iterator[Example]:

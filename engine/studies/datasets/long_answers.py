@@ -7,9 +7,13 @@ each of QAMPARI's `answers`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
 
 from engine.cases.importers import alce_case, garage_case, ragtruth_case
 from engine.core.errors import FileError
+from engine.core.values import Case
 from engine.studies.datasets.files import DataSource, Layout, Record, has, labels_of, records, relevant_ids, text, words
 from engine.studies.example import Example
 
@@ -17,16 +21,22 @@ from engine.studies.example import Example
 def alce_example(record: Record) -> Example:
     """The example of one item."""
     case = alce_case(record)
-    return Example(
-        id=str(record.get("sample_id", record["id"])),
-        question=case.question,
-        source="ALCE",
-        passages=case.passages,
+    return replace(
+        _of_case(case, "ALCE", record.get("sample_id", record["id"])),
         references=words(record, "answer"),
         short_answers=short_answers(record),
+        about={"claims": record["claims"]} if record.get("claims") else {},
+    )
+
+
+def _of_case(case: Case, source: str, key: Any) -> Example:
+    return Example(
+        id=str(key),
+        question=case.question,
+        source=source,
+        passages=case.passages,
         gold=relevant_ids(case.passages),
         answer=case.answer.text,
-        about={"claims": record["claims"]} if record.get("claims") else {},
     )
 
 
@@ -81,14 +91,9 @@ EXPERTQA = Layout.of("ExpertQA", _is_expertqa, expertqa_example)
 def garage_example(record: Record) -> Example:
     """The example of one sample."""
     case = garage_case(record)
-    return Example(
-        id=str(record.get("sample_id", record["id"])),
-        question=case.question,
-        source="GaRAGe",
-        passages=case.passages,
+    return replace(
+        _of_case(case, "GaRAGe", record.get("sample_id", record["id"])),
         references=(case.answer.text,) if case.answer.text else (),
-        gold=relevant_ids(case.passages),
-        answer=case.answer.text,
         writer=case.stamp.model,
         domain=str(record.get("question_category") or ""),
         about=labels_of(case).facts,
@@ -107,12 +112,8 @@ def ragtruth_example(record: Record, sources: Mapping[str, Record]) -> Example:
     """The example of one response: its task is the domain, its hallucinations are the labelled spans."""
     case = ragtruth_case(record, sources)
     labels = labels_of(case)
-    return Example(
-        id=record["id"],
-        question=case.question,
-        source="RAGTruth",
-        passages=case.passages,
-        answer=case.answer.text,
+    return replace(
+        _of_case(case, "RAGTruth", record["id"]),
         writer=case.stamp.model,
         spans=labels.spans,
         domain=str(labels.facts.get("task_type", "")),

@@ -29,9 +29,12 @@ def read_beir(source: DataSource) -> Iterator[Example]:
     if not is_folder(folder):
         raise FileError(f"{folder} is not a BEIR folder. It needs {QUERIES} and one of {', '.join(JUDGEMENTS)}.")
     gold = judgements(next(folder / name for name in JUDGEMENTS if (folder / name).exists()))
-    for example in source.each(lambda record: _example(record, gold, folder.name), folder / QUERIES):
-        if example.gold:
-            yield example
+
+    def example(record: Record) -> Example:
+        key = record["id"]
+        return Example(id=key, question=text(record, "text"), source=folder.name, gold=tuple(gold.get(key, ())))
+
+    yield from (found for found in source.each(example, folder / QUERIES) if found.gold)
 
 
 def judgements(path: Path) -> dict[str, list[str]]:
@@ -49,11 +52,6 @@ def judgements(path: Path) -> dict[str, list[str]]:
         if relevant:
             found[query].append(document)
     return found
-
-
-def _example(record: Record, gold: dict[str, list[str]], name: str) -> Example:
-    key = record["id"]
-    return Example(id=key, question=text(record, "text"), source=name, gold=tuple(gold.get(key, ())))
 
 
 BEIR = Layout("BEIR", has("_id", "text"), read_beir)

@@ -17,7 +17,7 @@ from engine.cases.importers import SpanLabel
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.values import AuditRecord, GivenPassage, Value
-from engine.corpus.worlds import WORLDS, Draft, World, WorldQuestion, WorldStep, load_world
+from engine.corpus.worlds import WORLDS, Draft, World, WorldQuestion, load_world
 from engine.studies.datasets.files import DataSource, Layout, Record, index_of, relevant_ids
 from engine.studies.example import Example, GoldClause, GoldError, GoldStep
 
@@ -61,6 +61,7 @@ class OwnRecord(Value, frozen=True):
     about: dict[str, Any] = {}
 
 
+SAME = ("id", "references", "options", "passages_needed", "answer", "clauses", "domain", "corpus", "about")
 FIELDS = frozenset(field.name for field in msgspec.structs.fields(OwnRecord))
 
 
@@ -69,26 +70,19 @@ def example(record: Record) -> Example:
     own = OwnRecord.from_dict({name: value for name, value in record.items() if name != "_id"})
     question = check_question(own.question)
     passages = AuditRecord(question=question, passages=own.passages).as_passages()
+    same = {name: getattr(own, name) for name in SAME}
     return Example(
-        id=own.id,
         question=question,
         source="own",
         passages=passages,
-        references=own.references,
         short_answers=tuple((thing,) if isinstance(thing, str) else thing for thing in own.short_answers),
-        options=own.options,
         correct=None if own.correct is None else index_of(own.correct, own.options),
         gold=own.gold or relevant_ids(passages),
-        passages_needed=own.passages_needed,
         steps=tuple(GoldStep(question=step.question, answer=step.answer) for step in own.steps),
-        answer=own.answer,
         writer=own.model,
         spans=None if own.spans is None else tuple(_span(span, own.answer) for span in own.spans),
         errors=None if own.errors is None else tuple(_error(error, own.answer) for error in own.errors),
-        clauses=own.clauses,
-        domain=own.domain,
-        corpus=own.corpus,
-        about=own.about,
+        **same,
     )
 
 
@@ -105,16 +99,7 @@ def _error(error: GoldError, answer: str) -> GoldError:
     return error
 
 
-def read(source: DataSource) -> Iterator[Example]:
-    """The examples of its file."""
-    return source.each(example)
-
-
-def _recognises(record: Record) -> bool:
-    return "question" in record and {name for name in record if name != "_id"} <= FIELDS
-
-
-LAYOUT = Layout("own JSONL", _recognises, read)
+LAYOUT = Layout.of("own JSONL", lambda record: "question" in record and record.keys() - {"_id"} <= FIELDS, example)
 
 
 # The sample worlds: their questions with gold, drafts with planted errors, and answers with gold clauses and facts.
@@ -125,28 +110,25 @@ DRAFTS, CLAUSES, LONG = "bank-investigation-drafts", "bank-investigation-clauses
 def questions(name: str) -> Iterator[Example]:
     """The questions of a world, in file order."""
     world = load_world(name)
-    for question in world.questions:
-        yield _question(world, question)
+    return (_question(world, question) for question in world.questions)
 
 
 def long_questions(name: str) -> Iterator[Example]:
     """The questions of a world whose answers take several sentences, those written for measuring last."""
     world = load_world(name)
-    for question in (*world.questions, *world.long_questions):
-        if question.kind == "long":
-            yield _question(world, question)
+    every = (*world.questions, *world.long_questions)
+    return (_question(world, question) for question in every if question.kind == "long")
 
 
 def drafts(name: str) -> Iterator[Example]:
     """The drafts of a world: a question, its passages, and an answer with planted errors."""
     world = load_world(name)
-    for draft in (*world.drafts, *world.more_drafts):
-        yield _draft(world, draft)
+    return (_draft(world, draft) for draft in (*world.drafts, *world.more_drafts))
 
 
 def clauses() -> Iterator[Example]:
     """Short answers about the bank investigation, taken apart by hand (own JSONL, as a user writes it)."""
-    return read(DataSource(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
+    return LAYOUT.read(DataSource(ASSETS / "corpora" / "bank_investigation" / "clauses.jsonl"))
 
 
 NAMES: Mapping[str, partial[Iterator[Example]]] = {
@@ -171,16 +153,18 @@ def _question(world: World, question: WorldQuestion) -> Example:
         gold=relevant_ids(passages),
         gold_spans=world.gold_spans(question),
         passages_needed=question.passages_needed,
-        steps=tuple(_step(world, question.id, step) for step in question.steps),
+        steps=tuple(
+            GoldStep(
+                question=step.question,
+                answer=step.answer,
+                gold_spans=tuple(world.span(quote, question.id) for quote in step.gold),
+            )
+            for step in question.steps
+        ),
         domain=question.domain or question.experiment,
         corpus=world.name,
         about={"kind": question.kind},
     )
-
-
-def _step(world: World, record: str, step: WorldStep) -> GoldStep:
-    spans = tuple(world.span(quote, record) for quote in step.gold)
-    return GoldStep(question=step.question, answer=step.answer, gold_spans=spans)
 
 
 def _draft(world: World, draft: Draft) -> Example:

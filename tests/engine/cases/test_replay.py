@@ -23,9 +23,7 @@ from engine.methods.attr_rag import attr_rag, scored_by
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
-from engine.replay import replay, replay_here
-from engine.replay.compare import compare
-from engine.replay.run import stripped
+from engine.replay import compare, replay, replay_here, stripped
 from engine.retrieve.search import rerank, search
 from tests.engine.cases.samples import full_case
 

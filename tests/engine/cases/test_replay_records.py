@@ -20,8 +20,7 @@ from engine.corpus.collection import Collection
 from engine.methods.are.tools import Tools as Judges
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-from engine.replay import replay, replay_here
-from engine.replay.run import again_of, compared, recompute, stripped
+from engine.replay import again_of, compared, recompute, replay, replay_here, stripped
 from engine.workbench import Workbench
 from tests.analysing import refined
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record

@@ -272,7 +272,7 @@ def test_visible_and_tags():
 def test_every_kind_of_block_has_a_template():
     drawn = {
         blocks.Text: (blocks.plain("it"), "<p>it</p>"),
-        blocks.Table: (blocks.Table("c", ("n",), (blocks.cells("it"),)), '<th scope="row">it</th>'),
+        blocks.Table: (blocks.Table("c", ("n",), ((blocks.Cell("it"),),)), '<th scope="row">it</th>'),
         blocks.Facts: (blocks.Facts((("n", "it"),)), "<div><dt>n</dt><dd>it</dd></div>"),
         blocks.Heat: (blocks.Heat("c", (("it", -1.0),), 1.0, "nats"), '<span class="n5" title="-1.000 nats">it</span>'),
         blocks.Code: (blocks.Code("it", "l"), 'aria-label="l">it</pre>'),

@@ -14,8 +14,7 @@ from engine.commands import review
 from engine.core.errors import CaseError, CaseNotFound
 from engine.core.files import home
 from engine.core.values import Analysis, Case, inputs_hash
-from engine.report.compare import compare_cases
-from engine.report.variants import conditions, side, variant_case
+from engine.report.compare import compare_cases, conditions, side, variant_case
 from engine.workbench import Workbench
 from tests.engine.cases.records import SETTINGS, SHOWN, Scorer, full_record
 

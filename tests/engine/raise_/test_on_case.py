@@ -12,7 +12,7 @@ from engine.analyses.kind import Loaders, RunContext, analyse
 from engine.analyses.occlusion import occlusion_of
 from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, solutions_of, step_case, steps_of
 from engine.cases.store import CaseStore
-from engine.commands import steps as commands
+from engine.commands import shared, steps as commands
 from engine.commands.shared import settings_of
 from engine.core.errors import Cancelled, RecordError
 from engine.core.progress import Watch, last
@@ -148,7 +148,7 @@ def test_the_only_step_of_raise_direct_opens_with_the_whole_answer(collection):
 def written_by(reply, monkeypatch):
     """Let the commands' workbench have a scripted model."""
     tools = Loaders(writer=lambda name: ScriptedWriter(reply))
-    monkeypatch.setattr(commands, "open_workbench", lambda *given: Workbench(settings_of(*given), tools))
+    monkeypatch.setattr(shared, "workbench", lambda *given: Workbench(settings_of(*given), tools))
 
 
 @pytest.fixture

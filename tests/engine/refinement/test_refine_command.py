@@ -71,7 +71,7 @@ def test_judge_prints_winner_orders_and_raw_and_a_summary(tmp_path, monkeypatch)
     from engine.workbench import Workbench
 
     judge = ScriptedWriter(lambda asked: f"Verdict: {'X' if 'Answer X: Lind' in asked else 'Y'}", name="scripted")
-    monkeypatch.setattr(module, "open_workbench", lambda: Workbench(tools=Loaders(writer=lambda name: judge)))
+    monkeypatch.setattr(module, "workbench", lambda: Workbench(tools=Loaders(writer=lambda name: judge)))
     file = tmp_path / "pairs.jsonl"
     pair = {"id": "p", "question": QUESTION, "passages": [TEXTS[0], {"text": TEXTS[1]}], "x": "Lind", "y": "Nobody"}
     file.write_text(json.dumps(pair) + "\n" + json.dumps({"id": "q"}))

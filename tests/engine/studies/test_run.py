@@ -10,9 +10,9 @@ from engine.studies.config import parse_config
 from engine.studies.evaluate import evaluate, opened
 from engine.studies.perform import Done, Lost, Stopped
 from engine.studies.plan import plan
+from engine.studies.pools import Processes
 from engine.studies.run import Control, Journal, Run
 from engine.studies.values import Failure, Row
-from engine.studies.workers import Processes
 
 
 def timeless(rows):

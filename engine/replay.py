@@ -1,36 +1,141 @@
-"""Run a replay: strip the case, compute its parts again in a process of its own, compare.
+"""Replay: compute a case again in a process of its own and compare every number with the stored one.
 
-`python -m engine.replay.run` is that process: a stripped case on standard input, outcomes on standard output.
+`python -m engine.replay` is that process: a stripped case on standard input, outcomes on standard output.
 """
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from engine.analyses.again import changed_since, reranked, reranker_of
 from engine.analyses.attribution import differs
 from engine.analyses.floors import embedding_floor, reranking_floor, token_floor
-from engine.analyses.kind import Again, Loaders, Outcome
+from engine.analyses.kind import Again, Floor, Loaders, Outcome
 from engine.analyses.reading import READER, answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical, plain
 from engine.core.errors import CaseError, GroundworkError
+from engine.core.files import package_versions
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Retrieval
-from engine.core.values import Analysis, Answer, Case, Hit, Json, decoded, inputs_hash
+from engine.core.values import Analysis, Answer, Case, Hit, Json, Value, decoded, inputs_hash
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import LanguageModel
 from engine.models.registry import SERVED
-from engine.replay.compare import Number, Replay, compare, differing_versions
 from engine.retrieve.search import search
+
+# Stored values against recomputed ones, number by number.
+
+Status = Literal["reproduced", "drifted", "cannot"]
+_ABSENT = object()
+
+
+class Number(Value, frozen=True):
+    """One stored value: reproduced within the floor, drifted by `difference`, or not comparable and why.
+
+    `place` is a path into the case, such as "analyses[occlusion:embedded].scores[0][2]".
+    """
+
+    place: str
+    status: Status
+    stored: Any = None
+    replayed: Any = None
+    difference: float | None = None
+    floor: float = 0.0
+    why: str = ""
+
+
+class Replay(Value, frozen=True):
+    """Every value of a case after its replay. `versions` are packages that differ: (name, stamped, here)."""
+
+    case: str
+    numbers: tuple[Number, ...]
+    versions: tuple[tuple[str, str, str], ...] = ()
+
+    def count(self, status: Status) -> int:
+        """How many values have that status."""
+        return sum(number.status == status for number in self.numbers)
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        total = len(self.numbers)
+        parts = [f"{self.count('reproduced'):,} of {total:,} values reproduced"]
+        drifted = [n for n in self.numbers if n.status == "drifted"]
+        if drifted:
+            worst = max(drifted, key=lambda n: n.difference if n.difference is not None else math.inf)
+            parts.append(f"{len(drifted):,} drifted, {worst.place} the most")
+        if self.count("cannot"):
+            parts.append(f"{self.count('cannot'):,} could not be compared")
+        return "; ".join(parts) + "."
+
+
+def compare(place: str, stored: Any, outcome: Outcome) -> list[Number]:
+    """Every leaf of a stored part against the recomputed one."""
+    if outcome.values is None:
+        return [Number(place=place, status="cannot", why=outcome.why or "nothing was computed")]
+    found: list[Number] = []
+    _walk(place, stored, outcome.values, outcome, outcome.floor, found)
+    return found
+
+
+def _walk(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: Floor, found: list[Number]) -> None:
+    if isinstance(stored, dict) and isinstance(replayed, dict):
+        for key in [*stored, *(k for k in replayed if k not in stored)]:
+            own = outcome.floors.get(key, floor)
+            _walk(f"{place}.{key}", stored.get(key, _ABSENT), replayed.get(key, _ABSENT), outcome, own, found)
+    elif isinstance(stored, list) and isinstance(replayed, list):
+        if len(stored) != len(replayed):
+            said = f"it now has {len(replayed)} entries; {len(stored)} were stored"
+            found.append(Number(place=place, status="drifted", why=said))
+        for index, (one, other) in enumerate(zip(stored, replayed, strict=False)):
+            _walk(f"{place}[{index}]", one, other, outcome, _of_entry(floor, index), found)
+    elif stored is not _ABSENT:
+        found.append(_number(place, stored, replayed, outcome, _of_entry(floor, 0)))
+    elif replayed not in (None, "", 0, [], {}):
+        found.append(Number(place=place, status="drifted", replayed=replayed, why="it was not stored"))
+
+
+def _of_entry(floor: Floor, index: int) -> float:
+    """The floor of an entry of a list; those after the last that was measured have the last one's."""
+    return floor[min(index, len(floor) - 1)] if isinstance(floor, tuple) else floor
+
+
+def _number(place: str, stored: Any, replayed: Any, outcome: Outcome, floor: float) -> Number:
+    if replayed is _ABSENT:
+        # What a later version no longer computes is named, not passed over.
+        return Number(place=place, status="cannot", stored=stored, why=outcome.why or "it is no longer computed")
+    if _is_number(stored) and _is_number(replayed):
+        difference = abs(replayed - stored)
+        status: Status = "reproduced" if difference <= floor else "drifted"
+        return Number(place=place, status=status, stored=stored, replayed=replayed, difference=difference, floor=floor)
+    status = "reproduced" if stored == replayed else "drifted"
+    why = "" if status == "reproduced" else "the value differs"
+    return Number(place=place, status=status, stored=stored, replayed=replayed, why=why)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def differing_versions(stamped: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """Packages whose version here is not the stamped one."""
+    here = package_versions()
+    return tuple(
+        (name, version, here.get(name, "absent"))
+        for name, version in sorted(stamped.items())
+        if here.get(name, "absent") != version
+    )
+
 
 # An answer that a language model wrote: its text is an input, the probabilities of its tokens are computed again.
 
@@ -93,7 +198,7 @@ def sets_again(case: Case, tools: Loaders) -> Outcome:
     return Outcome(values=values, floor=reranking_floor(tools.reranker(name), case.question, texts))
 
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 Outcomes = dict[str, Outcome]
 
 
@@ -103,19 +208,14 @@ def again_of(analysis: Analysis) -> Again | None:
     return kind.again if kind else None
 
 
-def unreplayable(analysis: Analysis) -> str:
-    """Why an analysis of a kind without replay is not compared."""
-    kind = find(analysis.kind)
-    return kind.not_again if kind and kind.not_again else f"the kind {analysis.kind!r} cannot be replayed yet"
-
-
 def stripped(case: Case) -> Case:
     """The case with its results taken out: scores, token probabilities, analyses, an answer that can be made again.
 
     What stays is what was asked: question, passages, prompt, stamps, the text that was scored, and what a language
     model wrote.
     """
-    if case.stamp.model == READER and not any(map(_scores_the_answer, case.analyses)):
+    kinds = [find(analysis.kind) for analysis in case.analyses]
+    if case.stamp.model == READER and all(kind and not kind.scores_answer for kind in kinds):
         answer = Answer(text="")
     else:
         tokens = tuple(msgspec.structs.replace(token, logprob=None) for token in case.answer.tokens)
@@ -130,16 +230,11 @@ def stripped(case: Case) -> Case:
     )
 
 
-def _scores_the_answer(analysis: Analysis) -> bool:
-    kind = find(analysis.kind)
-    return kind is None or kind.scores_answer
-
-
 def _given(analysis: Analysis) -> Json:
     kind = find(analysis.kind)
     try:
-        given: Json = plain(kind.again.given(kind.read(analysis))) if kind and kind.again else {}
-        return given
+        given = kind.again.given if kind and kind.again else None
+        return plain(given(kind.read(analysis))) if kind and given else {}
     except GroundworkError:
         return {}  # what cannot be read has no inputs; its replay says what is wrong with it
 
@@ -156,20 +251,22 @@ def replay_here(case: Case, tools: Loaders | None = None) -> Replay:
 
 def recompute(case: Case, tools: Loaders) -> Outcomes:
     """The outcome of every part of a stripped case, by its place."""
-    outcomes = {"stamp.inputs": _tried(lambda: Outcome(values=inputs_hash(case.question, case.passages)))}
+    outcomes = {"stamp.inputs": Outcome(values=inputs_hash(case.question, case.passages))}
     if case.hits:
-        outcomes["hits"] = _tried(lambda: hits_again(case, tools))
+        outcomes["hits"] = _tried(hits_again, case, tools)
     if case.chunk_sets:
-        outcomes["chunk_sets"] = _tried(lambda: sets_again(case, tools))
-    outcomes["answer"] = _answer(case, tools)
+        outcomes["chunk_sets"] = _tried(sets_again, case, tools)
+    outcomes["answer"] = _tried(answer_again if case.stamp.model == READER else scored_again, case, tools)
     for analysis in case.analyses:
-        outcomes[f"analyses[{analysis.id}]"] = _tried(lambda a=analysis: _analysis(case, a, tools))  # type: ignore[misc]
+        outcomes[f"analyses[{analysis.id}]"] = _tried(_analysis, case, analysis, tools)
     return outcomes
 
 
 def _analysis(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
-    again = again_of(analysis)
-    return again.run(case, analysis, tools) if again else Outcome(why=unreplayable(analysis))
+    kind = find(analysis.kind)
+    if kind and kind.again:
+        return kind.again.run(case, analysis, tools)
+    return Outcome(why=(kind.not_again if kind else "") or f"the kind {analysis.kind!r} cannot be replayed yet")
 
 
 def _stored(analysis: Analysis) -> Any:
@@ -177,14 +274,9 @@ def _stored(analysis: Analysis) -> Any:
     return again.compared(analysis.result) if again else analysis.result
 
 
-def _answer(case: Case, tools: Loaders) -> Outcome:
-    again = answer_again if case.stamp.model == READER else scored_again
-    return _tried(lambda: again(case, tools))
-
-
-def _tried(work: Callable[[], Outcome]) -> Outcome:
+def _tried(work: Callable[..., Outcome], *given: Any) -> Outcome:
     try:
-        return work()
+        return work(*given)
     except GroundworkError as error:
         return Outcome(why=str(error))
 
@@ -216,7 +308,7 @@ def _fresh(case: Case, watch: Watch) -> Outcomes:
     with tempfile.TemporaryFile() as given:
         given.write(canonical(case))
         given.seek(0)
-        command = [sys.executable, "-m", "engine.replay.run"]
+        command = [sys.executable, "-m", "engine.replay"]
         process = subprocess.Popen(command, cwd=ROOT, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             out, err = _wait(process, lambda: watch.step("replay", int(time.monotonic() - started)))
