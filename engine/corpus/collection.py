@@ -2,19 +2,15 @@
 
 `ingest` is one transaction: it reads files, embeds what is new, writes a new generation and makes it current. The same
 file again changes nothing and embeds nothing; a changed file replaces its passages; a bad file is skipped with its
-reason and the batch goes on. Vectors that a cancelled or killed ingest has paid for are used by the next one.
+reason and the batch goes on. After a cancelled or killed ingest the same files go on where it was.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import logging
 import re
 import shutil
 import time
 import unicodedata
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -28,7 +24,7 @@ import msgspec
 import numpy as np
 
 from engine.core.errors import CorpusError, CorpusLocked, CorpusMismatch, CorpusNotFound, InputError
-from engine.core.files import home, now, replace_file
+from engine.core.files import home, now
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
 from engine.core.text import titled
@@ -126,80 +122,12 @@ def _told(how: Chunking) -> str:
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
-# Vectors already paid for. Each finished piece is one .npz file in `pending/` (hashes of the texts, vectors), renamed
-# into place when whole. Any later ingest takes it, since a vector belongs to a text and an embedder, not to a passage.
-
-log = logging.getLogger(__name__)
-PIECE = 1_024  # texts embedded between two files; about 15 seconds of work
-
-
-def embed_resumably(
-    folder: Path, embedder: Embedder, texts: Sequence[str], watch: Watch, known: Mapping[str, Floats]
-) -> Floats:
-    """Vectors of `texts`, float32, shape (len(texts), dimensions).
-
-    Taken from `known` (by text), from the collection's pending pieces, and for the rest from the embedder.
-    """
-    vectors = np.zeros((len(texts), embedder.dimensions), dtype=np.float32)
-    keys = [_key(embedder, text) for text in texts]
-    pending = _read_pending(folder, embedder.dimensions)
-    missing = []
-    for row, (text, key) in enumerate(zip(texts, keys, strict=True)):
-        vector = known.get(text, pending.get(key))
-        if vector is None:
-            missing.append(row)
-        else:
-            vectors[row] = vector
-    missing.sort(key=lambda row: -len(texts[row]))  # pieces of similar length carry little padding
-    for first in range(0, len(missing), PIECE):
-        rows = missing[first : first + PIECE]
-        told = _shifted(watch, len(texts) - len(missing) + first, len(texts))
-        vectors[rows] = embed_passages(embedder, [texts[row] for row in rows], told)
-        if first + PIECE < len(missing):
-            _write_piece(folder, [keys[row] for row in rows], vectors[rows])
-    watch.step("embed", len(texts), len(texts))
-    return vectors
-
-
-def drop_pending(folder: Path) -> None:
-    """Forget the pieces: the collection has them now."""
-    shutil.rmtree(folder / "pending", ignore_errors=True)
+PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of work
 
 
 def _shifted(watch: Watch, offset: int, total: int) -> Watch:
-    """A watch that reports a piece's progress as part of the whole."""
-    return Watch(lambda stage, done, _: watch.report(stage, offset + done, total), watch.cancel)
-
-
-def _key(embedder: Embedder, text: str) -> str:
-    """The name under which a vector is kept: embedder and text."""
-    return hashlib.sha256(f"{embedder.name}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _write_piece(folder: Path, keys: Sequence[str], vectors: Floats) -> None:
-    """Keep one piece, whole or not at all."""
-    place = folder / "pending"
-    name = hashlib.sha256("".join(keys).encode()).hexdigest()[:24]
-    piece = io.BytesIO()
-    np.savez(piece, keys=np.array(keys), vectors=vectors)
-    with storage("vectors already embedded"):
-        place.mkdir(exist_ok=True)
-        replace_file(place / f"{name}.npz", piece.getvalue())
-
-
-def _read_pending(folder: Path, dimensions: int) -> dict[str, Floats]:
-    """Vectors by key from every whole piece; a piece that cannot be read is left out and said in the log."""
-    known: dict[str, Floats] = {}
-    for path in sorted((folder / "pending").glob("*.npz")):
-        try:
-            with np.load(path, allow_pickle=False) as piece:
-                keys, vectors = piece["keys"], piece["vectors"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            log.warning("Vectors kept in %s cannot be read (%s) and are made again.", path.name, error)
-            continue
-        if vectors.ndim == 2 and vectors.shape == (len(keys), dimensions):
-            known.update(zip(map(str, keys), vectors, strict=True))
-    return known
+    """A watch that reports a piece's progress as part of the whole, as far as that is known."""
+    return Watch(lambda stage, done, most: watch.report(stage, offset + done, max(total, offset + most)), watch.cancel)
 
 
 class IngestReport(Value, frozen=True):
@@ -344,16 +272,7 @@ class Collection:
         started = time.perf_counter()
         with self.writing():
             old = self.snapshot()
-            coming = iter(documents)
-            new = {d.id: d for d in _held(coming)}
-            rest = list(islice(coming, 1))
-            if rest:
-                tally = self._stream(old, chain(new.values(), rest, coming), watch)
-            else:
-                changed = {k: d for k, d in new.items() if old.documents.get(k) != d}
-                tally = Counter(_change(old, d) for d in new.values())
-                if changed:
-                    self._write(old, changed, watch)
+            tally = self._write(old, documents, watch)
             if tally["added"] or tally["replaced"]:
                 index.keep_in_step(self.folder, self.snapshot(), watch)
             if tally["replaced"]:
@@ -389,44 +308,29 @@ class Collection:
             manifest = msgspec.structs.replace(
                 self.manifest, embedder=self.embedder.name, dimensions=self.embedder.dimensions, chunking=self.chunking
             )
-            self._write(store.empty(manifest), documents, watch)
+            if documents:
+                self._write(store.empty(manifest), documents.values(), watch)
+            else:
+                store.write_manifest(self.folder, manifest)
 
-    def _write(self, old: Snapshot, changed: Mapping[str, Document], watch: Watch) -> None:
-        """Write the generation in which `changed` documents take the place of their old selves."""
-        if max(len(old.passages), len(changed)) > large.FROM:
-            self._stream(old, changed.values(), watch)
-            return
-        kept = np.array([p.document not in changed for p in old.passages], dtype=bool)
-        fresh = [p for d in changed.values() for p in passages(d, self.chunking)]
-        if kept.sum() + len(fresh) > large.FROM:
-            self._stream(old, changed.values(), watch)
-            return
-        had = {embedding_text(p): row for row, p in enumerate(old.passages) if not kept[row]}
-        known = {text: old.vectors[row] for text, row in had.items()}
-        vectors = embed_resumably(self.folder, self.embedder, [embedding_text(p) for p in fresh], watch, known)
-        watch.step("store", 0, 1)
-        new = Snapshot(
-            msgspec.structs.replace(old.manifest, changed=now()),
-            {**old.documents, **changed},
-            (*(p for p, keep in zip(old.passages, kept, strict=True) if keep), *fresh),
-            np.concatenate([old.vectors[kept], vectors]) if kept.any() else vectors,
-        )
-        manifest = store.write_generation(self.folder, new)
-        store.drop_old_generations(self.folder, manifest.generation)
-        drop_pending(self.folder)
-
-    def _stream(self, old: Snapshot, documents: Iterable[Document], watch: Watch) -> Counter[str]:
-        """The same for more documents than memory should hold, written as they come; how many were what.
-
-        Those that the collection keeps stand behind those that came.
-        """
+    def _write(self, old: Snapshot, documents: Iterable[Document], watch: Watch) -> Counter[str]:
+        """Write the generation in which the new and changed documents stand before all others; how many were what."""
+        coming = iter(documents)
+        held = list(_held(coming))
+        more = list(islice(coming, 1))
+        total = sum(len(passages(d, self.chunking)) for d in held if _change(old, d) != "unchanged")
+        if not total and not more:
+            return Counter(_change(old, d) for d in held)
         tally: Counter[str] = Counter()
         manifest = old.manifest
         made = large.Made(embedder=manifest.embedder, dimensions=manifest.dimensions, chunking=manifest.chunking)
-        with closing(large.Staging(self.folder, made)) as staged:
+        with storage(f"the collection {self.name}"):
+            stage = large.Staging(self.folder, made)
+        with closing(stage) as staged:
+            documents = chain(held, more, coming)
             new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally))
             for batch in _batches(new, lambda item: len(item[1])):
-                vectors = self._vectors(old, batch, staged.passages, watch)
+                vectors = self._vectors(old, batch, _shifted(watch, staged.passages, total))
                 with storage(f"the collection {self.name}"):
                     staged.add([(d, [(p.start, p.end) for p in found]) for d, found in batch], vectors)
             if not staged.passages:
@@ -438,8 +342,7 @@ class Collection:
                     rows = [first + i for _, first, spans in part for i in range(len(spans))]
                     staged.add([(document, spans) for document, _, spans in part], old.vectors[rows])
             current = store.place_generation(self.folder, staged, msgspec.structs.replace(manifest, changed=now()))
-        store.drop_old_generations(self.folder, current.generation, keep=0)
-        drop_pending(self.folder)
+        store.drop_old_generations(self.folder, current.generation, keep=int(current.passages <= large.FROM))
         return tally
 
     def _new(
@@ -456,15 +359,18 @@ class Collection:
             if not staged.again(document):
                 yield document
 
-    def _vectors(
-        self, old: Snapshot, batch: Sequence[tuple[Document, Sequence[Passage]]], done: int, watch: Watch
-    ) -> Floats:
+    def _vectors(self, old: Snapshot, batch: Sequence[tuple[Document, Sequence[Passage]]], watch: Watch) -> Floats:
         """The vectors of a batch's passages; those of texts that the collection has are taken from it."""
         texts = [embedding_text(p) for _, found in batch for p in found]
         had = {embedding_text(p): p.id for document, _ in batch for p in old.of_document(document.id)}
         rows = old.rows(had.values()) if had else {}
-        known = {text: old.vectors[rows[name]] for text, name in had.items()}
-        return embed_resumably(self.folder, self.embedder, texts, _shifted(watch, done, done + len(texts)), known)
+        vectors = np.zeros((len(texts), self.embedder.dimensions), dtype=np.float32)
+        for row, text in enumerate(texts):
+            if text in had:
+                vectors[row] = old.vectors[rows[had[text]]]
+        missing = [row for row, text in enumerate(texts) if text not in had]
+        vectors[missing] = embed_passages(self.embedder, [texts[row] for row in missing], watch)
+        return vectors
 
 
 _HELD = 32_000_000  # characters of documents held in memory until it is known whether there are more

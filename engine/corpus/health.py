@@ -12,7 +12,7 @@ import numpy as np
 from engine.core.errors import CorpusError, CorpusLocked, GroundworkError, ServerError
 from engine.core.progress import Watch
 from engine.core.values import Value
-from engine.corpus import index, store
+from engine.corpus import index, large, store
 from engine.corpus.collection import Collection
 from engine.corpus.store import Manifest, Snapshot
 
@@ -32,7 +32,7 @@ def health(name: str, watch: Watch | None = None) -> Health:
     collection = Collection.open(name)
     manifest = collection.manifest
     wrong = store.verify_hashes(collection.folder, manifest) if manifest.generation else []
-    if "documents.jsonl" in wrong:
+    if {"documents.jsonl", large.TEXT} & set(wrong):
         return Health(
             state="damaged",
             notes=("The stored documents are damaged. Remove the collection and ingest its files again.",),

@@ -1,4 +1,4 @@
-"""A generation that memory does not hold: texts in SQLite, vectors in a mapped file, both written batch by batch.
+"""A generation on the disk: texts in SQLite, vectors in a mapped file, both written batch by batch.
 
     generation-0001/     text.sqlite (documents, each with the places of its passages), vectors.npy as elsewhere
 
@@ -29,7 +29,7 @@ from engine.corpus.chunking import passage_of
 from engine.models.protocols import Floats
 
 TEXT, VECTORS = "text.sqlite", "vectors.npy"
-FROM = 50_000  # passages; a collection of more is stored this way
+FROM = 50_000  # passages; a collection of more is not held in memory
 _HEADER = 128  # bytes of the vectors' header, of whatever length the array is
 _PAGE = 1_000  # documents read at a time
 _SCHEMA = """
@@ -74,6 +74,13 @@ class StoredRows:
         while page := self.ask(f"{_COLUMNS} WHERE number > ? ORDER BY number LIMIT {_PAGE}", last):
             last = page[-1][0]
             yield from map(_read, page)
+
+    def whole(self) -> tuple[dict[str, Document], tuple[Passage, ...]]:
+        """All documents by id and all passages; the file is closed."""
+        found = list(self.all())
+        self._file.close()
+        passages = tuple(passage for document, _, spans in found for passage in _passages(document, spans))
+        return {document.id: document for document, _, _ in found}, passages
 
     def named(self, name: object) -> tuple[Document, int, list[Span]] | None:
         """A document by its id."""

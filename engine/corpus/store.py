@@ -2,11 +2,10 @@
 
     corpora/NAME/
       manifest.json        what the collection is and which generation is current; replaced atomically, last
-      generation-0001/     documents.jsonl, passages.jsonl, vectors.npy (float32), row i = passage i;
-                           above `large.FROM` passages text.sqlite in place of the first two (see `large.py`)
+      generation-0001/     text.sqlite (see `large.py`), vectors.npy (float32), row i = passage i;
+                           in older collections documents.jsonl and passages.jsonl in place of text.sqlite
       originals/           the PDF files, SHA-256 of the text read from each: to show a page; may be missing
-      staged/              the next generation of a large collection while it is written
-      pending/             vectors already paid for by an ingest that has not finished (see `collection.py`)
+      staged/              the next generation while it is written
       index-*/             the search index of a large collection; may be deleted at any time
 
 A generation is written whole under a name of its own and never changed; renaming the manifest makes it current.
@@ -15,8 +14,6 @@ A process killed at any point leaves either the old manifest or the new one, eac
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -138,12 +135,7 @@ def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
         return empty(manifest)
     place = generation_folder(folder, manifest.generation)
     try:
-        documents = _documents(place)
-        passages = (
-            large.StoredPassages(documents.rows)
-            if isinstance(documents, large.StoredDocuments)
-            else tuple(_read_lines(place / "passages.jsonl", Passage))
-        )
+        documents, passages = _texts(place)
         vectors: Floats = np.load(place / large.VECTORS, mmap_mode="r", allow_pickle=False)
     except _UNREADABLE as error:
         raise _damaged(folder, str(error)) from error
@@ -155,7 +147,7 @@ def read_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
 def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
     """The current generation's documents alone; raise `CorpusError` where they cannot be read."""
     try:
-        return _documents(generation_folder(folder, manifest.generation))
+        return _texts(generation_folder(folder, manifest.generation), of_passages=False)[0]
     except _UNREADABLE as error:
         raise _damaged(folder, str(error)) from error
 
@@ -163,36 +155,21 @@ def read_documents(folder: Path, manifest: Manifest) -> Mapping[str, Document]:
 _UNREADABLE = (OSError, ValueError, msgspec.DecodeError, sqlite3.Error)
 
 
-def _documents(place: Path) -> Mapping[str, Document]:
-    """A generation's documents by id."""
+def _texts(place: Path, *, of_passages: bool = True) -> tuple[Mapping[str, Document], Sequence[Passage]]:
+    """A generation's documents by id, and its passages; in memory up to `large.FROM` passages."""
     if (place / large.TEXT).exists():
-        return large.StoredDocuments(large.StoredRows(place / large.TEXT))
-    return {document.id: document for document in _read_lines(place / "documents.jsonl", Document)}
+        rows = large.StoredRows(place / large.TEXT)
+        return (
+            rows.whole() if rows.passages <= large.FROM else (large.StoredDocuments(rows), large.StoredPassages(rows))
+        )
+    documents = {d.id: d for d in _read_lines(place / "documents.jsonl", Document)}  # the first form
+    return documents, tuple(_read_lines(place / "passages.jsonl", Passage)) if of_passages else ()
 
 
 def verify_hashes(folder: Path, manifest: Manifest) -> list[str]:
     """Names of the current generation's files whose bytes are not those that were written."""
     place = generation_folder(folder, manifest.generation)
     return [name for name, digest in manifest.hashes.items() if _digest(place / name) != digest]
-
-
-def write_generation(folder: Path, snapshot: Snapshot) -> Manifest:
-    """Write `snapshot` as the next generation and make it current; raise `StorageError` with nothing changed."""
-    old = snapshot.manifest
-    place = generation_folder(folder, old.generation + 1)
-    with storage(f"the collection {old.name}"):
-        try:
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir(parents=True)
-            hashes = {
-                "documents.jsonl": _write_lines(place / "documents.jsonl", snapshot.documents.values()),
-                "passages.jsonl": _write_lines(place / "passages.jsonl", snapshot.passages),
-                "vectors.npy": _write_vectors(place / "vectors.npy", snapshot.vectors),
-            }
-            return _made_current(folder, old, len(snapshot.documents), len(snapshot.passages), hashes)
-        except OSError:
-            shutil.rmtree(place, ignore_errors=True)
-            raise
 
 
 def place_generation(folder: Path, staged: large.Staging, manifest: Manifest) -> Manifest:
@@ -241,10 +218,10 @@ def storage(what: str) -> Iterator[None]:
     """Turn a full disk or a folder that cannot be written into a `StorageError`."""
     try:
         yield
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
+        why = getattr(error, "strerror", None) or error
         raise StorageError(
-            f"Writing {what} failed ({error.strerror or error}). Free some space or choose another GROUNDWORK_HOME. "
-            f"Earlier data is intact."
+            f"Writing {what} failed ({why}). Free some space or choose another GROUNDWORK_HOME. Earlier data is intact."
         ) from error
 
 
@@ -296,29 +273,6 @@ def _read_lines(path: Path, kind: type[T]) -> list[T]:
     decoder = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
         return [decoder.decode(line) for line in file]
-
-
-def _write_lines(path: Path, values: Iterable[Value]) -> str:
-    """Write one JSON value per line to disk; return the SHA-256 of the bytes."""
-    digest = hashlib.sha256()
-    encoder = msgspec.json.Encoder()
-    with path.open("wb") as file:
-        for value in values:
-            line = encoder.encode(value) + b"\n"
-            digest.update(line)
-            file.write(line)
-        file.flush()
-        os.fsync(file.fileno())
-    return digest.hexdigest()
-
-
-def _write_vectors(path: Path, vectors: Floats) -> str:
-    """Write a float32 array, to the disk; return the SHA-256 of the file's bytes."""
-    with path.open("wb") as file:
-        np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    return _digest(path)
 
 
 def _digest(path: Path) -> str:

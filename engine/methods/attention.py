@@ -7,7 +7,6 @@ nothing. Left out: the output projection and the residual stream.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +16,10 @@ from numpy.typing import NDArray
 from engine.core.errors import CannotDo
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
-from engine.methods.input_x_gradient import Inputs, Relevance, inputs_of, memory_named
-from engine.methods.spans import Span, content_mask, span_masks
-from engine.models.hooks import count_forwards
+from engine.methods.input_x_gradient import Inputs, Relevance, Rows, relevance_by
+from engine.methods.spans import Span
 from engine.models.memory import eager_attention
-from engine.models.protocols import LanguageModel, require
+from engine.models.protocols import LanguageModel
 
 Floats = NDArray[np.float64]
 
@@ -37,25 +35,13 @@ def value_weighted_attention(
     watch: Watch | None = None,
 ) -> Relevance:
     """Relevance >= 0 of every input token, summed over the tokens of a span. Raises `CannotDo`, `PromptTooLong`."""
-    require(model, "gradients")  # the capability that says: here is the module itself
-    start = time.perf_counter()
-    chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)
-    masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
-    inputs = inputs_of(model, prompt, answer)
-    with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
+
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any]) -> tuple[Rows, dict[str, Any]]:
         matrix = attention_rows(module, inputs)
-    return Relevance(
-        method="value-weighted attention",
-        model=model.name,
-        target="attention x value norm",
-        spans=chosen,
-        by_span=tuple(tuple(row) for row in (masks.astype(float) @ matrix).tolist()),
-        tokens=tuple(tokens),
-        by_token=tuple(tuple(row) for row in matrix[list(tokens)].tolist()),
-        prompt_tokens=len(inputs.ids),
-        forwards=count.rows,
-        seconds=time.perf_counter() - start,
-    )
+        return [matrix[positions].sum(axis=0).tolist() for positions in wanted], {}
+
+    method, unit, counted = "value-weighted attention", "attention x value norm", count_citation_markers
+    return relevance_by(rows, method, unit, model, prompt, answer, spans, tokens, counted, watch)
 
 
 def attention_rows(module: Any, inputs: Inputs) -> Floats:

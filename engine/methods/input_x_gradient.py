@@ -14,7 +14,7 @@ Left out: relevance propagation (LRP), which registers as a method of its own (r
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +25,7 @@ from engine.core.errors import AttributionError, CannotDo, ModelError
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt, Value
 from engine.methods.spans import Span, content_mask, span_masks
+from engine.models.hooks import count_forwards
 from engine.models.memory import is_out_of_memory
 from engine.models.protocols import LanguageModel, TokenPrompt, require
 
@@ -108,29 +109,57 @@ def input_x_gradient(
     without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
     logits that are not finite.
     """
-    require(model, "gradients")
+    watch = watch or Watch()
+
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any]) -> tuple[Rows, dict[str, Any]]:
+        found, values, argmax = _backwards(module, inputs, wanted, target, form, watch)
+        return found, {"values": values, "argmax": argmax, "backwards": len(found)}
+
+    method = INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM
+    counted = count_citation_markers
+    return relevance_by(rows, method, unit_of(target, form), model, prompt, answer, spans, tokens, counted, watch)
+
+
+Rows = Sequence[Sequence[float]]
+
+
+def relevance_by(
+    rows: Callable[[Any, Inputs, Sequence[Any]], tuple[Rows, dict[str, Any]]],
+    method: str,
+    unit: str,
+    model: LanguageModel,
+    prompt: Prompt,
+    answer: Answer,
+    spans: Sequence[Span] | None,
+    tokens: Sequence[int],
+    count_citation_markers: bool,
+    watch: Watch | None,
+) -> Relevance:
+    """The value of a method over input tokens, with what it took.
+
+    `rows` gets the module, the ids and the answer positions of each span and then of each token; it returns a row for
+    each and further fields of the value.
+    """
+    require(model, "gradients")  # the capability that says: here is the module itself
     start = time.perf_counter()
     chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)
     masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
     inputs = inputs_of(model, prompt, answer)
-    wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
-    watch = watch or Watch()
-    with memory_named(), model.hold(watch) as module:  # type: ignore[attr-defined]
-        rows, values, argmax = _backwards(module, inputs, wanted, target, form, watch)
+    wanted = [*(np.flatnonzero(mask) for mask in masks), *(np.array([t]) for t in tokens)]
+    with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
+        found, more = rows(module, inputs, wanted)
     return Relevance(
-        method=INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM,
+        method=method,
         model=model.name,
-        target=unit_of(target, form),
+        target=unit,
         spans=chosen,
-        by_span=tuple(rows[: len(chosen)]),
+        by_span=tuple(map(tuple, found[: len(chosen)])),
         tokens=tuple(tokens),
-        by_token=tuple(rows[len(chosen) :]),
+        by_token=tuple(map(tuple, found[len(chosen) :])),
         prompt_tokens=len(inputs.ids),
-        values=values,
-        argmax=argmax,
-        forwards=1,
-        backwards=len(rows),
+        forwards=count.rows,
         seconds=time.perf_counter() - start,
+        **more,
     )
 
 

@@ -8,11 +8,8 @@ Left out: other baselines. Captum's layer methods are not safe when two sessions
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
@@ -20,16 +17,15 @@ from engine.core.values import Answer, Prompt
 from engine.methods.input_x_gradient import (
     Inputs,
     Relevance,
+    Rows,
     Target,
     batch_logits,
     embed,
-    inputs_of,
-    memory_named,
+    relevance_by,
     target_values,
 )
-from engine.methods.spans import Span, content_mask, span_masks
-from engine.models.hooks import count_forwards
-from engine.models.protocols import LanguageModel, require
+from engine.methods.spans import Span
+from engine.models.protocols import LanguageModel
 
 if TYPE_CHECKING:
     import torch
@@ -50,36 +46,18 @@ def integrated_gradients(
     watch: Watch | None = None,
 ) -> Relevance:
     """As `input_x_gradient`; `delta` is the largest |delta| of any row as a share of the difference."""
-    require(model, "gradients")
-    start = time.perf_counter()
-    chosen = tuple(spans) if spans is not None else ((0, len(answer.text)),)
-    masks = span_masks(answer, chosen, content_mask(answer, count_citation_markers=count_citation_markers))
-    inputs = inputs_of(model, prompt, answer)
-    wanted = [np.flatnonzero(mask) for mask in masks] + [np.array([t]) for t in tokens]
     watch = watch or Watch()
-    rows: list[tuple[float, ...]] = []
-    deltas: list[float] = []
-    with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
+
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any]) -> tuple[Rows, dict[str, Any]]:
+        found = []
         for done, positions in enumerate(wanted):
             watch.step("integrated gradients", done, len(wanted))
-            row, delta = _integrate(module, inputs, positions, target, steps)
-            rows.append(row)
-            deltas.append(delta)
-    return Relevance(
-        method="integrated gradients",
-        model=model.name,
-        target=target,
-        spans=chosen,
-        by_span=tuple(rows[: len(chosen)]),
-        tokens=tuple(tokens),
-        by_token=tuple(rows[len(chosen) :]),
-        prompt_tokens=len(inputs.ids),
-        forwards=count.rows,
-        backwards=steps * len(wanted),
-        seconds=time.perf_counter() - start,
-        delta=max(deltas),
-        steps=float(steps),
-    )
+            found.append(_integrate(module, inputs, positions, target, steps))
+        more = {"delta": max(delta for _, delta in found), "steps": float(steps), "backwards": steps * len(wanted)}
+        return [row for row, _ in found], more
+
+    method, counted = "integrated gradients", count_citation_markers
+    return relevance_by(rows, method, target, model, prompt, answer, spans, tokens, counted, watch)
 
 
 def _integrate(

@@ -1,7 +1,7 @@
 """BM25 over title and text with English stemming, by the library bm25s; one index a generation of a collection.
 
-From `_KEPT_FROM` passages the index is kept beside its generation's files, and made again whenever it cannot be read.
-That of a large collection is written in bm25s's form batch by batch, and mapped instead of loaded.
+From `_KEPT_FROM` passages the index is kept beside its generation's files, written in bm25s's form batch by batch and
+mapped instead of loaded; it is made again whenever it cannot be read.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from engine.core.files import let_go
 from engine.core.text import stemmer
 from engine.corpus.collection import embedding_text
-from engine.corpus.large import StoredPassages
-from engine.corpus.store import Snapshot, generation_folder, storage
+from engine.corpus.store import Snapshot, generation_folder
 from engine.models.protocols import Floats
 
 log = logging.getLogger(__name__)
@@ -73,32 +72,6 @@ class Bm25:
         """The scores of some texts."""
         return self.scores(question)[rows]
 
-    def save(self, place: Path) -> None:
-        """Save the index; ignore a full disk, because the index can be rebuilt."""
-        new = place.with_name(f"{place.name}.new")
-        try:
-            shutil.rmtree(new, ignore_errors=True)
-            self._index.save(str(new), show_progress=False)
-            new.replace(place)
-        except OSError as error:
-            log.warning("The word index was not saved (%s); it will be rebuilt.", error)
-            shutil.rmtree(new, ignore_errors=True)
-
-    @classmethod
-    def read(cls, place: Path, size: int) -> Bm25 | None:
-        """A kept index; None where there is none that can be read and holds `size` texts."""
-        import bm25s
-
-        if not place.is_dir():
-            return None
-        try:
-            index = bm25s.BM25.load(str(place))
-            held = int(index.scores["num_docs"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("The stored word index cannot be read (%s) and is rebuilt.", error)
-            return None
-        return cls(index, size) if held == size else None
-
 
 def best_rows(scores: Floats, count: int) -> Places:
     """Places of the `count` highest scores, best first, ties in order; shape (min(count, n),)."""
@@ -118,7 +91,7 @@ def _tokens(texts: list[str]) -> list[list[str]]:
 
 
 class Postings:
-    """An index of millions of texts: bm25s's files, mapped, of which a question reads only its own words' parts.
+    """An index on the disk: bm25s's files, mapped, of which a question reads only its own words' parts.
 
     A word's part names the texts that hold it, ascending, each with what the word adds to the text's score.
     """
@@ -257,32 +230,15 @@ def index_of(folder: Path, snapshot: Snapshot) -> WordIndex:
     known = _INDEXES.get(folder)
     if known is not None and known[0] is snapshot:
         return known[1]
-    place = generation_folder(folder, snapshot.manifest.generation) / "bm25"
-    size = len(snapshot.passages)
-    if isinstance(snapshot.passages, StoredPassages):
-        index: WordIndex = _mapped(place, snapshot)
-    else:
-        index = _kept(place, size) or _made(place, snapshot)
+    texts = map(embedding_text, snapshot.passages)
+    index = Bm25.of(list(texts)) if len(snapshot.passages) < _KEPT_FROM else _mapped(folder, snapshot)
     _INDEXES[folder] = (snapshot, index)
     return index
 
 
-def _kept(place: Path, size: int) -> Bm25 | None:
-    """The index that was kept, if one is."""
-    return Bm25.read(place, size) if size >= _KEPT_FROM else None
-
-
-def _made(place: Path, snapshot: Snapshot) -> Bm25:
-    """The index of the passages, kept if it is worth it."""
-    index = Bm25.of([embedding_text(p) for p in snapshot.passages])
-    if len(snapshot.passages) >= _KEPT_FROM:
-        index.save(place)
-    return index
-
-
-def _mapped(place: Path, snapshot: Snapshot) -> Postings:
-    """The postings of a large collection, written if there are none that fit."""
-    size = len(snapshot.passages)
+def _mapped(folder: Path, snapshot: Snapshot) -> WordIndex:
+    """The postings kept beside the generation, written if there are none that fit; in memory where the disk is full."""
+    place, size = generation_folder(folder, snapshot.manifest.generation) / "bm25", len(snapshot.passages)
     try:
         found = Postings(place)
         if found.size == size:
@@ -291,9 +247,13 @@ def _mapped(place: Path, snapshot: Snapshot) -> Postings:
         if place.is_dir():
             log.warning("The stored word index cannot be read (%s) and is rebuilt.", error)
     draft = place.with_name("bm25.new")
-    with storage("the word index"):
+    try:
         shutil.rmtree(draft, ignore_errors=True)
         write_postings(draft, map(embedding_text, snapshot.passages), size)
         shutil.rmtree(place, ignore_errors=True)
         draft.replace(place)
+    except (OSError, ValueError) as error:  # a full disk, or texts without a word
+        log.warning("The word index was not saved (%s); it is held in memory.", error)
+        shutil.rmtree(draft, ignore_errors=True)
+        return Bm25.of([embedding_text(p) for p in snapshot.passages])
     return Postings(place)

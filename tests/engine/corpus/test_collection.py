@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,10 +18,12 @@ from engine.core.errors import (
     InputError,
     StorageError,
 )
+from engine.core.files import sha256_of
 from engine.core.progress import Watch
 from engine.core.settings import Chunking
-from engine.corpus import collection as collections, store
+from engine.corpus import collection as collections, large, store
 from engine.corpus.collection import Collection, list_corpora, remove, unreadable_corpora
+from engine.corpus.health import health
 from engine.models.embedder import ScriptedEmbedder
 
 
@@ -148,7 +151,7 @@ def test_a_full_disk_harms_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.os, "fsync", full)
+        patch.setattr(large.os, "fsync", full)
         with pytest.raises(StorageError, match="No space left"):
             collection.ingest(files)
     assert len(collection.snapshot().passages) == 1
@@ -185,7 +188,7 @@ def test_a_cancelled_ingest_goes_on_where_it_stopped(tmp_path: Path, monkeypatch
     assert collection.manifest.passages == 0
     assert collection.ingest([path]).added == 95
     assert again.embedded == 55
-    assert not (collection.folder / "pending").exists()
+    assert not (collection.folder / "staged").exists()
     snapshot = collection.snapshot()
     texts = [collections.embedding_text(p) for p in snapshot.passages]
     np.testing.assert_array_equal(snapshot.vectors, ScriptedEmbedder().embed(texts))
@@ -202,6 +205,26 @@ def test_unchanged_passages_of_a_changed_file_are_not_embedded_again(tmp_path: P
     report = collection.ingest([path])
     assert (report.replaced, report.passages) == (1, 4)
     assert embedder.embedded == before + 1
+
+
+def test_a_collection_in_the_first_form_is_read_and_written_anew(files: list[Path], embedder: ScriptedEmbedder) -> None:
+    collection = Collection.create("m", embedder)
+    collection.ingest(files[:2])
+    before, manifest = collection.snapshot(), collection.manifest
+    place = store.generation_folder(collection.folder, manifest.generation)
+    (place / large.TEXT).unlink()
+    for name, values in (("documents", before.documents.values()), ("passages", before.passages)):
+        (place / f"{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(value) + b"\n" for value in values))
+    hashes = {path.name: sha256_of(path) for path in place.iterdir()}
+    store.write_manifest(collection.folder, msgspec.structs.replace(manifest, hashes=hashes))
+    found = collection.snapshot()
+    assert (found.documents, found.passages) == (before.documents, before.passages)
+    assert health("m").state == "good"
+    count = embedder.embedded
+    assert collection.ingest(files).added == 3
+    assert embedder.embedded == count + 3
+    assert (store.generation_folder(collection.folder, collection.manifest.generation) / large.TEXT).exists()
+    assert dict(before.documents).items() <= dict(collection.snapshot().documents).items()
 
 
 def test_rebuild_with_another_chunking_and_embedder(files: list[Path], embedder: ScriptedEmbedder) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from engine.core.errors import ServerError
 from engine.core.settings import Retrieval
-from engine.corpus import index, store
+from engine.corpus import index, large, store
 from engine.corpus.collection import Collection
 from engine.corpus.health import health
 from engine.models.embedder import ScriptedEmbedder
@@ -142,7 +142,7 @@ def test_health_checks_files_and_index(collection: Collection) -> None:
     assert "vectors.npy" in found.notes[0]
     assert health("c").state == "good"
     place = store.generation_folder(collection.folder, collection.manifest.generation)
-    (place / "documents.jsonl").write_text("{}")
+    (place / large.TEXT).write_text("{}")
     assert health("c").state == "damaged"
 
 

@@ -54,6 +54,7 @@ def _home(tmp_path, monkeypatch):
 def lowered(monkeypatch):
     """Collections of more than 20 passages are large, and 8 passages make a batch."""
     monkeypatch.setattr(large, "FROM", 20)
+    monkeypatch.setattr(bm25, "_KEPT_FROM", 20)
     monkeypatch.setattr(collection, "PIECE", 8)
 
 
@@ -67,7 +68,9 @@ def made(name: str, found, embedder=None) -> Collection:
 def both(monkeypatch):
     """The same documents in a collection held in memory and in one that is not."""
     small = made("small", documents(60))
+    assert isinstance(bm25.index_of(small.folder, small.snapshot()), bm25.Bm25)
     monkeypatch.setattr(large, "FROM", 20)
+    monkeypatch.setattr(bm25, "_KEPT_FROM", 20)
     monkeypatch.setattr(collection, "PIECE", 8)
     return small, made("large", documents(60))
 
@@ -114,6 +117,14 @@ def test_postings_equal_the_librarys_own_index(both, tmp_path, monkeypatch):
             best = stored.best(question, count)
             np.testing.assert_allclose(expected[best], np.sort(expected)[::-1][:count], atol=1e-5)
             assert len(set(best.tolist())) == count
+
+
+def test_a_word_index_that_cannot_be_written_is_held_in_memory(lowered):
+    corpus = made("c", documents(30))
+    place = next(corpus.folder.glob("generation-*"))
+    (place / "bm25.new").write_text("in the way")
+    assert isinstance(bm25.index_of(corpus.folder, corpus.snapshot()), bm25.Bm25)
+    assert not (place / "bm25").exists()
 
 
 def test_an_ingest_that_was_stopped_goes_on_where_it_was(lowered):
