@@ -122,7 +122,7 @@ def faithfulness_tab(case: Case, model: str) -> None:
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
         banners(report.notes)
-        faithfulness_view(report, key=f"faithfulness_{case.id}")
+        faithfulness_view(report, case, key=f"faithfulness_{case.id}")
     st.subheader("Do the methods agree?")
     run = methods_run(case, model)
     agreement_view(run, case, key=f"agreement_{case.id}")
@@ -142,7 +142,7 @@ def used_tab(case: Case, model: str) -> None:
     if found is not None:
         result = UsedSupports.from_dict(found.result)
         banners(result.notes)
-        used_supports_view(result, case)
+        used_supports_view(result, case, key="used")
 
 
 TABS: dict[str, Callable[[Case, str], None]] = {

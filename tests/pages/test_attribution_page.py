@@ -194,7 +194,7 @@ def draw_used_supports(case):
     tiny = UseAndSupport(used=-0.001, supports=0.04, quadrant="neither")
     opened = Case.from_dict(case)
     spans = opened.answer.sentences[:1]
-    used_supports_view(UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened)
+    used_supports_view(UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened, key="used")
 
 
 def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):
