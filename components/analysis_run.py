@@ -28,12 +28,12 @@ def ask_for(
     options: Value | None = None,
     settings: Settings | None = None,
     key: str = "",
-    about: str = "",
+    lead: str = "",
     done: bool = False,
 ) -> None:
     """A button that starts the analysis, with its cost and `more` to say of it; while it runs, progress and cancel.
 
-    `about` says what it does; where it is `done`, all folds to a line. `key` tells apart several buttons for one kind.
+    `lead` says what it does; where it is `done`, all folds to a line. `key` tells apart several buttons for one kind.
     `settings` are the session's where none are given.
     """
     name, options = f"{kind}:{case.id}", options or kind_named(kind).options(model=model)
@@ -42,15 +42,15 @@ def ask_for(
         _watch(name, key)
         return
     cost = workbench().using(settings or chosen_settings()).cost(case, kind, options) + more
-    if about and not done:
-        st.caption(plain(about))
+    if lead and not done:
+        st.caption(plain(lead))
     left, right = st.columns([1, 7 if done else 3], vertical_alignment="center")
-    again = f"{label}. {about}".strip()
+    again = f"{label}. {lead}".strip()
     look = {"label": "Run again", "type": "tertiary", "help": again} if done else {"label": label, "type": "primary"}
     if left.button(**look, key=f"start_{name}_{key}", width="content" if done else "stretch"):
         begin(case, kind, options, name, label, settings)
         st.rerun()
-    right.caption(plain(cost))
+    right.caption(plain(cost[:1].upper() + cost[1:]))
     if run is not None:
         say_problem(run)
 
@@ -108,11 +108,22 @@ def is_banner(note: str) -> bool:
     return note.startswith("Written by ")
 
 
+def about(seconds: float) -> str:
+    """A time that is only estimated: no more digits than it deserves.
+
+    >>> about(7.4), about(75.6), about(1023), about(7300)
+    ('7 s', '80 s', '17 min', '2 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
+
+
 def seconds_said(case: Case, model: str, passes: float) -> str:
     """How long `passes` may take, going by this case's earlier analyses by the same model; empty before the first."""
     for analysis in reversed(case.analyses):
         stored = analysis.stored()
         done = stored.get("forwards", 0) + 2 * stored.get("backwards", 0)
         if analysis.stamp.model == model and done and stored.get("seconds"):
-            return f"; about {passes * stored['seconds'] / done:.0f} s, based on the last run"
+            return f"; about {about(passes * stored['seconds'] / done)}, based on the last run"
     return ""

@@ -43,7 +43,7 @@ def attr_rag_view(found: AttrRag, case: Case) -> None:
     show(_table(found, selected))
     if found.drops is not None:
         banners(found.drops.notes)
-        st.caption(plain(f"Drop: how much less likely the answer becomes without one set. {floors_line(found.drops)}."))
+        st.caption(plain(f"Drop: how much less likely the answer becomes without one set. {floors_line(found.drops)}"))
     for line in found.notes:
         note(line)
     if found.selection.reasons:

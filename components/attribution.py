@@ -74,11 +74,11 @@ def _cell(value: float, top: float, numerical: float | None, placebo: float | No
 
 def floors_line(attribution: Attribution) -> str:
     """The floors and the cost in words."""
-    parts = []
+    said, unit = [], attribution.unit
     if attribution.numerical_floor is not None:
-        parts.append(f"numerical floor {attribution.numerical_floor:.3g} {attribution.unit}")
+        said.append(f"Numerical floor {attribution.numerical_floor:.2g} {unit}: a smaller value may be rounding.")
     if attribution.placebo_floor is not None:
-        parts.append(f"placebo floor {attribution.placebo_floor:.3g} {attribution.unit} (marked ·: {UNDER_PLACEBO})")
-    parts.append(f"{attribution.forwards} forward and {attribution.backwards} backward passes")
-    parts.append(f"{attribution.seconds:.1f} s")
-    return ", ".join(parts)
+        said.append(f"Placebo floor {attribution.placebo_floor:.3g} {unit}: a value marked · is {UNDER_PLACEBO}.")
+    backwards = f" and {attribution.backwards:,} backward" if attribution.backwards else ""
+    said.append(f"Cost: {attribution.forwards:,} forward{backwards} passes, {attribution.seconds:.1f} s.")
+    return " ".join(said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -49,13 +49,14 @@ def _word(word: DiffWord) -> str:
     )
 
 
-def differences(title: str, found: Sequence[Difference], none: str) -> None:
-    """Named values that are not the same."""
+def differences(title: str, found: Sequence[Difference], none: str, names: Mapping[str, str] | None = None) -> None:
+    """Values that are not the same, under their `names` where these know them."""
     st.header(title)
     if not found:
         note(none)
         return
-    rows = [{"what": cell(d.name), "left": cell(d.left), "right": cell(d.right)} for d in found]
+    names = names or {}
+    rows = [{"what": cell(names.get(d.name, d.name)), "left": cell(d.left), "right": cell(d.right)} for d in found]
     st.dataframe(pd.DataFrame(rows), hide_index=True)
 
 

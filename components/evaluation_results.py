@@ -21,6 +21,7 @@ from engine.studies.tables import caption, heading, to_csv, to_latex, to_markdow
 from engine.studies.values import Axis, Figure, Measure, Row, Series, StudyTable
 
 DOWNLOADS = {"CSV": ("csv", to_csv), "LaTeX": ("tex", to_latex), "Markdown": ("md", to_markdown)}
+LEAST = 0.0001  # a smaller p-value is said to be smaller
 # The page on which a study's cases say most.
 PAGES = {"are": "facts", "are-ablations": "facts", "step-by-step": "steps", "refinement": "refinement"}
 
@@ -52,11 +53,22 @@ def frame(table: StudyTable) -> pd.DataFrame:
     for j, column in enumerate(table.columns):
         cells = [row[j] for row in table.rows]
         name = visible(heading(column))
-        data[name] = [_value(one) for one in cells]
+        data[name] = _values(cells)
         intervals = [_interval(one) for one in cells]
         if any(intervals):
             data[f"{visible(column.name)}, 95%"] = intervals
     return pd.DataFrame(data)
+
+
+def _values(cells: Sequence[object]) -> list[object]:
+    """The cells as the table shows them; a column with a p-value that rounds to nothing says so, as text."""
+    if any(isinstance(one, float) and 0 < one < LEAST for one in cells):
+        return [_p_value(one) if isinstance(one, float) else one for one in cells]
+    return [_value(one) for one in cells]
+
+
+def _p_value(value: float) -> str:
+    return f"<{LEAST:.4f}" if value < LEAST else f"{value:.4f}"
 
 
 def _value(one: object) -> object:
@@ -98,11 +110,12 @@ def _about(found: Evaluation) -> None:
     """The run's config and the notes needed to read its results."""
     config, manifest = found.config, found.manifest
     unread = sum(row.unparsed for row in found.rows)
+    seeds = f"seed{'s' * (len(config.seeds) > 1)} {', '.join(map(str, config.seeds))}"
     st.caption(
         plain(
-            f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; seeds"
-            f" {', '.join(map(str, config.seeds))}. {len(found.rows):,} of {counted(len(manifest.units), 'unit')},"
-            f" {len(found.failures):,} failed, {counted(unread, 'reply', 'replies')} were unreadable."
+            f"{config.data}; model {config.model}, verifier {config.verifier}, judge {config.judge or 'none'}; {seeds}."
+            f" {len(found.rows):,} of {counted(len(manifest.units), 'unit')}, {len(found.failures):,} failed,"
+            f" {counted(unread, 'reply', 'replies')} were unreadable."
         )
     )
     for line in (*manifest.off, *found.results.notes):
@@ -116,12 +129,17 @@ def examples_view(listed: Listed, found: Evaluation, folder: Path) -> None:
     """One value of every unit as points, and all units as a table; both open cases."""
     named = numbers(found.rows)
     if named:
-        value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=visible) or named[0]
+        value = st.selectbox("Value", named, key=f"value_{listed.name}", format_func=value_name) or named[0]
         open_unit(folder, found, figure_view(questions(found.rows, value), key=f"questions_{listed.name}_{value}"))
     if any(row.case for row in found.rows):
         st.caption("Select a row to open its case.")
     picked = st.dataframe(
-        units(found.rows), hide_index=True, key=f"units_{listed.name}", on_select="rerun", selection_mode="single-row"
+        units(found.rows),
+        hide_index=True,
+        placeholder="–",
+        key=f"units_{listed.name}",
+        on_select="rerun",
+        selection_mode="single-row",
     )
     for index in picked.selection.rows:
         open_unit(folder, found, found.rows[index].case)
@@ -141,10 +159,20 @@ def questions(rows: Sequence[Row], value: str) -> Figure:
                 cases=tuple(row.case for row in own),
             )
         )
-    axes = Axis(name="example"), Axis(name=value)
+    named = value_name(value)
+    axes = Axis(name="example"), Axis(name=named)
     return Figure(
-        name="examples", title=f"{value} by example", kind="points", x=axes[0], y=axes[1], series=tuple(series)
+        name="examples", title=f"{named} by example", kind="points", x=axes[0], y=axes[1], series=tuple(series)
     )
+
+
+def value_name(name: str) -> str:
+    """The name of a stored value in words.
+
+    >>> value_name("before_attr_r")
+    'before attr r'
+    """
+    return visible(name.replace("_", " "))
 
 
 def units(rows: Sequence[Row]) -> pd.DataFrame:
@@ -157,7 +185,7 @@ def units(rows: Sequence[Row]) -> pd.DataFrame:
                 "method": cell(row.unit.method),
                 "seed": row.unit.seed,
                 "state": row.state,
-                **{visible(name): row.values.get(name) for name in names},
+                **{value_name(name): _value(row.values.get(name)) for name in names},
                 "unparsed": row.unparsed,
                 "problem": cell(row.failure.message) if row.failure else "",
             }

@@ -6,15 +6,18 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from components.export_figure import export_button
 from components.html import plain
 from components.style import NEGATIVE, POSITIVE
 from engine.analyses.faithfulness import FaithfulnessReport
+from engine.core.values import Case
 from engine.methods.faithfulness import Curves
+from engine.report.drawings import drawn_faithfulness
 
 SAVED = {"displaylogo": False, "modeBarButtons": [["toImage"]], "toImageButtonOptions": {"format": "svg"}}
 
 
-def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
+def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> None:
     """Draw the report; every curve is named, every number has its comparison."""
     columns = st.columns(len(report.curves) + 1)
     for column, curve in zip(columns, report.curves, strict=False):
@@ -30,9 +33,10 @@ def faithfulness_view(report: FaithfulnessReport, *, key: str) -> None:
     )
     left, right = st.columns(2)
     for column, curve in zip((left, right), (*report.curves[:1], report.passages), strict=True):
-        title = "tokens, input x gradient" if curve.ranking != "passages" else "whole passages, occlusion order"
+        title = "Whole passages, by occlusion" if curve is report.passages else f"Tokens, by {curve.ranking}"
         column.plotly_chart(_figure(curve, title), key=f"{key}_{curve.ranking}", config=SAVED)
-    _tables(report)
+    export_button(lambda: drawn_faithfulness(case, report), key=key)
+    _diagnostics(report)
 
 
 def _figure(curve: Curves, title: str) -> go.Figure:
@@ -56,18 +60,7 @@ def _figure(curve: Curves, title: str) -> go.Figure:
     return figure
 
 
-def _csv(report: FaithfulnessReport) -> str:
-    """A line per point of every curve, passages last."""
-    rows = [
-        {"ranking": curve.ranking, "share removed": share, "MoRF": morf, "LeRF": lerf}
-        for curve in (*report.curves, report.passages)
-        for share, morf, lerf in zip(curve.shares, curve.morf, curve.lerf, strict=True)
-    ]
-    return pd.DataFrame(rows).to_csv(index=False)
-
-
-def _tables(report: FaithfulnessReport) -> None:
-    st.download_button("Curves as CSV", _csv(report), "curves.csv", "text/csv", on_click="ignore", type="tertiary")
+def _diagnostics(report: FaithfulnessReport) -> None:
     with st.expander("Diagnostics of the relevance map"):
         st.dataframe(
             pd.DataFrame(

@@ -160,7 +160,9 @@ def _contour(chart: go.Figure, series: Series, number: int) -> None:
     elif len(series.x) == 2 and len(set(series.x)) == 1:
         chart.add_scatter(**_common(series, mode="lines", line={"dash": "dash", "color": "#7a7a7a"}))
     else:
-        marker = {"symbol": MARKS[number % len(MARKS)], "size": 11, "color": COLOURS[number % len(COLOURS)]}
+        # An edge, since a mark may have the very colour of the level that it lies on.
+        style = {"color": COLOURS[number % len(COLOURS)], "line": {"color": "#ffffff", "width": 1.5}}
+        marker = {"symbol": MARKS[number % len(MARKS)], "size": 13, **style}
         text = [chart_text(series.name)] * len(series.x)
         chart.add_scatter(
             **_common(series, mode="markers+text", text=text, textposition="bottom center", marker=marker),

@@ -13,6 +13,7 @@ from components.html import escape, plain, show, tag
 from components.login import account
 from components.style import apply_style
 from engine.cases.bundled import AUDITED, EXAMPLE, file_of, take_in
+from engine.cases.importers import IMPORTED
 from engine.cases.query import CaseRow
 from engine.core.errors import CaseNotFound
 from engine.core.values import Case
@@ -81,7 +82,9 @@ def _case_picker() -> None:
         state.open_case(chosen)
         st.rerun()
     model = next((row.model for row in rows if row.id == current), None)
-    if model is not None:
+    if model == IMPORTED:
+        show(tag("p", "Imported; its writer is not named", class_="gw-note"))
+    elif model is not None:
         show(tag("p", "Written by " + tag("b", escape(model)), class_="gw-note"))
     _examples()
 

@@ -31,7 +31,7 @@ def occlusion_view(case: Case, model: str, settings: Settings) -> None:
     kind = LEVELS[level]
     found = latest(case, kind, model)
     seconds = seconds_said(case, model, rows_of(case, kind, settings))
-    ask_for(case, kind, LABELS[kind], model, seconds, about=WHAT[kind], done=is_by(found, model))
+    ask_for(case, kind, LABELS[kind], model, seconds, lead=WHAT[kind], done=is_by(found, model))
     if found is None:
         answer_view(case.answer)
         return

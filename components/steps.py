@@ -9,10 +9,12 @@ from engine.core.values import Step
 
 
 def draw_steps(expected: Sequence[str], done: Sequence[Step], current: str | None = None) -> None:
-    """Draw the expected steps in order; those in `done` carry their time and counts."""
+    """Draw what is done, with time and counts, then what is still expected; `current` runs, else the first of these."""
     finished = {step.name: step for step in done}
-    names = [*expected, *(name for name in finished if name not in expected)]
-    show(tag("div", "".join(_card(name, finished.get(name), name == current) for name in names), class_="gw-steps"))
+    ahead = [name for name in expected if name not in finished]
+    running = current if current in ahead else next(iter(ahead), None)
+    names = [*finished, *ahead]
+    show(tag("div", "".join(_card(name, finished.get(name), name == running) for name in names), class_="gw-steps"))
 
 
 def _card(name: str, step: Step | None, current: bool) -> str:

@@ -23,6 +23,7 @@ from engine.core.values import Analysis, Answer, AuditRecord, Case, Json, Stamp,
 
 # Our own records.
 
+IMPORTED = "imported"  # the writer of an answer whose record names none
 Style = Literal["garage", "alce"]
 
 
@@ -50,7 +51,7 @@ def imported_case(record: AuditRecord, labels: Labels | None = None, tags: tuple
     passages = record.as_passages()
     question = check_question(record.question)
     inputs = inputs_hash(question, passages)
-    stamp = Stamp(model=record.model or "imported", inputs=inputs, versions=package_versions(), created=now())
+    stamp = Stamp(model=record.model or IMPORTED, inputs=inputs, versions=package_versions(), created=now())
     analyses: tuple[Analysis, ...] = ()
     if labels is not None:
         made = Stamp(model=labels.source, inputs=inputs_hash(question, passages, record.answer), created=now())

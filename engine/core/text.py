@@ -40,7 +40,7 @@ _STARTERS = _set(
     "while after before since because although though however thus then therefore moreover but and or so his her "
     "their our my your some many most all each every both one two three no not what who where why how which during "
     "under over between among according add allow cool heat stir filter wash collect dissolve place remove repeat "
-    "use do make let"
+    "use do make let mr mrs ms dr"
 )
 _LETTER_LABELS = _set(
     "vitamin point plan grade type class hepatitis appendix figure table step part section group box phase option "

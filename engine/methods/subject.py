@@ -26,7 +26,7 @@ def banner(writer: str, scorer: str) -> str:
         return ""
     return (
         f"Written by {writer}. Scored by {scorer}. "
-        f"This shows what makes the answer likely to {scorer}, not what {writer} used."
+        f"This shows what makes the answer likely to the scorer, not what the writer used."
     )
 
 

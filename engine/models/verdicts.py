@@ -127,14 +127,21 @@ def softmax(logits: Floats) -> Floats:
 
 
 def verdict_note(judged: Judged, name: str, precisions: Sequence[Precision] = ()) -> str:
-    """The words shown with a verdict: the verifier, how often it is right, and "unsure" below 0.6.
+    """The words shown with a verdict: the verifier, how often it is right by test set, and "unsure" below 0.6.
 
     >>> verdict_note(Judged("supportive", {"supportive": 0.5, "editing_required": 0.2, "irrelevant": 0.3}), "V")
     'supportive by V, not measured; unsure'
     """
     known = [p for p in precisions if p.verdict == judged.verdict]
     called = judged.verdict.replace("_", " ")
-    measured = "; ".join(f"{p.share:.0%} ({p.measured_on}, n = {p.called})" for p in known)
-    right = f"right on {measured} of what it calls {called}" if known else "not measured"
+    right = f"right on {_measured(known)} of what it calls {called}" if known else "not measured"
     unsure = "; unsure" if max(judged.scores.values()) < UNSURE else ""
     return f"{called} by {name}, {right}{unsure}"
+
+
+def _measured(known: Sequence[Precision]) -> str:
+    """The share on the one test set, or the range over several: the verifier's card names each."""
+    if len(known) == 1:
+        return f"{known[0].share:.0%} ({known[0].measured_on}, n = {known[0].called})"
+    shares = sorted(p.share for p in known)
+    return f"{shares[0]:.0%} to {shares[-1]:.0%} (by test set, {len(known)} sets)"

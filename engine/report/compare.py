@@ -261,7 +261,7 @@ def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> 
     """Which facts of A the answer still says, as verdicts, and its scores."""
     stamp = replace(report.refinement.stamp, inputs=answered)
     said = [
-        {"fact": kept.fact, "verdict": f"{'said' if kept.kept > ENTAILED else 'gone'}; A's own: {kept.verdict}"}
+        {"fact": kept.fact, "verdict": f"{'stated' if kept.kept > ENTAILED else 'not stated'}; in A: {kept.verdict}"}
         for kept in report_facts(report).get(name, ())
     ]
     scores = report_scores(report, case.passages)[name].to_dict()

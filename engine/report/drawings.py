@@ -1,8 +1,9 @@
-"""Figures of a case for a paper: token map, occlusion, facts and tracked changes as SVG, LaTeX and CSV.
+"""Figures of a case for a paper: every view of its analyses as SVG, LaTeX and CSV.
 
-A drawing is a value: paragraphs of tinted text, and grids of tinted numbers, under a caption that says what is drawn,
-by what, over which floor, and the case's hash. Widths of letters are estimated and then held by `textLength`, so that
-an SVG looks the same with any font. LaTeX needs the packages xcolor (option table), soul and ulem.
+A drawing is a value: paragraphs of tinted text, grids of tinted numbers and plots of lines, under a caption that says
+what is drawn, by what, over which floor, and the case's hash. Widths of letters are estimated and then held by
+`textLength`, so that an SVG looks the same with any font. LaTeX needs the packages xcolor (option table), soul, ulem
+and, for plots, pgfplots.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from engine.analyses.case_verdict import Stand, fact_edits, fact_verdict
 from engine.analyses.facts import tracked_runs
+from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
 from engine.answer.citations import without_markers
 from engine.cases.markup import escape, tag, visible
@@ -26,6 +28,8 @@ from engine.cases.review import Review
 from engine.core.canonical import content_hash
 from engine.core.values import Attribution, Case, Value
 from engine.methods.are.values import AreRecord
+from engine.methods.faithfulness import Curves
+from engine.methods.used_supports import Quadrant, UseAndSupport, UsedSupports
 
 POSITIVE, NEGATIVE, SIZE = "#d9822b", "#2f6db3", "#178a80"
 STAND: dict[Stand, str] = {
@@ -36,8 +40,14 @@ STAND: dict[Stand, str] = {
     "not checked": "#7a7a7a",
     "no claim": "#7a7a7a",
 }
+QUADRANT: dict[Quadrant, str] = {
+    "used and supporting": SIZE,
+    "used but not supporting": POSITIVE,
+    "supported but not used": NEGATIVE,
+    "neither": "#ffffff",
+}
 STRONGEST = 0.62  # share of the colour at the end of a scale, as on the pages
-WIDTH, MARGIN, SIZE_PX, LINE = 720, 16, 12, 19  # pixels
+WIDTH, MARGIN, SIZE_PX, LINE, PLOT = 720, 16, 12, 19, 190  # pixels
 
 Mark = Literal["", "struck", "underlined"]
 
@@ -66,12 +76,31 @@ class Grid(Value, frozen=True):
     rows: tuple[tuple[str, tuple[Span, ...]], ...]
 
 
+class Line(Value, frozen=True):
+    """Points in [0, 1] x [0, 1], joined."""
+
+    name: str
+    colour: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    dashed: bool = False
+
+
+class Plot(Value, frozen=True):
+    """Lines over one pair of axes, both from 0 to 1, under a title."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+
+
 class Drawing(Value, frozen=True):
     """A figure: `name` is a file name without its ending."""
 
     name: str
     caption: str
-    parts: tuple[Paragraph | Grid, ...]
+    parts: tuple[Paragraph | Grid | Plot, ...]
 
 
 # What is drawn
@@ -127,6 +156,49 @@ def drawn_occlusion(case: Case, found: Attribution) -> Drawing:
     return Drawing(
         name=f"{case.id}_occlusion", caption=_caption(case, said), parts=(Grid(heads=heads, rows=tuple(rows)),)
     )
+
+
+def drawn_use(case: Case, found: UsedSupports) -> Drawing:
+    """Use and support of each sentence and passage: two grids of one tint, which tells the quadrant."""
+    names = [without_markers(case.answer.text[start:end]) for start, end in found.spans]
+    sources = [", ".join(map(str, numbers)) for numbers in found.sources]
+
+    def grid(head: str, form: str, value: Callable[[UseAndSupport], float]) -> Grid:
+        rows = (
+            tuple(
+                Span(text=f"{value(c):{form}}", colour=QUADRANT[c.quadrant], depth=0.5, value=value(c)) for c in cells
+            )
+            for cells in found.cells
+        )
+        return Grid(heads=(head, *sources), rows=tuple(zip(names, rows, strict=True)))
+
+    said = (
+        f"Use: nats that the sentence loses without the passage, by {found.scorer}; it counts above the"
+        f" {found.floor_kind} floor. Support: the probability that the passage entails the sentence, by"
+        f" {found.verifier}; it counts above one half. Teal: both; orange: used only; blue: supports only."
+    )
+    grids = grid("Use (nats)", "+z,.1f", lambda c: c.used), grid("Support", ".2f", lambda c: c.supports)
+    return Drawing(name=f"{case.id}_used_supports", caption=_caption(case, said), parts=grids)
+
+
+def drawn_faithfulness(case: Case, found: FaithfulnessReport) -> Drawing:
+    """MoRF and LeRF of each ranking of tokens, and of whole passages."""
+    plots = [_curves(curve, f"Tokens, by {curve.ranking}") for curve in found.curves]
+    plots.append(_curves(found.passages, "Whole passages, by occlusion"))
+    random = found.random
+    said = (
+        f"Mean probability of the answer's tokens as parts of the passages are removed, by {found.model}. ABPC: area"
+        f" under LeRF minus area under MoRF, in [-1, 1]; of {random.n} random rankings of tokens {random.mean:+z.3f}"
+        f" ({random.low:+z.3f} to {random.high:+z.3f})."
+    )
+    return Drawing(name=f"{case.id}_faithfulness", caption=_caption(case, said), parts=tuple(plots))
+
+
+def _curves(curve: Curves, what: str) -> Plot:
+    most = Line(name="most relevant first (MoRF)", colour=POSITIVE, x=curve.shares, y=curve.morf)
+    least = Line(name="least relevant first (LeRF)", colour=NEGATIVE, x=curve.shares, y=curve.lerf, dashed=True)
+    title = f"{what}: ABPC {curve.abpc:+z.3f}"
+    return Plot(title=title, x="share removed", y="mean token probability", lines=(most, least))
 
 
 def drawn_facts(case: Case, record: AreRecord, review: Review) -> Drawing:
@@ -193,8 +265,7 @@ def to_svg(drawing: Drawing) -> str:
     body: list[str] = []
     y = MARGIN
     for part in drawing.parts:
-        y = _grid(part, y, body) if isinstance(part, Grid) else _paragraph(part, y, body)
-        y += LINE // 2
+        y = _DRAW[type(part)](part, y, body) + LINE // 2
     y = _flow((Span(text=drawing.caption),), y, body, size=10.5)
     height = y + MARGIN
     white = tag("rect", width=str(WIDTH), height=str(height), fill="#ffffff")
@@ -256,6 +327,7 @@ def _grid(part: Grid, y: int, body: list[str]) -> int:
     columns = len(part.heads) - 1
     each = max(34.0, min(62.0, (WIDTH - 2 * MARGIN) * 0.68 / max(1, columns)))
     first = WIDTH - MARGIN - each * columns
+    body += _word(part.heads[0], Span(text=part.heads[0]), MARGIN, y, _width(part.heads[0], SIZE_PX), SIZE_PX, True)
     for j, head in enumerate(part.heads[1:]):
         body += _word(head, Span(text=head), first + j * each + 4, y, _width(head, SIZE_PX), SIZE_PX, True)
     y += LINE
@@ -271,6 +343,40 @@ def _grid(part: Grid, y: int, body: list[str]) -> int:
             body += _word(cell.text, Span(text=cell.text), x + 4, y, _width(cell.text, size), size, False)
         y += LINE * len(lines)
     return y
+
+
+def _plot(part: Plot, y: int, body: list[str]) -> int:
+    """The title, a field with a line per fifth, the lines with their legend below."""
+    y = _flow((Span(text=part.title),), y, body, bold=True)
+    left, right, top, bottom = MARGIN + 40.0, WIDTH / 2 + 140.0, y + 8.0, y + 8.0 + PLOT
+
+    def place(x: float, value: float) -> tuple[float, float]:
+        return left + x * (right - left), bottom - value * (bottom - top)
+
+    for fifth in range(6):
+        (across, low), (_, up) = place(fifth / 5, 0), place(0, fifth / 5)
+        ends = {"x1": f"{left}", "x2": f"{right}", "y1": f"{up:.1f}", "y2": f"{up:.1f}"}
+        body.append(tag("line", **ends, stroke="#d5d5d5", stroke_width="1"))
+        body += _label(f"{fifth / 5:g}", left - 24, up - 10)
+        body += _label(f"{fifth / 5:g}", across - 7, low + 1)
+    body += _label(f"{part.y} against {part.x}", left, bottom + LINE)
+    at = bottom + 2 * LINE
+    for line in part.lines:
+        points = " ".join(f"{x:.1f},{v:.1f}" for x, v in map(place, line.x, line.y))
+        style = {"fill": "none", "stroke": line.colour, "stroke_width": "2"}
+        dashes = {"stroke_dasharray": "6 4"} if line.dashed else {}
+        body.append(tag("polyline", points=points, **style, **dashes))
+        body.append(tag("polyline", points=f"{left},{at + 9} {left + 30},{at + 9}", **style, **dashes))
+        body += _label(line.name, left + 38, at)
+        at += LINE
+    return round(at)
+
+
+def _label(text: str, x: float, y: float) -> Iterator[str]:
+    return _word(text, Span(text=text), x, round(y), _width(text, 11), 11, False)
+
+
+_DRAW: dict[type, Callable[[Any, int, list[str]], int]] = {Paragraph: _paragraph, Grid: _grid, Plot: _plot}
 
 
 def _cut(text: str, width: float, most: int = 2) -> list[str]:
@@ -304,8 +410,8 @@ _ADVANCE = {
 
 
 def to_latex(drawing: Drawing) -> str:
-    """A figure environment with the caption; packages: xcolor (option table), soul, ulem."""
-    body = "\n\n".join(_latex_grid(p) if isinstance(p, Grid) else _latex_paragraph(p) for p in drawing.parts)
+    """A figure environment with the caption; packages: xcolor (option table), soul, ulem, pgfplots."""
+    body = "\n\n".join(_LATEX_PART[type(part)](part) for part in drawing.parts)
     return f"\\begin{{figure}}\n\\small\n{body}\n\\caption{{{latex(drawing.caption)}}}\n\\end{{figure}}\n"
 
 
@@ -330,6 +436,22 @@ def _latex_grid(part: Grid) -> str:
     )
     columns = "p{0.4\\linewidth}" + "r" * (len(part.heads) - 1)
     return f"\\begin{{tabular}}{{{columns}}}\n{heads} \\\\\n\\hline\n{rows}\n\\end{{tabular}}"
+
+
+def _latex_plot(part: Plot) -> str:
+    axes = f"title={{{latex(part.title)}}}, xlabel={{{latex(part.x)}}}, ylabel={{{latex(part.y)}}}"
+    lines = "\n".join(
+        f"\\definecolor{{line{n}}}{{HTML}}{{{line.colour[1:].upper()}}}\n"
+        f"\\addplot[line{n}, thick{', dashed' if line.dashed else ''}] coordinates"
+        f" {{{' '.join(f'({x:.6g},{y:.6g})' for x, y in zip(line.x, line.y, strict=True))}}};\n"
+        f"\\addlegendentry{{{latex(line.name)}}}"
+        for n, line in enumerate(part.lines)
+    )
+    limits = "xmin=0, xmax=1, ymin=0, ymax=1"
+    return f"\\begin{{tikzpicture}}\n\\begin{{axis}}[{axes}, {limits}]\n{lines}\n\\end{{axis}}\n\\end{{tikzpicture}}"
+
+
+_LATEX_PART: dict[type, Callable[[Any], str]] = {Paragraph: _latex_paragraph, Grid: _latex_grid, Plot: _latex_plot}
 
 
 def _mixed(span: Span) -> str:
@@ -363,20 +485,31 @@ def latex(text: str) -> str:
 
 
 def to_csv(drawing: Drawing) -> str:
-    """A line per piece of text or number, at full precision; text that a spreadsheet would run is quoted."""
+    """A line per piece of text, number or point, at full precision; text that a spreadsheet would run is quoted.
+
+    Of a point the text is its x and the value its y.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("part", "column", "text", "value"))
     for part in drawing.parts:
-        if isinstance(part, Grid):
-            rows = ((name, zip(part.heads[1:], cells, strict=True)) for name, cells in part.rows)
-            lines = [(name, head, cell) for name, cells in rows for head, cell in cells]
-        else:
-            lines = [(part.title, str(place), span) for place, span in enumerate(part.spans, start=1)]
-        for title, column, span in lines:
+        for title, column, span in _pieces(part):
             value = "" if span.value is None else repr(span.value)
             writer.writerow((_cell(title), column, _cell(" ".join(span.text.split())), value))
     return out.getvalue()
+
+
+def _pieces(part: Paragraph | Grid | Plot) -> Iterator[tuple[str, str, Span]]:
+    match part:
+        case Grid():
+            for name, cells in part.rows:
+                yield from ((name, head, cell) for head, cell in zip(part.heads[1:], cells, strict=True))
+        case Plot():
+            for line in part.lines:
+                points = zip(line.x, line.y, strict=True)
+                yield from ((part.title, line.name, Span(text=repr(x), value=y)) for x, y in points)
+        case Paragraph():
+            yield from ((part.title, str(place), span) for place, span in enumerate(part.spans, start=1))
 
 
 def _cell(text: str) -> str:

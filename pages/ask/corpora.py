@@ -150,7 +150,10 @@ def overview() -> str | None:
         ]
     )
     st.dataframe(table, hide_index=True)
-    return st.selectbox("Show", list(table["corpus"]), key="corpus", bind="query-params", persist_state="session")
+    first = next((place for place, corpus in enumerate(corpora) if corpus.documents), 0)
+    return st.selectbox(
+        "Show", list(table["corpus"]), first, key="corpus", bind="query-params", persist_state="session"
+    )
 
 
 @st.dialog("Remove a corpus")
@@ -202,7 +205,8 @@ def look_into(name: str) -> None:
         st.error(plain(str(error)))
         return
     if not snapshot.documents:
-        st.info("This corpus is empty. Add files above.")
+        reading = further_preparation().running
+        st.info("This corpus is being read." if reading else "This corpus is empty. Add files above.")
         return
     left, right = st.columns(2, gap="large")
     with left:

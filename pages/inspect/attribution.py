@@ -60,7 +60,8 @@ def tokens_tab(case: Case, model: str) -> None:
     whole = MapRows(model=model, method=method)
     result = map_of(case, method, model)
     more = seconds_said(case, model, 3)
-    ask_for(case, TOKEN_MAP, "Map the tokens", model, more, options=whole, done=result is not None)
+    lead = "How much does the answer depend on each word of the passages?"
+    ask_for(case, TOKEN_MAP, "Map the tokens", model, more, options=whole, lead=lead, done=result is not None)
     if result is None:
         answer_view(case.answer)
         return
@@ -118,16 +119,19 @@ def faithfulness_tab(case: Case, model: str) -> None:
     rows = rows_needed(len(case.passages), chosen_settings().faithfulness)
     found = latest(case, FAITHFULNESS, model)
     more = seconds_said(case, model, rows / 2)
-    ask_for(case, FAITHFULNESS, "Delete and measure", model, more, done=is_by(found, model))
+    lead = "Do the scores find the words that the answer needs? Delete words in their order and score the answer again."
+    ask_for(case, FAITHFULNESS, "Delete and measure", model, more, lead=lead, done=is_by(found, model))
     if found is not None:
         report = FaithfulnessReport.from_dict(found.result)
         banners(report.notes)
-        faithfulness_view(report, key=f"faithfulness_{case.id}")
+        faithfulness_view(report, case, key=f"faithfulness_{case.id}")
     st.subheader("Do the methods agree?")
     run = methods_run(case, model)
     agreement_view(run, case, key=f"agreement_{case.id}")
-    further = [name for name, kind in runnable().items() if kind.options is ByModel and name not in (*run, *TABBED)]
-    chosen = st.selectbox("Another method", further, key=f"further_{case.id}")
+    further = {
+        name: kind for name, kind in runnable().items() if kind.options is ByModel and name not in (*run, *TABBED)
+    }
+    chosen = st.selectbox("Another method", further, format_func=lambda n: further[n].title, key=f"further_{case.id}")
     if chosen is not None:
         ask_for(case, chosen, "Run it", model)
         own = latest(case, chosen, model)
@@ -138,11 +142,12 @@ def faithfulness_tab(case: Case, model: str) -> None:
 def used_tab(case: Case, model: str) -> None:
     """The model's use of each passage next to the passage's support."""
     found = latest(case, USED_SUPPORTS, model)
-    ask_for(case, USED_SUPPORTS, "Compare use and support", model, done=is_by(found, model))
+    lead = "Does each sentence depend on each passage, and does the passage support it?"
+    ask_for(case, USED_SUPPORTS, "Compare use and support", model, lead=lead, done=is_by(found, model))
     if found is not None:
         result = UsedSupports.from_dict(found.result)
         banners(result.notes)
-        used_supports_view(result, case)
+        used_supports_view(result, case, key="used")
 
 
 TABS: dict[str, Callable[[Case, str], None]] = {
@@ -180,7 +185,10 @@ heading(
 )
 stored = open_case()
 if stored is not None and not stored.passages:
-    st.info("This case has no passages to attribute the answer to. Open another case.")
+    st.info(
+        "This answer came without passages, so there is nothing to attribute it to. Audit it again with its sources"
+        " pasted, or open another case."
+    )
 elif stored is not None:
     case = with_labels(stored, review_of(workbench().cases.history(stored.id)))
     case_head(case)

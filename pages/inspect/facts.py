@@ -88,7 +88,7 @@ def used_supports(case: Case) -> None:
             st.caption("Not run on this case. Compare use and support on the Attribution page.")
             page_link("inspect/attribution", "Attribution")
         else:
-            used_supports_view(UsedSupports.from_dict(matrix.result), case)
+            used_supports_view(UsedSupports.from_dict(matrix.result), case, key="used")
 
 
 def made(record: AreRecord) -> None:

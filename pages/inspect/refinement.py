@@ -39,7 +39,7 @@ def side_by_side(report: RefinementReport, names: Iterable[str]) -> None:
     value = report.refinement
     names = [name for name in names if name in value.order]
     diff = st.toggle("Mark the words that differ from A", value=True, key="refine_diff")
-    for line in filter(None, (value.signals.banner, *value.notes)):
+    for line in value.notes:
         banner(line)
     variant_cards(value, names, diff=diff)
     with st.expander("Exact prompts and raw replies"):

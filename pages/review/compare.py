@@ -1,5 +1,6 @@
 """Compare: two cases, or two answers of one case; settings that differ on top, then words, passages, verdicts."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
@@ -17,54 +18,84 @@ from engine.analyses.refinement import title_of
 from engine.cases.query import CaseRow
 from engine.cases.review import review_of
 from engine.core.errors import GroundworkError
+from engine.core.settings import all_settings
 from engine.core.values import Case
 from engine.models.defaults import default_for
 from engine.report.compare import compare_cases, conditions, side
 
 LISTED = 1_000  # cases offered by the two pickers
+LONGEST = 40  # characters of a question in a picker
 OWN = "the case's answer"
+SETTINGS = {f"settings.{setting.path}": f"{setting.label} ({setting.path})" for setting in all_settings()}
 
 
 def pick() -> tuple[str, str] | None:
     """The two sides as `side` reads them, which is also how a link names them; None where there is no case."""
     rows = workbench().cases.rows(limit=LISTED)
-    # The id makes the label of each the only one of its kind: a select box finds its options by their labels.
-    names = {r.id: f"{r.question} ({r.model}, {r.updated[:16].replace('T', ' ')}, {r.id})" for r in rows}
-    ids = list(names)
-    if not ids:
+    if not rows:
         st.info("There are no cases yet. Ask a question or import an answer.")
         return None
+    names = labels(rows)
     current = open_case_id()
-    first = current if current in names else ids[0]
+    first = current if current in names else rows[0].id
     second = partner_of(first, rows)
     columns = st.columns(2)
     with columns[0]:
         left = _side("left", names, first)
     with columns[1]:
         right = _side("right", names, second)
+    if not right:
+        st.info(
+            "No other answer to this question is in the library. Choose a case at the right, ask the question again"
+            " with another writer or method, or run conditions on the Refinement page."
+        )
+        return None
     if left == right:
         st.info("Both sides show the same answer. Choose another case or another condition.")
+        return None
     return left, right
+
+
+def labels(rows: Sequence[CaseRow]) -> dict[str, str]:
+    """Question, writer and time of each case; the id too where they do not tell two apart.
+
+    The question is cut, so that what differs is seen. A select box finds its options by their labels.
+    """
+    told = {r.id: f"{_cut(r.question)} ({r.model}, {r.updated[:16].replace('T', ' ')}" for r in rows}
+    count = Counter(told.values())
+    return {name: f"{label})" if count[label] == 1 else f"{label}, {name})" for name, label in told.items()}
+
+
+def _cut(question: str) -> str:
+    return question if len(question) <= LONGEST else question[: LONGEST - 1] + "…"
 
 
 def partner_of(first: str, rows: Sequence[CaseRow]) -> str:
     """The side to open next to `first`: the latest case that asks the same, else an answer of its own refinement.
 
-    Where there is neither, the latest other case, or itself.
+    Empty where there is neither: nothing else in the library is comparable.
     """
     question = next(row.question for row in rows if row.id == first)
-    others = [row for row in rows if row.id != first]
-    same = [row.id for row in others if row.question == question]
+    same = [row.id for row in rows if row.id != first and row.question == question]
     own = () if same else (f"{first}:{condition}" for condition in _written(first)[-1:])
-    return next(iter([*same, *own, *(row.id for row in others)]), first)
+    return next(iter([*same, *own]), "")
 
 
 def _side(name: str, names: dict[str, str], default: str) -> str:
-    """A case, and of a refined one the answer of a condition; the address names what is chosen."""
+    """A case, and of a refined one the answer of a condition; empty where none is chosen. The address names it."""
     case_id, _, condition = st.query_params.get(name, default).partition(":")
     case_id = case_id if case_id in names else default.partition(":")[0]
     ids, label = list(names), name.capitalize()
-    chosen = st.selectbox(label, ids, ids.index(case_id), format_func=lambda i: visible(names[i]), key=name) or case_id
+    chosen = st.selectbox(
+        label,
+        ids,
+        ids.index(case_id) if case_id in ids else None,
+        format_func=lambda i: visible(names[i]),
+        placeholder="choose a case",
+        key=name,
+    )
+    if chosen is None:
+        return ""
     options = [OWN, *_written(chosen)]
     found = chosen
     if len(options) > 1:
@@ -116,7 +147,8 @@ if chosen is not None:
     found = compare_cases(left, right, review_of(left_marks), review_of(right_marks))
     if found.questions_differ:
         st.warning("The two questions differ, so the answers are not comparable.")
-    differences("Settings that differ", found.settings, "Both were made with the same model, settings and versions.")
+    same = "Both were made with the same model, settings and versions."
+    differences("Settings that differ", found.settings, same, SETTINGS)
     st.header("Answer, word by word")
     word_diff(found.words, left="the left answer", right="the right answer")
     aligned_passages(found)

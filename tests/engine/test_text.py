@@ -24,6 +24,7 @@ ONE_SPACE = [
     ["It ended (really.)", "Then it began.", "Done...", "Next."],
     ["Stop!", "Why?", "Because of sec. 4 and pp. 5-7."],
     ["It cost $3.50 vs. $4.", "Mr. A. B. Cole paid."],
+    ["He sold 48 shares to Kestrin Ltd.", "Ms Brandvik sold 16."],
     ["It was published in Vol. IV on Jan. 5.", "Nobody read it."],
 ]
 

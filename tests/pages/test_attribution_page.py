@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import components.cache
 from components.agreement import _table
-from components.analysis_run import is_banner, seconds_said
+from components.analysis_run import about, is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import explained_pieces, occluded, token_map_data
 from engine.analyses.attribution import method_of
@@ -155,7 +155,7 @@ def test_seconds_are_those_of_the_last_run_by_the_same_model(case):
     model = tiny_model("llama").name
     last = [a for a in case.analyses if a.stamp.model == model][-1].stored()
     expected = 30 * last["seconds"] / (last["forwards"] + 2 * last["backwards"])
-    assert f"about {expected:.0f} s" in seconds_said(case, model, 30)
+    assert f"about {about(expected)}, based" in seconds_said(case, model, 30)
     assert seconds_said(case, "another", 30) == ""
 
 
@@ -194,7 +194,9 @@ def draw_used_supports(case):
     tiny = UseAndSupport(used=-0.001, supports=0.04, quadrant="neither")
     opened = Case.from_dict(case)
     spans = opened.answer.sentences[:1]
-    used_supports_view(UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened)
+    used_supports_view(
+        UsedSupports(spans, ((1,),), ((tiny,),), (0.1,), "placebo", "scorer", "verifier"), opened, key="used"
+    )
 
 
 def test_a_drop_that_rounds_to_nothing_is_not_minus_nothing(case):

@@ -182,7 +182,7 @@ def test_the_bin_gives_a_case_back(app):
 
 
 def test_compare_shows_what_differs(app):
-    app = opened("compare")
+    app = choose_right(opened("compare"), "second")
     assert not app.exception
     assert app.title[0].value == "Compare"
     assert "two questions differ" in app.warning[0].value
@@ -192,6 +192,40 @@ def test_compare_shows_what_differs(app):
         "Passages",
         "Verdicts that differ",
     ]
+
+
+def choose_right(app, name):
+    return next(box for box in app.selectbox if box.label == "Right").set_value(name).run()
+
+
+def test_compare_opens_no_unrelated_case(app):
+    app = opened("compare")
+    assert not app.exception
+    assert {box.label: box.value for box in app.selectbox} == {"Left": "first", "Right": None}
+    assert "No other answer to this question" in app.info[0].value
+    assert not app.header
+    # The same case on both sides has nothing to show either.
+    app = choose_right(app, "first")
+    assert "the same answer" in app.info[0].value and not app.header
+
+
+def test_compare_names_settings_and_not_their_fields(app):
+    case = full_case("third")
+    other = dict(case.stamp.settings) | {"retrieval": {"k": 5}}
+    store().save(replace(case, stamp=replace(case.stamp, settings=other)))
+    app = choose_right(opened("compare"), "third")
+    names = list(app.dataframe[0].value["what"])
+    assert "Passages retrieved (retrieval.k)" in names
+    assert not [name for name in names if name.startswith("settings.")]
+
+
+def test_cases_of_one_question_are_told_apart_by_the_end_of_their_label(app):
+    long = "What happened on the account of Pellworth between March and July?"
+    for name in ("fourth", "fifth"):
+        store().save(full_case(name, question=long))
+    app = opened("compare")
+    shown = [option for option in app.selectbox[0].options if option.startswith("What happened")]
+    assert len(set(shown)) == 2 and all(len(option) < 90 and "…" in option for option in shown)
 
 
 def test_two_answers_of_one_refined_case_are_compared(tmp_path):

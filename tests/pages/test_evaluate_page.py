@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import components.cache
-from components.evaluation_results import frame
+from components.evaluation_results import frame, questions, units
 from components.evaluation_run import live, roughly, said
 from components.figures import drawn
 from engine.studies.compare_runs import compare_runs
@@ -113,6 +113,20 @@ def test_a_measure_sorts_as_a_number_and_keeps_its_interval():
     shown = frame(StudyTable(name="t", title="T", columns=columns, rows=rows, n=12))
     assert list(shown.columns) == ["method", "F1 ↑", "F1, 95%"]
     assert shown["F1 ↑"][0] == 0.5 and shown["F1, 95%"].tolist() == ["0.400 to 0.600", ""]
+
+
+def test_a_p_value_is_never_shown_as_nothing():
+    columns = (Column(name="method"), Column(name="p, Holm"))
+    shown = frame(StudyTable(name="t", title="T", columns=columns, rows=(("a", 3e-12), ("b", 0.04)), n=12))
+    assert shown["p, Holm"].tolist() == ["<0.0001", "0.0400"]
+
+
+def test_examples_name_their_values_in_words():
+    run = next(one for one in runs() if one.name == "are-embedded")
+    rows = opened(folder_of(run.name)).rows
+    assert "before attr r" in units(rows).columns
+    assert not [name for name in units(rows).columns if "_" in name]
+    assert questions(rows, "attr_r").title == "attr r by example"
 
 
 def test_every_kind_of_figure_is_drawn_with_its_intervals_and_cases():

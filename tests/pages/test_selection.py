@@ -44,6 +44,20 @@ def test_the_tables_mark_the_column_of_the_passage_and_the_row_of_the_sentence(p
     assert marked(page, case=EXAMPLE) == []
 
 
+def test_every_tab_of_attribution_has_its_figure_to_export_and_says_what_it_is_for(store):
+    take_in(store)
+    store.save(msgspec.structs.replace(full_case("first"), analyses=()))
+    for tab in ("Occlusion", "Tokens", "Faithfulness", "Used x supports"):
+        app = AppTest.from_file(str(PAGES / "inspect/attribution.py"), default_timeout=120)
+        app.session_state["attribution_tab"], app.query_params["case"] = tab, EXAMPLE
+        app.run()
+        assert not app.exception
+        assert [b.label for b in app.button].count("Export figure") == 1, tab
+        app.query_params["case"] = "first"
+        app.run()
+        assert [c.value for c in app.caption if "?" in c.value], tab
+
+
 def test_a_step_marks_the_passage_that_the_case_has_too(store, solution):  # noqa: F811
     case = full_case("first")
     known = msgspec.structs.replace(case.passages[1], id="b", text="text of b")

@@ -10,6 +10,7 @@ import pytest
 
 from components import style
 from engine.analyses.facts import record_of
+from engine.analyses.faithfulness import FaithfulnessReport
 from engine.analyses.token_map import TokenMap
 from engine.cases.bundled import EXAMPLE, file_of
 from engine.cases.case_file import read_case_file
@@ -17,8 +18,19 @@ from engine.cases.review import MarkDraft, review_of
 from engine.core.canonical import content_hash
 from engine.core.values import Attribution
 from engine.methods.are.export import proposed
+from engine.methods.used_supports import UsedSupports
 from engine.report import drawings
-from engine.report.drawings import drawn_changes, drawn_facts, drawn_map, drawn_occlusion, to_csv, to_latex, to_svg
+from engine.report.drawings import (
+    drawn_changes,
+    drawn_facts,
+    drawn_faithfulness,
+    drawn_map,
+    drawn_occlusion,
+    drawn_use,
+    to_csv,
+    to_latex,
+    to_svg,
+)
 from tests.engine.cases.test_case_verdict import checked, marked
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,6 +50,8 @@ def case():
 
 
 def every_drawing(case):
+    yield case, drawn_use(case, UsedSupports.from_dict(result(case, "used x supports")))
+    yield case, drawn_faithfulness(case, FaithfulnessReport.from_dict(result(case, "faithfulness")))
     other = checked()
     record = record_of(other)
     yield case, drawn_map(case, TokenMap.from_dict(result(case, "token map")))
@@ -88,6 +102,32 @@ def test_occlusion_holds_every_number_at_full_precision(case):
     found = Attribution.from_dict(result(case, "occlusion"))
     rows = list(csv.DictReader(io.StringIO(to_csv(drawn_occlusion(case, found)))))
     assert [float(row["value"]) for row in rows] == [value for row in found.scores for value in row]
+
+
+def test_curves_hold_every_point_and_are_drawn_to_scale(case):
+    found = FaithfulnessReport.from_dict(result(case, "faithfulness"))
+    drawing = drawn_faithfulness(case, found)
+    rows = list(csv.DictReader(io.StringIO(to_csv(drawing))))
+    curves = (*found.curves, found.passages)
+    points = [(x, y) for c in curves for ys in (c.morf, c.lerf) for x, y in zip(c.shares, ys, strict=True)]
+    assert [(float(row["text"]), float(row["value"])) for row in rows] == points
+    lines = [e.get("points").split() for e in ElementTree.fromstring(to_svg(drawing)).iter(f"{SVG}polyline")][::2]
+    for line, y in zip(lines, (ys for c in curves for ys in (c.morf, c.lerf)), strict=True):
+        heights = [float(point.split(",")[1]) for point in line]
+        assert (heights[0] - heights[-1]) == pytest.approx((y[-1] - y[0]) * drawings.PLOT, abs=0.2)
+    assert to_latex(drawing).count("\\addplot") == 2 * len(curves)
+
+
+def test_use_and_support_are_two_grids_of_one_tint(case):
+    found = UsedSupports.from_dict(result(case, "used x supports"))
+    use, support = drawn_use(case, found).parts
+    cells = [cell for row in found.cells for cell in row]
+    assert [span.value for _, spans in use.rows for span in spans] == [cell.used for cell in cells]
+    assert [span.value for _, spans in support.rows for span in spans] == [cell.supports for cell in cells]
+    tints = [[span.colour for _, spans in grid.rows for span in spans] for grid in (use, support)]
+    assert "-0.0" not in {span.text for _, spans in use.rows for span in spans}
+    assert {"Use (nats)", "Support"} <= set(words(to_svg(drawn_use(case, found))))
+    assert tints[0] == tints[1] == [drawings.QUADRANT[cell.quadrant] for cell in cells]
 
 
 def test_changes_are_struck_and_underlined_as_they_were_decided():

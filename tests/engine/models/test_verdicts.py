@@ -89,3 +89,8 @@ def test_the_note_says_who_how_often_right_and_unsure():
     assert verdict_note(judged, "embedded", known) == (
         "editing required by embedded, right on 71% (VitaminC dev, n = 210) of what it calls editing required; unsure"
     )
+    more = (*known, Precision(verdict="editing_required", measured_on="HealthVer", share=0.39, called=84))
+    assert verdict_note(judged, "embedded", more) == (
+        "editing required by embedded, right on 39% to 71% (by test set, 2 sets) of what it calls editing required;"
+        " unsure"
+    )
