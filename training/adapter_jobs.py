@@ -23,6 +23,7 @@ from engine.methods.are.edit import edit_prompt
 from engine.methods.are.evidence import expanded_by_rules
 from engine.methods.raise_.steps import (
     decompose_prompt,
+    ending,
     hypothetical_answer_prompt,
     logical_query_prompt,
     principle_prompt,
@@ -158,7 +159,8 @@ def final_answer(sources: Sources, rng: random.Random) -> Example:
 
 def _concluded(problem: Problem, question: Question, reply: str) -> Example:
     steps = f"\n1. {_asked(question)}\n{_sentence(question)}"
-    return Example("final_answer", ask("final_answer", problem=problem.text, steps=steps), reply)
+    asked = ask("final_answer", problem=problem.text, steps=steps, ending=ending(problem))
+    return Example("final_answer", asked, reply)
 
 
 def critique(sources: Sources, rng: random.Random) -> Example:

@@ -176,7 +176,7 @@ def principle_prompt(sub: SubQuestion, shots: int = 0) -> Prompt:
 def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) -> Prompt:
     """Instruction, passages if any, and the problem with its options."""
     ask = Segment(kind="question", text=fill("think_problem", problem=problem.text))
-    return Prompt(segments=(system("think"), *passage_segments(passages), ask))
+    return Prompt(segments=(system("think", ending=ending(problem)), *passage_segments(passages), ask))
 
 
 # Sub-answers from x, the earlier (r_j, a_j), D_i and what the model knows; the final answer without documents (RAISE,
@@ -203,4 +203,9 @@ def sub_answer_prompt(problem: Problem, earlier: Sequence[ReasonStep], step: Rea
 
 def final_answer_prompt(problem: Problem, steps: Sequence[ReasonStep]) -> Prompt:
     """p_4: the problem and all steps, no documents."""
-    return ask("final_answer", problem=problem.text, steps=told(steps))
+    return ask("final_answer", problem=problem.text, steps=told(steps), ending=ending(problem))
+
+
+def ending(problem: Problem) -> str:
+    """How a conclusion ends: with an option's letter where there are options (an open answer would be one, too)."""
+    return fill("ending") if problem.options else ""

@@ -20,6 +20,7 @@ from engine.methods.raise_.solve import (
     solutions,
     solve,
 )
+from engine.methods.raise_.steps import chain_of_thought_prompt, final_answer_prompt
 from engine.methods.raise_.values import METHODS, Problem, Solution, method_of
 from engine.models.protocols import Can
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
@@ -350,3 +351,10 @@ def test_labels_and_names_both_name_a_method():
     assert [method_of(method.label) for method in METHODS] == list(METHODS)
     with pytest.raises(InputError, match="least-to-most-rag"):
         method_of("magic")
+
+
+@pytest.mark.parametrize("prompt", [lambda problem: final_answer_prompt(problem, ()), chain_of_thought_prompt])
+def test_only_a_problem_with_options_is_asked_for_a_letter(prompt):
+    """An open question that hears of letters is answered with one."""
+    assert "the final answer is (X)" in prompt(PROBLEM).text
+    assert "the final answer is" not in prompt(Problem(question="Why?")).text
