@@ -19,6 +19,7 @@ import torch
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from engine.core.errors import ModelError
 from engine.core.progress import Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
@@ -250,8 +251,8 @@ class HuggingFaceModel:
         """
         coded = self.encode(prompt)
         limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
-        if self.llama_cpp is not None and len(coded.ids) + limit <= self.llama_cpp.context:
-            return self._by_llama_cpp(self.llama_cpp, coded.ids, decoding, limit, on_text, watch or Watch())
+        if (llama_cpp := self._loaded_llama_cpp(len(coded.ids) + limit)) is not None:
+            return self._by_llama_cpp(llama_cpp, coded.ids, decoding, limit, on_text, watch or Watch())
         written: Tokens = []
         with self.hold(watch) as module:
             for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
@@ -261,6 +262,16 @@ class HuggingFaceModel:
                 if on_text is not None:
                     on_text(stable_text(self.decode([token for token, _ in written])))
         return self._answer(written)
+
+    def _loaded_llama_cpp(self, tokens: int) -> LlamaCpp | None:
+        """What writes in place of the module; nothing once it could not load, since torch has the same weights."""
+        try:
+            if self.llama_cpp is not None:
+                with self.hold():
+                    self.llama_cpp.load(tokens)
+        except ModelError:
+            self.llama_cpp = None
+        return self.llama_cpp
 
     def _by_llama_cpp(
         self,

@@ -10,7 +10,6 @@ import importlib.util
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 
 LEAST = 500_000_000  # parameters of a model that llama.cpp writes for
-CONTEXT = 8192  # most tokens of prompt and answer: its cache is allocated as a whole
+CONTEXT = 4096  # tokens of prompt and answer at first: the cache is allocated as a whole, twice as large when needed
 
 OnToken = Callable[[int, float], None]
 
@@ -30,15 +29,20 @@ def writes_faster(parameters: int, device: str) -> bool:
 
 
 class LlamaCpp:
-    """A GGUF file as a writer of tokens; loaded when it first writes. One text at a time."""
+    """A GGUF file as a writer of tokens, one text at a time; `window` is the most tokens of prompt and text."""
 
     def __init__(self, file: Path, window: int, threads: int) -> None:
-        self.file, self.context, self.threads = file, min(window, CONTEXT), threads
+        self.file, self.window, self.threads = file, window, threads
+        self.context, self._server = 0, None
 
-    @cached_property
-    def _server(self) -> Any:
+    def load(self, tokens: int) -> None:
+        """Load the file unless it is, with room for so many tokens; `ModelError` where llama.cpp cannot."""
+        if tokens <= self.context:
+            return
         import xllamacpp
 
+        self._server = None  # its memory is free before the next one takes more
+        self.context = min(self.window, max(CONTEXT, 1 << (tokens - 1).bit_length()))
         asked = xllamacpp.CommonParams()
         asked.model.path = str(self.file)
         asked.n_ctx, asked.n_parallel = self.context, 1
@@ -46,8 +50,11 @@ class LlamaCpp:
         asked.warmup, asked.verbosity = False, -1
         asked.api_keys = [secrets.token_hex()]  # it listens on a port of this machine, which nobody else may use
         try:
-            return xllamacpp.Server(asked)
+            server = xllamacpp.Server(asked)
+            server.handle_completions({"prompt": [0], "max_tokens": 1})  # let go before its first text, it would hang
+            self._server = server
         except RuntimeError as error:
+            self.context = 0
             raise ModelError(f"llama.cpp cannot load {self.file.name} ({error}). Download it again.") from error
 
     def write(
@@ -72,7 +79,9 @@ class LlamaCpp:
                 said.problem = error
             return said.problem is not None
 
-        self._server.handle_completions(request(ids, decoding, limit), take)
+        self.load(len(ids) + limit)
+        server: Any = self._server
+        server.handle_completions(request(ids, decoding, limit), take)
         if said.problem is not None:
             raise said.problem
         return "".join(said.texts), said.reason == "stop"

@@ -110,11 +110,20 @@ def test_what_a_reader_of_the_text_raises_is_raised(model):
         model.generate(tiny_prompt(1), Decoding(max_new_tokens=4), refuse)
 
 
-def test_a_prompt_longer_than_its_context_is_written_by_torch(model):
-    model.llama_cpp.context = 8
-    assert model.generate(tiny_prompt(2), Decoding(max_new_tokens=4)) == by_torch(model).generate(
-        tiny_prompt(2), Decoding(max_new_tokens=4)
-    )
+def test_its_context_grows_with_what_is_asked_up_to_the_window(file):
+    writer, contexts = LlamaCpp(file, 10_000, threads=1), []
+    for limit in (1, 4100, 1, 9000):
+        writer.write([5, 6, 7], Decoding(), limit, lambda *_: None, Watch())
+        contexts.append(writer.context)
+    assert contexts == [4096, 8192, 8192, 10_000]
+
+
+def test_torch_writes_where_llama_cpp_cannot_load(model, tmp_path):
+    (tmp_path / "no.gguf").write_bytes(b"GGUF")
+    model.llama_cpp = LlamaCpp(tmp_path / "no.gguf", WINDOW, threads=1)
+    decoding = Decoding(max_new_tokens=4)
+    assert model.generate(tiny_prompt(2), decoding) == by_torch(model).generate(tiny_prompt(2), decoding)
+    assert "llama_cpp" not in stamp_of(model, Prompting(), decoding).settings
 
 
 def test_a_file_that_it_cannot_load_is_told(tmp_path):
