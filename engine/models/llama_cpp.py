@@ -89,7 +89,7 @@ class LlamaCpp:
 
 @dataclass
 class Said:
-    """What llama.cpp said besides tokens: the text in parts, why it stopped, or what went wrong."""
+    """What llama.cpp said of a text: its parts, why it stopped, or what went wrong."""
 
     texts: list[str] = field(default_factory=list)
     reason: str = ""
