@@ -151,29 +151,11 @@ def table(
 
 
 def figure(
-    kind: FigureKind,
-    name: str,
-    title: str,
-    x: str,
-    y: str,
-    series: Iterable[Series],
-    shows: str,
-    *,
-    right: str = "",
-    notes: tuple[str, ...] = (),
+    kind: FigureKind, name: str, title: str, x: str, y: str, series: Iterable[Series], shows: str, **more: Any
 ) -> Figure:
-    """A figure; its axes are written "name (unit)"."""
-    return Figure(
-        name=name,
-        title=title,
-        kind=kind,
-        x=Axis.of(x),
-        y=Axis.of(y),
-        series=tuple(series),
-        right=Axis.of(right) if right else None,
-        shows=shows,
-        notes=notes,
-    )
+    """A figure; its axes are written "name (unit)", also the one at the `right`."""
+    axes = {side: Axis.of(head) for side, head in (("x", x), ("y", y), ("right", more.pop("right", ""))) if head}
+    return Figure(kind=kind, name=name, title=title, series=tuple(series), shows=shows, **axes, **more)
 
 
 def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left") -> Series:
