@@ -22,6 +22,11 @@ PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), se
 MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
 
 
+def methods_in(rows: Sequence[Row]) -> list[str]:
+    """The methods in running order."""
+    return list(dict.fromkeys(row.unit.method for row in rows))
+
+
 def of_method(rows: Sequence[Row], method: str) -> list[Row]:
     """The rows of one method."""
     return [row for row in rows if row.unit.method == method]
@@ -154,7 +159,9 @@ def figure(
     kind: FigureKind, name: str, title: str, x: str, y: str, series: Iterable[Series], shows: str, **more: Any
 ) -> Figure:
     """A figure; its axes are written "name (unit)", also the one at the `right`."""
-    axes = {side: Axis.of(head) for side, head in (("x", x), ("y", y), ("right", more.pop("right", ""))) if head}
+    axes: dict[str, Any] = {"x": Axis.of(x), "y": Axis.of(y)}
+    if "right" in more:
+        axes["right"] = Axis.of(more.pop("right"))
     return Figure(kind=kind, name=name, title=title, series=tuple(series), shows=shows, **axes, **more)
 
 

@@ -13,7 +13,7 @@ import msgspec
 import pandas as pd
 
 from engine.report.drawings import latex
-from engine.report.markdown import escaped
+from engine.report.markdown import one_line
 from engine.studies.values import Cell, Column, Measure, StudyTable
 
 ARROWS = {"": "", "higher": "↑", "lower": "↓"}
@@ -81,21 +81,16 @@ def _safe(cell: Cell) -> object:
 
 def to_markdown(table: StudyTable) -> str:
     """A GitHub table under its caption, with its notes."""
-    lines = [f"**{as_text(caption(table))}**", ""]
-    lines.append(f"| {' | '.join(as_text(heading(column)) for column in table.columns)} |")
+    lines = [f"**{one_line(caption(table))}**", ""]
+    lines.append(f"| {' | '.join(one_line(heading(column)) for column in table.columns)} |")
     lines.append(f"| {' | '.join('---' for _ in table.columns)} |")
     lines += [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in table.rows]
-    lines += ["", *(f"{as_text(note)}  " for note in table.notes)] if table.notes else []
+    lines += ["", *(f"{one_line(note)}  " for note in table.notes)] if table.notes else []
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _cell(cell: Cell) -> str:
-    return as_text(cell) if isinstance(cell, str) else rounded(cell)
-
-
-def as_text(text: str) -> str:
-    """A line that a Markdown renderer shows as it is."""
-    return escaped(" ".join(text.split()))
+    return one_line(cell) if isinstance(cell, str) else rounded(cell)
 
 
 def to_latex(table: StudyTable) -> str:
