@@ -53,25 +53,17 @@ def caption(table: StudyTable) -> str:
 
 def to_csv(table: StudyTable) -> str:
     """Full precision; a measure takes four columns: value, low, high, n."""
-    measured = [any(isinstance(row[j], Measure) for row in table.rows) for j in range(len(table.columns))]
-    head: list[str] = []
-    for column, wide in zip(table.columns, measured, strict=True):
+    data: dict[str, list[object]] = {}
+    for j, column in enumerate(table.columns):
+        cells = [row[j] for row in table.rows]
         name = f"{column.name} ({column.unit})" if column.unit else column.name
-        head += [name, f"{name} low", f"{name} high", f"{name} n"] if wide else [name]
-    rows = [
-        [value for cell, wide in zip(row, measured, strict=True) for value in (_wide(cell) if wide else [_safe(cell)])]
-        for row in table.rows
-    ]
-    frame = pd.DataFrame(rows, columns=head, dtype=object)
+        data[name] = [cell.value if isinstance(cell, Measure) else _safe(cell) for cell in cells]
+        for end in ("low", "high", "n") if any(isinstance(cell, Measure) for cell in cells) else ():
+            data[f"{name} {end}"] = [getattr(cell, end, None) for cell in cells]
     if table.cases:
-        frame["case"] = table.cases
-    text: str = frame.to_csv(index=False, lineterminator="\n")
+        data["case"] = list(table.cases)
+    text: str = pd.DataFrame(data, dtype=object).to_csv(index=False, lineterminator="\n")
     return text
-
-
-def _wide(cell: Cell) -> list[object]:
-    found = cell if isinstance(cell, Measure) else None
-    return [found.value, found.low, found.high, found.n] if found else [_safe(cell), None, None, None]
 
 
 def _safe(cell: Cell) -> object:
