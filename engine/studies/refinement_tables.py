@@ -40,15 +40,15 @@ class Score:
 
 
 SCORES = (
-    Score("citation_precision", *Column.row("NLI citation precision (share) ↑"), None),
-    Score("citation_recall", *Column.row("ALCE citation recall (share) ↑"), 0.0),
-    Score("rfcp", *Column.row("RFCP (share) ↑"), None),
-    Score("distractor_share", *Column.row("distractor citations (share) ↓"), None),
-    Score("str_em", *Column.row("STR-EM (share) ↑"), 0.0),
-    Score("s3", *Column.row("S3 (share) ↑"), None),
-    Score("unsupported", *Column.row("content words in no passage (words) ↓"), None),
-    Score("words", *Column.row("words (words)"), 0.0),
-    Score("citations", *Column.row("citations (a answer)"), 0.0),
+    Score("citation_precision", Column.of("NLI citation precision (share) ↑"), None),
+    Score("citation_recall", Column.of("ALCE citation recall (share) ↑"), 0.0),
+    Score("rfcp", Column.of("RFCP (share) ↑"), None),
+    Score("distractor_share", Column.of("distractor citations (share) ↓"), None),
+    Score("str_em", Column.of("STR-EM (share) ↑"), 0.0),
+    Score("s3", Column.of("S3 (share) ↑"), None),
+    Score("unsupported", Column.of("content words in no passage (words) ↓"), None),
+    Score("words", Column.of("words (words)"), 0.0),
+    Score("citations", Column.of("citations (a answer)"), 0.0),
 )
 RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}
