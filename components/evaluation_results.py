@@ -14,7 +14,8 @@ from components.figures import figure_view
 from components.html import cell, plain, visible
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
-from engine.studies.compare_runs import compare_runs, differing, numbers
+from engine.studies.compare_runs import compare_runs, numbers
+from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation, report
 from engine.studies.library import Listed, folder_of, state_of, take_in
 from engine.studies.tables import caption, heading, to_csv, to_latex, to_markdown
@@ -211,7 +212,7 @@ def open_unit(folder: Path, found: Evaluation, case: str) -> None:
 def comparison_view(first: Listed, second: Listed) -> None:
     """Two runs of one study: where their configs differ, and every value that both measured."""
     pair = [evaluation(one.name, state_of(folder_of(one.name))) for one in (first, second)]
-    said = differing(*pair)
+    said = departures(pair[0].config, pair[1].config)
     st.text("\n".join(map(visible, said)) if said else "Both runs have the same config.")
     try:
         table_view(compare_runs(*pair), key=f"comparison_{first.name}_{second.name}")

@@ -14,7 +14,7 @@ from components.polling import cancel_button
 from components.settings_panel import chosen_settings
 from components.step_tree import final_card, plan_card, step_card
 from engine.analyses.kind import STEPS
-from engine.analyses.steps import StepsOptions, new_case, solutions_of
+from engine.analyses.steps import KIND, StepsOptions, new_case
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, now
@@ -55,7 +55,7 @@ def watch_run(case: Case) -> None:
     label = method_of(run.label).label
     st.progress(run.share, text=f"{label}: {plain(run.stage or 'waiting for its turn')}")
     cancel_button(run, key="cancel_steps")
-    found = [s for s in solutions_of(run.case) if s.method == run.label] if run.case else []
+    found = [s for s in KIND.of(run.case) if s.method == run.label] if run.case else []
     if found:
         plan_card(found[-1])
         for step in found[-1].steps:

@@ -5,6 +5,7 @@ In a replay the quoting reader reads again; what a language model wrote is an in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,7 +193,9 @@ def _compared(result: Any) -> Any:
 def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     stamp = replace(case.stamp, settings={**case.stamp.settings, **analysis.stamp.settings})
     case = replace(case, stamp=stamp, chunk_sets=reranked(case, tools))
-    snapshot = _snapshot(case, tools)
+    snapshot = None
+    with suppress(GroundworkError):
+        snapshot = tools.collection(case.corpus).snapshot() if case.corpus else None
     embedder = tools.embedder(DEFAULT)
     asked = AttrRagGiven.from_dict(analysis.result)
     writer, repeating, why = _writer(case, asked, tools)
@@ -241,13 +244,6 @@ def _scored(asked: AttrRagGiven, stamp: Stamp, tools: Loaders) -> tuple[Score | 
     if was is not None and was != now:
         return None, other_revision(name, was, now)
     return scored_by(model, stamp.model, settings_of(stamp).prompting), ""  # type: ignore[arg-type]
-
-
-def _snapshot(case: Case, tools: Loaders) -> Snapshot | None:
-    try:
-        return tools.collection(case.corpus).snapshot() if case.corpus else None
-    except GroundworkError:
-        return None
 
 
 def _placebos(

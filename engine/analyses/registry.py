@@ -75,8 +75,7 @@ def runnable() -> dict[str, AnyKind]:
 
 def find(name: str) -> AnyKind | None:
     """The kind of that name, None where this installation has none."""
-    own = _OWN.get(name) or _registered.get(name)
-    return own or next((method_kind(method) for method in methods.methods() if method.name == name), None)
+    return kinds().get(name)
 
 
 def kind_named(name: str) -> AnyKind:

@@ -79,7 +79,7 @@ def steps_of(
     An analysis comes after every call and every search.
     """
     chosen, known = method_of(method), {}
-    for earlier in solutions_of(case):
+    for earlier in KIND.of(case):
         known.update(known_calls(earlier, model, settings.decoding))
     means = means_for(collection, model, settings, chosen, known)
     problem = Problem(question=case.question, options=case.options)
@@ -93,11 +93,6 @@ def analysis_of(case: Case, solution: Solution, model: Writer, settings: Setting
     used = {**settings.reasoning.to_dict(), "threshold": solution.threshold, "corpus": solution.corpus}
     stamp = replace(stamp, settings={**stamp.settings, "reasoning": used})
     return Analysis(id=f"{STEPS}:{solution.method}:{solution.model}", kind=STEPS, stamp=stamp, result=solution)
-
-
-def solutions_of(case: Case) -> tuple[Solution, ...]:
-    """The runs that a case holds, the one added last at the end."""
-    return KIND.of(case)
 
 
 def new_case(problem: Problem, corpus: str, case_id: str, created: str) -> Case:

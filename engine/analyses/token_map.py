@@ -248,24 +248,17 @@ def methods_run(case: Case, model: str) -> dict[str, Attribution]:
     A token map counts as its method, and occlusion also gives the scores of each passage alone.
     """
     found: dict[str, Attribution] = {}
+    names = {method.name for method in registry.methods()}
     for analysis in case.analyses:
-        found.update(_attributions(analysis))
+        if analysis.kind == TOKEN_MAP:
+            whole = TokenMap.from_dict(analysis.result)
+            found[whole.method] = whole.by_passage()
+        elif analysis.kind in names:
+            one = found[analysis.kind] = Attribution.from_dict(analysis.result)
+            if one.details.alone:
+                found[ALONE] = replace(one, method=ALONE, scores=one.details.alone, per_token=(), details=Details())
     every = tuple((number,) for number in range(1, len(case.passages) + 1))
     return {name: one for name, one in found.items() if (one.model, one.sources) == (model, every)}
-
-
-def _attributions(analysis: Analysis) -> dict[str, Attribution]:
-    if analysis.kind == TOKEN_MAP:
-        found = TokenMap.from_dict(analysis.result)
-        return {found.method: found.by_passage()}
-    if analysis.kind not in {method.name for method in registry.methods()}:
-        return {}
-    attribution = Attribution.from_dict(analysis.result)
-    alone = attribution.details.alone
-    own = {analysis.kind: attribution}
-    if alone:
-        own[ALONE] = replace(attribution, method=ALONE, scores=alone, per_token=(), details=Details())
-    return own
 
 
 Row = tuple[tuple[float, ...], ...]

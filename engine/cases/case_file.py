@@ -9,7 +9,7 @@ shape is published as a JSON Schema: `docs/case-file.schema.json`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -97,12 +97,7 @@ def read_case_file(data: bytes | str) -> CaseFile:
         file = converted(migrated(raw), CaseFile)
     except msgspec.ValidationError as error:
         raise CaseFileError(f"The case file is not valid: {_told(error)}. Nothing was imported.") from error
-    for path, problem in [
-        *_hash_problems(file),
-        *_offset_problems(file.case),
-        *_stamp_problems(file.case),
-        *_history_problems(file),
-    ]:
+    for path, problem in _problems(file):
         raise CaseFileError(f"The case file is inconsistent at {path}: {problem}. Nothing was imported.")
     return file
 
@@ -155,15 +150,23 @@ def _hashes(case: Case, history: Sequence[Mark]) -> Hashes:
     )
 
 
-def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:
+def _problems(file: CaseFile) -> Iterator[tuple[str, str]]:
+    """(JSON path, what is wrong) of everything that does not fit."""
+    yield from _hash_problems(file)
+    yield from _offset_problems(file.case)
+    yield from _stamp_problems(file.case)
+    yield from _history_problems(file)
+
+
+def _hash_problems(file: CaseFile) -> Iterator[tuple[str, str]]:
     expected, given = _hashes(file.case, file.history), file.hashes
-    found, pairs = list[tuple[str, str]](), list[tuple[str, str, str, str]]()
+    pairs: list[tuple[str, str, str, str]] = []
     for name, path, values, stored in (
         ("passages", "$.case.passages[{}].text", expected.passages, given.passages),
         ("analyses", "$.case.analyses[{}]", expected.analyses, given.analyses),
     ):
         if len(values) != len(stored):
-            found.append((f"$.hashes.{name}", f"it has {len(stored)} hashes for {len(values)} {name}"))
+            yield f"$.hashes.{name}", f"it has {len(stored)} hashes for {len(values)} {name}"
         both = enumerate(zip(values, stored, strict=False))
         pairs += [(path.format(index), f"{name}[{index}]", *pair) for index, pair in both]
     pairs += [
@@ -172,14 +175,12 @@ def _hash_problems(file: CaseFile) -> list[tuple[str, str]]:
         ("$.history", "history", expected.history, given.history),
         ("$.case", "content", expected.content, given.content),
     ]
-    return found + [
-        (path, f"its hash is {value[:16]}..., $.hashes.{name} says {stored[:16]}...")
-        for path, name, value, stored in pairs
-        if value != stored
-    ]
+    for path, name, value, hashed in pairs:
+        if value != hashed:
+            yield path, f"its hash is {value[:16]}..., $.hashes.{name} says {hashed[:16]}..."
 
 
-def _offset_problems(case: Case) -> list[tuple[str, str]]:
+def _offset_problems(case: Case) -> Iterator[tuple[str, str]]:
     """Spans that point outside of the text that they are about."""
     answer, length = case.answer, len(case.answer.text)
     lengths = [len(passage.text) for passage in case.passages]
@@ -192,43 +193,38 @@ def _offset_problems(case: Case) -> list[tuple[str, str]]:
             for i, (_, number, s, e) in enumerate(answer.quotes)
         ),
     ]
-    found = [
-        (f"$.case.{path}", f"the span {start} to {end} is not within its text")
-        for path, start, end, limit in spans
-        if not 0 <= start <= end <= limit
-    ]
+    for path, start, end, limit in spans:
+        if not 0 <= start <= end <= limit:
+            yield f"$.case.{path}", f"the span {start} to {end} is not within its text"
     for index, citation in enumerate(answer.citations):
         if citation.valid and not 1 <= citation.number <= len(lengths):
-            found.append((f"$.case.answer.citations[{index}]", f"there is no passage {citation.number}"))
+            yield f"$.case.answer.citations[{index}]", f"there is no passage {citation.number}"
     for index, (passage, size) in enumerate(zip(case.passages, lengths, strict=True)):
         if passage.end - passage.start != size:
-            found.append((f"$.case.passages[{index}]", "its text and its span differ in length"))
-    return found
+            yield f"$.case.passages[{index}]", "its text and its span differ in length"
 
 
-def _stamp_problems(case: Case) -> list[tuple[str, str]]:
+def _stamp_problems(case: Case) -> Iterator[tuple[str, str]]:
     """Stamps that belong to another question, passages or answer (docs/methods/common-ground.md)."""
     asked = inputs_hash(case.question, case.passages)
     answered = inputs_hash(case.question, case.passages, case.answer.text)
     alone = inputs_hash(case.question, ())  # a run that finds passages of its own
-    stamps = [
-        ("$.case.stamp.inputs", case.stamp.inputs),
-        *((f"$.case.analyses[{i}].stamp.inputs", a.stamp.inputs) for i, a in enumerate(case.analyses)),
-    ]
-    words = "it is the hash of a different question, answer or passages"
-    return [(path, words) for path, value in stamps if value and value not in (asked, answered, alone)]
+    stamps = {"$.case.stamp.inputs": case.stamp.inputs}
+    stamps |= {f"$.case.analyses[{i}].stamp.inputs": a.stamp.inputs for i, a in enumerate(case.analyses)}
+    for path, value in stamps.items():
+        if value not in ("", asked, answered, alone):
+            yield path, "it is the hash of a different question, answer or passages"
 
 
-def _history_problems(file: CaseFile) -> list[tuple[str, str]]:
+def _history_problems(file: CaseFile) -> Iterator[tuple[str, str]]:
     chain = check_chain(file.history, file.case.id)
     if chain.problem:
-        return [(chain.path, chain.problem.removesuffix("."))]
+        yield chain.path, chain.problem.removesuffix(".")
     for index, mark in enumerate(file.history):
         try:
             check_draft(mark, len(file.case.passages), file.history[:index])
         except InputError as error:
-            return [(f"$.history[{index}]", str(error).removesuffix("."))]
+            yield f"$.history[{index}]", str(error).removesuffix(".")
     last = file.history[-1] if file.history else None
     if last and last.kind == "status" and last.value == "signed off" and last.content != content_hash(file.case):
-        return [(f"$.history[{len(file.history) - 1}].content", "the case differs from the one that was signed off")]
-    return []
+        yield f"$.history[{len(file.history) - 1}].content", "the case differs from the one that was signed off"

@@ -46,8 +46,8 @@ class Labels(Value, frozen=True):
     facts: Json = {}
 
 
-def imported_case(record: AuditRecord, labels: Labels | None = None, tags: tuple[str, ...] = ()) -> Case:
-    """A fresh case; raises `RecordError`, `QuestionError` for a record that cannot be one."""
+def imported_case(record: AuditRecord, labels: Labels | None = None) -> Case:
+    """A fresh case, tagged with the labels' source; raises `RecordError`, `QuestionError` for a bad record."""
     passages = record.as_passages()
     question = check_question(record.question)
     inputs = inputs_hash(question, passages)
@@ -66,7 +66,7 @@ def imported_case(record: AuditRecord, labels: Labels | None = None, tags: tuple
         created=now(),
         origin="imported",
         analyses=analyses,
-        tags=tags,
+        tags=(labels.source,) if labels else (),
     )
 
 
@@ -106,9 +106,7 @@ def alce_case(item: Json, model: str = "") -> Case:
     }
     references = {name: item[name] for name in REFERENCES if item.get(name)}
     found = {str(n): "holds a reference answer" for n, p in enumerate(passages, start=1) if p["relevant"]}
-    return imported_case(
-        AuditRecord.from_dict(data), Labels(source="ALCE", passages=found, facts=references), ("ALCE",)
-    )
+    return imported_case(AuditRecord.from_dict(data), Labels(source="ALCE", passages=found, facts=references))
 
 
 # GaRAGe (Sorodoc et al. 2025): one object per line; passages in `grounding` behind a citation marker, a tag per passage
@@ -151,7 +149,7 @@ def garage_case(item: Json) -> Case:
         passages=_passage_labels(item, relevant),
         facts={name: item[name] for name in GARAGE_FACTS if item.get(name) not in (None, "")},
     )
-    return imported_case(AuditRecord.from_dict(data), labels, ("GaRAGe",))
+    return imported_case(AuditRecord.from_dict(data), labels)
 
 
 def _tags(item: Json, field: str, count: int) -> list[str | None]:
@@ -218,7 +216,7 @@ def ragtruth_case(response: Json, sources: Mapping[str, Json]) -> Case:
         spans=tuple(_span(label, answer) for label in response.get("labels") or []),
         facts={name: both[name] for name in RAGTRUTH_FACTS if both.get(name) is not None},
     )
-    return imported_case(AuditRecord.from_dict(data), labels, ("RAGTruth",))
+    return imported_case(AuditRecord.from_dict(data), labels)
 
 
 def _inputs(source: Json) -> tuple[str, list[str]]:

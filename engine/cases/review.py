@@ -296,7 +296,7 @@ def with_labels(case: Case, review: Review) -> Case:
     """The case with the reviewers' relevance labels in place of those that came with its passages."""
     passages = list(case.passages)
     for number, mark in review.labels.items():
-        if number <= len(passages):
+        if 1 <= number <= len(passages):
             passages[number - 1] = msgspec.structs.replace(passages[number - 1], relevant=mark.value == "relevant")
     return msgspec.structs.replace(case, passages=tuple(passages))
 

@@ -73,8 +73,8 @@ def attribute_record(record: AuditRecord, name: str, model: str, bench: Workbenc
     return replace(found, method=name, scores=found.details.alone, per_token=()) if name == KEEP_ONE else found
 
 
-KEPT = ("model", "unit", "scores", "per_token", "numerical_floor", "placebo_floor")
-KEPT += ("forwards", "backwards", "seconds", "notes")
+FLOORS = ("numerical_floor", "placebo_floor")
+KEPT = ("model", "unit", "scores", "per_token", *FLOORS, "forwards", "backwards", "seconds", "notes")
 
 
 def _listed(text: str, known: Collection[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ models are no common unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -103,8 +103,9 @@ def compare_cases(
     )
 
 
-def differences(left: Mapping[str, Any], right: Mapping[str, Any], absent: Any = None) -> tuple[Difference, ...]:
-    """The names under which the values are not the same; a side without one has `absent`."""
+def differences(sides: Iterable[Mapping[str, Any]], absent: Any = None) -> tuple[Difference, ...]:
+    """The names under which the values of the two sides are not the same; a side without one has `absent`."""
+    left, right = sides
     rows = [(name, left.get(name, absent), right.get(name, absent)) for name in dict.fromkeys((*left, *right))]
     return tuple(Difference(name=name, left=short(a), right=short(b)) for name, a, b in rows if a != b)
 
@@ -114,14 +115,14 @@ def score_differences(left: Case, right: Case) -> tuple[Difference, ...]:
     sides = [[a.stored() for a in case.analyses if a.kind == SCORES] for case in (left, right)]
     if not all(sides):
         return ()
-    return differences(*({name.replace("_", " "): value for name, value in found[0].items()} for found in sides))
+    return differences({name.replace("_", " "): value for name, value in found[0].items()} for found in sides)
 
 
 def setting_differences(left: Stamp, right: Stamp) -> tuple[Difference, ...]:
     """Model, revision, settings, seed and versions that are not the same."""
     sides = [leaves({k: v for k, v in s.to_dict().items() if k not in NOT_SETTINGS}) for s in (left, right)]
     told = ({name: "not set" if value in (None, "") else str(value) for name, value in side} for side in sides)
-    return differences(*told, absent="not set")
+    return differences(told, absent="not set")
 
 
 _NO_MATCH = 3  # after the kinds of match that `_match` ranks
@@ -194,7 +195,7 @@ def verdict_changes(left: Case, right: Case, left_review: Review, right_review: 
     ]
     sides[0]["status"], sides[1]["status"] = left_review.status, right_review.status
     sides[0]["refused"], sides[1]["refused"] = str(left.answer.refused), str(right.answer.refused)
-    return differences(*sides, absent=NO_VERDICT)
+    return differences(sides, absent=NO_VERDICT)
 
 
 def _verdicts(analyses: Sequence[Analysis]) -> dict[str, str]:

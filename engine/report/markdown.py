@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")
 
 def to_markdown(document: b.ReportDocument) -> str:
     """The whole file."""
-    parts = [f"{escaped(document.lead)}\n\n# {_line(document.title)}", *(_draw(block) for block in document.blocks)]
+    parts = [f"{escaped(document.lead)}\n\n# {one_line(document.title)}", *(_draw(block) for block in document.blocks)]
     return "\n\n".join((*parts, f"---\n\n{escaped(document.foot)}")) + "\n"
 
 
@@ -34,7 +34,8 @@ def escaped(text: str) -> str:
     return _ADDRESS.sub(r"\1\\", marked)
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Text on one line that a Markdown renderer shows as it is."""
     return escaped(" ".join(text.split()))
 
 
@@ -64,17 +65,17 @@ def _run(run: b.TextRun) -> str:
 def _table(block: b.Table) -> str:
     rule = ["---:" if i in block.numeric else "---" for i in range(len(block.columns))]
     rows = [
-        [_line(name) for name in block.columns],
+        [one_line(name) for name in block.columns],
         rule,
-        *([_line(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row] for row in block.rows),
+        *([one_line(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row] for row in block.rows),
     ]
-    return f"{_line(block.caption)}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"{one_line(block.caption)}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _heat(block: b.Heat) -> str:
     strongest = sorted((p for p in block.pieces if p[0].strip()), key=lambda p: -abs(p[1]))[:10]
-    listed = "; ".join(f"{_line(text)} {value:+z.3f}" for text, value in strongest)
-    return f"{_line(block.caption)} ({_line(block.unit)}; the ten strongest): {listed}"
+    listed = "; ".join(f"{one_line(text)} {value:+z.3f}" for text, value in strongest)
+    return f"{one_line(block.caption)} ({one_line(block.unit)}; the ten strongest): {listed}"
 
 
 def _code(block: b.Code) -> str:
@@ -91,10 +92,10 @@ def _headed(head: str, blocks: Iterable[b.Block]) -> str:
 _DRAW: dict[type, Callable[[Any], str]] = {
     b.Text: _paragraph,
     b.Table: _table,
-    b.Facts: lambda block: "\n".join(f"- {_line(name)}: {_line(value)}" for name, value in block.pairs),
+    b.Facts: lambda block: "\n".join(f"- {one_line(name)}: {one_line(value)}" for name, value in block.pairs),
     b.Heat: _heat,
     b.Code: _code,
     b.Notice: lambda block: f"**Note.** {escaped(block.text)}",
-    b.Fold: lambda block: _headed(f"**{_line(block.title)}**", block.blocks),
-    b.Section: lambda block: _headed(f"{'#' * block.level} {_line(block.title)}", block.blocks),
+    b.Fold: lambda block: _headed(f"**{one_line(block.title)}**", block.blocks),
+    b.Section: lambda block: _headed(f"{'#' * block.level} {one_line(block.title)}", block.blocks),
 }

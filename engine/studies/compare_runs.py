@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.core.errors import InputError
-from engine.studies.config import departures
 from engine.studies.evaluate import Evaluation
 from engine.studies.summary import (
     CORRECTION,
@@ -14,6 +13,7 @@ from engine.studies.summary import (
     by_question,
     corrected,
     measured,
+    methods_in,
     of_method,
     pair,
 )
@@ -31,18 +31,13 @@ def numbers(rows: Sequence[Row]) -> list[str]:
     return list(found)
 
 
-def differing(first: Evaluation, second: Evaluation) -> tuple[str, ...]:
-    """Where the configs differ: the first's value, then the second's."""
-    return departures(first.config, second.config)
-
-
 def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
     """Means and paired differences; raise `InputError` for runs of two studies or without a question in common."""
     if first.config.study != second.config.study:
         raise InputError(
             f"One run is of {first.config.study}, the other of {second.config.study}. Choose two runs of one study."
         )
-    shared = [m for m in _methods(first) if m in _methods(second)]
+    shared = [method for method in methods_in(first.rows) if method in methods_in(second.rows)]
     names = [name for name in numbers(first.rows) if name in numbers(second.rows)]
     found: list[tuple[tuple[Cell, ...], PairedComparison]] = []
     for method in shared:
@@ -61,7 +56,3 @@ def compare_runs(first: Evaluation, second: Evaluation) -> StudyTable:
     questions = max(one.difference.n for one in by_holm)
     notes = (PAIRED, CORRECTION, "Only questions in both runs; a failed unit counts as 0.")
     return StudyTable(name="comparison", title="Two runs", columns=COLUMNS, rows=rows, n=questions, notes=notes)
-
-
-def _methods(evaluation: Evaluation) -> list[str]:
-    return list(dict.fromkeys(row.unit.method for row in evaluation.rows))

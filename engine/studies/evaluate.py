@@ -13,12 +13,13 @@ from filelock import FileLock, Timeout
 from engine.core.errors import InputError, StorageError
 from engine.core.files import package_versions
 from engine.core.values import Value, decoded, sha256
+from engine.report.markdown import one_line
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
 from engine.studies.pools import Pool, Processes, Threads
 from engine.studies.run import Control, Journal, Run, check_folder, ordered, write_whole
-from engine.studies.tables import FORMATS, as_text, to_markdown
+from engine.studies.tables import FORMATS, to_markdown
 from engine.studies.tools import StudyTools
 from engine.studies.values import Estimate, Failure, Results, Row, Unit
 
@@ -187,7 +188,7 @@ def report_head(evaluation: Evaluation) -> str:
     """The run's data and models, failures, parts left out or off, and departures from the paper."""
     config, manifest, failed = evaluation.config, evaluation.manifest, evaluation.failures
     study = study_of(config.study)
-    model, verifier, judge, data = map(as_text, (config.model, config.verifier, config.judge or "none", config.data))
+    model, verifier, judge, data = map(one_line, (config.model, config.verifier, config.judge or "none", config.data))
     lines = [
         f"# {study.title}",
         "",
@@ -206,4 +207,4 @@ def report_head(evaluation: Evaluation) -> str:
 
 
 def _listed(title: str, said: Sequence[str]) -> list[str]:
-    return [f"{title}:", *(f"- {as_text(line)}" for line in said), ""] if said else []
+    return [f"{title}:", *(f"- {one_line(line)}" for line in said), ""] if said else []

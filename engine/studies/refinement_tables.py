@@ -27,30 +27,28 @@ from engine.studies.summary import (
     pair,
     table,
 )
-from engine.studies.values import Better, Cell, Column, Figure, Measure, Results, Row, Series, StudyTable, Unit
+from engine.studies.values import Cell, Column, Figure, Measure, Results, Row, Series, StudyTable, Unit
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score of an answer: its field, what it is called, unit, direction, and what no answer counts as."""
+    """A score of an answer: its field, its column, and what no answer counts as."""
 
     field: str
-    name: str
-    unit: str
-    better: Better
+    column: Column
     lost: float | None
 
 
 SCORES = (
-    Score("citation_precision", "NLI citation precision", "share", "higher", None),
-    Score("citation_recall", "ALCE citation recall", "share", "higher", 0.0),
-    Score("rfcp", "RFCP", "share", "higher", None),
-    Score("distractor_share", "distractor citations", "share", "lower", None),
-    Score("str_em", "STR-EM", "share", "higher", 0.0),
-    Score("s3", "S3", "share", "higher", None),
-    Score("unsupported", "content words in no passage", "words", "lower", None),
-    Score("words", "words", "words", "", 0.0),
-    Score("citations", "citations", "a answer", "", 0.0),
+    Score("citation_precision", Column.of("NLI citation precision (share) ↑"), None),
+    Score("citation_recall", Column.of("ALCE citation recall (share) ↑"), 0.0),
+    Score("rfcp", Column.of("RFCP (share) ↑"), None),
+    Score("distractor_share", Column.of("distractor citations (share) ↓"), None),
+    Score("str_em", Column.of("STR-EM (share) ↑"), 0.0),
+    Score("s3", Column.of("S3 (share) ↑"), None),
+    Score("unsupported", Column.of("content words in no passage (words) ↓"), None),
+    Score("words", Column.of("words (words)"), 0.0),
+    Score("citations", Column.of("citations (a answer)"), 0.0),
 )
 RUNS = "runs (question x seed)"  # what n counts where seeds are not averaged
 VOTES = {"x": 1.0, "tie": 0.0, "y": -1.0}
@@ -75,7 +73,7 @@ def score_tables(
     scores = table(
         "scores",
         "Scores of the answers by condition, every second pass on",
-        (Column(name="condition"), *(Column(name=s.name, unit=s.unit, better=s.better) for s in defined)),
+        (Column(name="condition"), *(s.column for s in defined)),
         ((name, *(measure(own, s.field, s.lost) for s in defined)) for name, own in by.items()),
         rows,
         "Seeds are averaged per question. A score's n leaves out answers for which it is undefined.",
@@ -123,15 +121,16 @@ def _added(rows: Sequence[Row], names: Sequence[str]) -> StudyTable:
 def _comparisons(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], scores: Sequence[Score]) -> StudyTable:
     by = {name: of_condition(rows, name) for names in pairs for name in names}
     asked = [(names, s) for names in pairs for s in scores]
-    found = corrected([pair(s.name, *(by_question(by[n], s.field, s.lost) for n in names)) for names, s in asked])
+    values = ((s, (by_question(by[name], s.field, s.lost) for name in names)) for names, s in asked)
+    found = corrected([pair(s.column.name, *both) for s, both in values])
     return table(
         "comparisons",
         "Paired differences between conditions, every second pass on",
         "comparison | score | difference (of the score) | higher (questions) | "
         "lower (questions) | ties (questions) | p, Holm | effect (d_z) | n",
         (
-            (f"{first} - {second}", s.name, c.difference, c.higher, c.lower, c.ties, c.p, c.effect, c.difference.n)
-            for ((first, second), s), c in zip(asked, found, strict=True)
+            (f"{first} - {second}", c.method, c.difference, c.higher, c.lower, c.ties, c.p, c.effect, c.difference.n)
+            for ((first, second), _), c in zip(asked, found, strict=True)
         ),
         rows,
         shows="grounded refinement, Tables 1 and 3",
@@ -176,10 +175,10 @@ def _gated(rows: Sequence[Row], names: Sequence[str], scores: Sequence[Score], h
     def line_of(rule: str, marks: Mapping[Unit, bool]) -> tuple[Cell, ...]:
         both = zip(of_condition(rows, rule.partition(",")[0]), baseline, rows, strict=True)
         kept = [own if marks.get(row.unit) else first for own, first, row in both]
-        found = (pair(s.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))) for s in scores)
+        found = (pair(s.column.name, *(by_question(r, s.field, s.lost) for r in (kept, baseline))) for s in scores)
         return rule, sum(marks.values()), len(rows) - len(marks), *(one.difference for one in found)
 
-    differences = (Column(name=s.name, unit=f"{s.unit}, difference", better=s.better) for s in scores)
+    differences = (replace(s.column, unit=f"{s.column.unit}, difference") for s in scores)
     return table(
         "gated",
         "Each second pass under its own rule, minus A; if the rule does not fire, the answer is A's",

@@ -22,6 +22,11 @@ PAIRED = "Intervals: 95%, paired bootstrap over questions (10,000 resamples), se
 MEANS = "Intervals: 95%, bootstrap over questions (10,000 resamples); none under 10 questions."
 
 
+def methods_in(rows: Sequence[Row]) -> list[str]:
+    """The methods in running order."""
+    return list(dict.fromkeys(row.unit.method for row in rows))
+
+
 def of_method(rows: Sequence[Row], method: str) -> list[Row]:
     """The rows of one method."""
     return [row for row in rows if row.unit.method == method]
@@ -151,29 +156,13 @@ def table(
 
 
 def figure(
-    kind: FigureKind,
-    name: str,
-    title: str,
-    x: str,
-    y: str,
-    series: Iterable[Series],
-    shows: str,
-    *,
-    right: str = "",
-    notes: tuple[str, ...] = (),
+    kind: FigureKind, name: str, title: str, x: str, y: str, series: Iterable[Series], shows: str, **more: Any
 ) -> Figure:
-    """A figure; its axes are written "name (unit)"."""
-    return Figure(
-        name=name,
-        title=title,
-        kind=kind,
-        x=Axis.of(x),
-        y=Axis.of(y),
-        series=tuple(series),
-        right=Axis.of(right) if right else None,
-        shows=shows,
-        notes=notes,
-    )
+    """A figure; its axes are written "name (unit)", also the one at the `right`."""
+    axes: dict[str, Any] = {"x": Axis.of(x), "y": Axis.of(y)}
+    if "right" in more:
+        axes["right"] = Axis.of(more.pop("right"))
+    return Figure(kind=kind, name=name, title=title, series=tuple(series), shows=shows, **axes, **more)
 
 
 def line(name: str, measures: Mapping[Any, Measure], side: Literal["left", "right"] = "left") -> Series:

@@ -13,7 +13,7 @@ import msgspec
 import pandas as pd
 
 from engine.report.drawings import latex
-from engine.report.markdown import escaped
+from engine.report.markdown import one_line
 from engine.studies.values import Cell, Column, Measure, StudyTable
 
 ARROWS = {"": "", "higher": "↑", "lower": "↓"}
@@ -53,25 +53,17 @@ def caption(table: StudyTable) -> str:
 
 def to_csv(table: StudyTable) -> str:
     """Full precision; a measure takes four columns: value, low, high, n."""
-    measured = [any(isinstance(row[j], Measure) for row in table.rows) for j in range(len(table.columns))]
-    head: list[str] = []
-    for column, wide in zip(table.columns, measured, strict=True):
+    data: dict[str, list[object]] = {}
+    for j, column in enumerate(table.columns):
+        cells = [row[j] for row in table.rows]
         name = f"{column.name} ({column.unit})" if column.unit else column.name
-        head += [name, f"{name} low", f"{name} high", f"{name} n"] if wide else [name]
-    rows = [
-        [value for cell, wide in zip(row, measured, strict=True) for value in (_wide(cell) if wide else [_safe(cell)])]
-        for row in table.rows
-    ]
-    frame = pd.DataFrame(rows, columns=head, dtype=object)
+        data[name] = [cell.value if isinstance(cell, Measure) else _safe(cell) for cell in cells]
+        for end in ("low", "high", "n") if any(isinstance(cell, Measure) for cell in cells) else ():
+            data[f"{name} {end}"] = [getattr(cell, end, None) for cell in cells]
     if table.cases:
-        frame["case"] = table.cases
-    text: str = frame.to_csv(index=False, lineterminator="\n")
+        data["case"] = list(table.cases)
+    text: str = pd.DataFrame(data, dtype=object).to_csv(index=False, lineterminator="\n")
     return text
-
-
-def _wide(cell: Cell) -> list[object]:
-    found = cell if isinstance(cell, Measure) else None
-    return [found.value, found.low, found.high, found.n] if found else [_safe(cell), None, None, None]
 
 
 def _safe(cell: Cell) -> object:
@@ -81,21 +73,16 @@ def _safe(cell: Cell) -> object:
 
 def to_markdown(table: StudyTable) -> str:
     """A GitHub table under its caption, with its notes."""
-    lines = [f"**{as_text(caption(table))}**", ""]
-    lines.append(f"| {' | '.join(as_text(heading(column)) for column in table.columns)} |")
+    lines = [f"**{one_line(caption(table))}**", ""]
+    lines.append(f"| {' | '.join(one_line(heading(column)) for column in table.columns)} |")
     lines.append(f"| {' | '.join('---' for _ in table.columns)} |")
     lines += [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in table.rows]
-    lines += ["", *(f"{as_text(note)}  " for note in table.notes)] if table.notes else []
+    lines += ["", *(f"{one_line(note)}  " for note in table.notes)] if table.notes else []
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _cell(cell: Cell) -> str:
-    return as_text(cell) if isinstance(cell, str) else rounded(cell)
-
-
-def as_text(text: str) -> str:
-    """A line that a Markdown renderer shows as it is."""
-    return escaped(" ".join(text.split()))
+    return one_line(cell) if isinstance(cell, str) else rounded(cell)
 
 
 def to_latex(table: StudyTable) -> str:

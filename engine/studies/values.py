@@ -107,6 +107,11 @@ class Column(Value, frozen=True):
     better: Better = ""
 
     @classmethod
+    def of(cls, head: str) -> Column:
+        """One column as it is printed."""
+        return cls.row(head)[0]
+
+    @classmethod
     def row(cls, heads: str) -> tuple[Column, ...]:
         """A table's columns as they are printed: "name (unit) ↑", with bars between them.
 
@@ -147,8 +152,7 @@ class Axis(Value, frozen=True):
     @classmethod
     def of(cls, head: str) -> Axis:
         """An axis as it is printed: "name (unit)"."""
-        (column,) = Column.row(head)
-        return cls(name=column.name, unit=column.unit)
+        return cls(name=Column.of(head).name, unit=Column.of(head).unit)
 
 
 class Series(Value, frozen=True):

@@ -13,7 +13,7 @@ from components.settings_panel import settings_panel
 from components.step_controls import begin, model_choice, problem_form, run_name, say_how_it_ended, watch_run
 from components.step_tree import final_card, plan_card, runs_table, similarity_plot, step_card, step_style
 from engine.analyses.kind import STEPS
-from engine.analyses.steps import StepsOptions, at_threshold, changed_steps, solutions_of, step_case
+from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
 from engine.answer.quoting_reader import whole_id
 from engine.cases.store import new_case_id
 from engine.core.errors import GroundworkError
@@ -104,7 +104,7 @@ def tree(case: Case, run: Solution, shown: Solution, gold: frozenset[str]) -> No
 
 def results(case: Case, model: str) -> None:
     """The case's runs: a table, one run in full, and another one to compare with."""
-    runs, gold = solutions_of(case), gold_of(case)
+    runs, gold = KIND.of(case), gold_of(case)
     if not runs:
         st.info("No run yet. Choose a method above; RAISE shows each of its steps.")
         return

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
-from engine.analyses.steps import new_case, solutions_of
+from engine.analyses.steps import KIND, new_case
 from engine.cases.store import CaseStore
 from engine.core.files import now
 from engine.methods.raise_.threshold import PRIMER, primer
@@ -135,7 +135,7 @@ def work_out(page, method="RAISE"):
 
 
 def saved(app, case):
-    return solutions_of(CaseStore(app.home / "cases.sqlite").load(case.id))
+    return KIND.of(CaseStore(app.home / "cases.sqlite").load(case.id))
 
 
 def cards(page):

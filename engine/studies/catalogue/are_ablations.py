@@ -3,16 +3,17 @@ re-retrieval."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from engine.core.progress import Watch
-from engine.studies.catalogue.are import COLUMNS, against_are, cells, checked, cost
+from engine.studies.catalogue.are import COLUMNS, STUDY as WHOLE, against_are, cells, checked
 from engine.studies.config import Config
 from engine.studies.example import Example
 from engine.studies.summary import by_method, table
-from engine.studies.tools import Study, StudyTools
+from engine.studies.tools import StudyTools
 from engine.studies.values import Found, Results, Row, Unit
 
 WITHOUT = {"edit": "w/o edit", "atomic": "w/o atomic", "molecular": "w/o molecular", "re_retrieval": "w/o re-retrieval"}
@@ -44,14 +45,12 @@ def results(config: Config, rows: Sequence[Row]) -> Results:
     return Results(tables=(whole, *against_are(rows, by, LABELS, ("attr_r", "attr_p"))))
 
 
-STUDY = Study(
+STUDY = dataclasses.replace(
+    WHOLE,
     name="are-ablations",
     title="Contribution of each part of ARE",
     shows=("ARE, Tables 2 and 6",),
     methods=tuple(LABELS),
     run=run,
     results=results,
-    cost=cost,
-    uses={"an answer": "checking the example's answer (without one, an answer is written from memory)"},
-    writes=lambda config, unit, example: not example.answer or bool(config.options.get("by_model")),
 )

@@ -28,7 +28,18 @@ from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
 from engine.studies.example import Example, case_of, gold_in, tokens_of
-from engine.studies.summary import by_method, compare, comparison_table, counts, figure, line, measure, of_method, table
+from engine.studies.summary import (
+    by_method,
+    compare,
+    comparison_table,
+    counts,
+    figure,
+    line,
+    measure,
+    methods_in,
+    of_method,
+    table,
+)
 from engine.studies.tools import Study, StudyTools
 from engine.studies.values import Cell, Column, Estimate, Figure, Found, Results, Row, StudyTable, Unit
 
@@ -43,11 +54,6 @@ SIMILARITIES = {
     "rouge_l": "ROUGE-L F1",
     "rouge_lsum": "ROUGE-Lsum F1",
 }
-
-
-def methods_in(rows: Sequence[Row]) -> list[str]:
-    """The methods in running order."""
-    return list(dict.fromkeys(row.unit.method for row in rows))
 
 
 def similarity_tables(rows: Sequence[Row]) -> Results:

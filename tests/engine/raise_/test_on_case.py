@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from engine.analyses.kind import Loaders, RunContext, analyse
 from engine.analyses.occlusion import occlusion_of
-from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, solutions_of, step_case, steps_of
+from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case, steps_of
 from engine.cases.store import CaseStore
 from engine.commands import shared, steps as commands
 from engine.commands.shared import settings_of
@@ -101,7 +101,7 @@ def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
     before = len(writer.prompts)
     hyde = Solution.from_dict(last(steps_of(held, "hyde", writer, collection, SETTINGS)).result)
     assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
-    assert hyde.decomposition == solutions_of(held)[0].decomposition
+    assert hyde.decomposition == KIND.of(held)[0].decomposition
     assert hyde.cost.calls == 6
 
 
@@ -110,14 +110,14 @@ def test_cancel_keeps_the_finished_steps_in_the_library(collection, tmp_path):
     store.save(CASE)
 
     def saved(case):
-        if len(solutions_of(case)[-1].calls) == 3:
+        if len(KIND.of(case)[-1].calls) == 3:
             stop.set()
 
     tools = Loaders(writer=lambda name: ScriptedWriter(reply), collection=lambda name: collection)
     context = RunContext(SETTINGS, tools, Watch(cancel=stop, case=saved), store)
     with pytest.raises(Cancelled):
         analyse(store, CASE.id, KIND, StepsOptions(model="scripted"), context)
-    kept = solutions_of(store.load(CASE.id))
+    kept = KIND.of(store.load(CASE.id))
     assert [(s.state, len(s.steps), bool(s.steps[0].answer)) for s in kept] == [("stopped", 1, True)]
 
 
