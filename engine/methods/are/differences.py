@@ -21,9 +21,6 @@ from engine.models.alignment import stem
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
 _DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
-RANGE = re.compile(
-    rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
-)
 NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
 WORD_OVERLAP = 0.4  # the same for any other word
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
@@ -111,10 +108,6 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
                 weight = 0.95 - 0.1 * place - 0.3 * (not set(match.group().split()) & set(other.split()))
                 yield Replacement(match.start(), match.end(), other, "date", weight)
-    for mine in RANGE.finditer(claim):
-        for theirs in RANGE.finditer(evidence):
-            new = f"{theirs['first']} {mine['joined']} {theirs['last']}"
-            yield Replacement(mine.start(), mine.end(), new, "date", 0.97)
     known = [] if anchored else [name for _, _, name in months(evidence)]
     for start, end, name in months(claim):
         if name not in known:

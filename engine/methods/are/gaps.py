@@ -9,7 +9,6 @@ import math
 import re
 
 from engine.core.text import STOP_WORDS
-from engine.methods.are.event_order import confirmed
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
 from engine.models.alignment import NUMBER_WORDS, stem
 
@@ -20,10 +19,9 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
-    A number that the evidence denies ("not twelve") does not count as held; a number of days between two events counts
-    where the evidence's dates bear it out.
-    A day counts with its month: "5 March" is missing from "five on 8 March". The first word of the fact counts as a
-    name only where it stands capitalised elsewhere or is followed by one.
+    A number that the evidence denies ("not twelve") does not count as held. A day counts with its month: "5 March" is
+    missing from "five on 8 March". The first word of the fact counts as a name only where it stands capitalised
+    elsewhere or is followed by one.
 
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
@@ -46,8 +44,6 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
             continue
         if not any(part in held for part in parts) and word not in names:
             names.append(word)
-    told = confirmed(fact, evidence) if numbers else ()
-    numbers = [number for number in numbers if number not in told]
     return (*dict.fromkeys(numbers), *names, *(m for m in named if m not in names and stem(m.lower()) not in held))
 
 
