@@ -33,8 +33,8 @@ from engine.models.protocols import Entailment, Judged
 _FAR = 60  # characters before a name in which what is said of it is looked for
 _DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
 ORDER = "order of events"
-PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
+PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 
 
 def anchored_edit(

@@ -19,9 +19,8 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
-    A number that the evidence denies ("not twelve") does not count as held. A day counts with its month: "5 March" is
-    missing from "five on 8 March". The first word of the fact counts as a name only where it stands capitalised
-    elsewhere or is followed by one.
+    A day counts with its month: "5 March" is missing from "five on 8 March". The first word of the fact counts as a
+    name only where it stands capitalised elsewhere or is followed by one.
 
     >>> missing("Ada moved to Estonia in 1990", "Ada left for Riga in 1990.")
     ('Estonia',)
@@ -51,7 +50,7 @@ def _bears(mine: Quantity, other: Quantity) -> bool:
     """Does the number bear the fact's out: of the same kind, or as large and of a kind that one of them leaves open."""
     as_large = math.isclose(mine.value, other.value, rel_tol=1e-4)
     same = mine.unit == other.unit or (as_large and "" in (mine.unit, other.unit))
-    return same and mine.denied == other.denied and holds(mine, other)
+    return same and holds(mine, other)
 
 
 def _wrong_dates(fact: str, evidence: str) -> set[int]:
