@@ -73,11 +73,8 @@ def rouge_l(reference: str, text: str) -> float:
 
 def rouge_lsum(reference: str, text: str) -> float:
     """F1 of the union of longest common subsequences, sentence against sentence."""
-    return _rouge("rougeLsum", _one_sentence_a_line(reference), _one_sentence_a_line(text))
-
-
-def _one_sentence_a_line(text: str) -> str:
-    return "\n".join(" ".join(text[start:end].split()) for start, end in sentences(text))
+    one_a_line = ["\n".join(" ".join(each[a:b].split()) for a, b in sentences(each)) for each in (reference, text)]
+    return _rouge("rougeLsum", *one_a_line)
 
 
 def jaccard(reference: str, text: str) -> float:

@@ -66,7 +66,8 @@ def sentences(text: str) -> tuple[Span, ...]:
     """
     found: list[Span] = []
     for start, end in _blocks(text):
-        cuts = [start, *_ends(text, start, end), end]
+        ends = [m.end() for m in _END.finditer(text, start, end) if _closes(text, start, m.start(), m.end(), end)]
+        cuts = [start, *ends, end]
         found.extend(span for s, e in pairwise(cuts) if (span := _trim(text, s, e)))
     return tuple(found)
 
@@ -118,11 +119,6 @@ def _wrapped(line: str, following: str) -> bool:
     if there[0].islower():
         return here[-1] not in ".!?:" or len(here) >= _WRAPPED_LINE
     return len(here) >= _WRAPPED_LINE and here[-1] != ":"
-
-
-def _ends(text: str, start: int, end: int) -> list[int]:
-    """Offsets just after each sentence end inside the block [start, end)."""
-    return [m.end() for m in _END.finditer(text, start, end) if _closes(text, start, m.start(), m.end(), end)]
 
 
 def _closes(text: str, block: int, mark: int, after: int, end: int) -> bool:
@@ -181,6 +177,7 @@ CITATION = {
     "alce": re.compile(r"\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\]"),
 }
 ANY_CITATION = re.compile(rf"(?:{CITATION['garage'].pattern})|(?:{CITATION['alce'].pattern})", re.IGNORECASE)
+_AROUND = re.compile(r"^[\W_]+|[\W_]+$")  # what is neither letter nor digit
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_TO_TWELVE.split())}
@@ -221,7 +218,7 @@ def content_words(text: str) -> tuple[str, ...]:
     >>> content_words("The 1,200 mL flask, cooled twice [cite_2], took Two hours.")
     ('1200', 'ml', 'flask', 'cooled', 'twice', 'took', '2', 'hours')
     """
-    bare = (_strip(word) for word in ANY_CITATION.sub(" ", unligated(text)).lower().split())
+    bare = (_AROUND.sub("", word) for word in ANY_CITATION.sub(" ", unligated(text)).lower().split())
     return tuple(normal_number(word) for word in bare if word and word.replace("’", "'") not in STOP_WORDS)
 
 
@@ -251,11 +248,6 @@ def unwrapped(text: str) -> str:
 
 
 _BREAK = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]")
-
-
-def _strip(word: str) -> str:
-    """`word` without the characters at its ends that are neither letters nor digits."""
-    return re.sub(r"^[\W_]+|[\W_]+$", "", word)
 
 
 def titled(title: str, text: str) -> str:

@@ -85,11 +85,6 @@ def served(address: str, folder: Path) -> ChromaCollection:
     )
 
 
-def delete_served(address: str, folder: Path) -> None:
-    """Delete the server's collection for `folder`."""
-    _server_client(address).delete_collection(_server_name(folder))
-
-
 def _server_client(address: str) -> ClientAPI:
     """A client of the server, with a time-out (its own default is to wait for ever); `ValueError` for no address."""
     import chromadb
@@ -272,7 +267,7 @@ def forget(folder: Path) -> None:
     server = os.environ.get(SERVER, "")
     if server:
         try:
-            delete_served(server, folder)
+            _server_client(server).delete_collection(_server_name(folder))
         except failures() as error:
             log.warning("The Chroma server at %s kept the index of %s (%s).", server, folder.name, error)
     close_index(folder)

@@ -238,7 +238,7 @@ def _archive(path: Path, skipped: list[tuple[str, str]]) -> Iterator[Source]:
             reason = _refused(name)
             if reason:
                 skipped.append((f"{path.name}/{name}", reason))
-            elif not _hidden(name):
+            elif not any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts):
                 yield Source(name, read)
     except DAMAGED as error:
         raise FileError(f"{path.name} is damaged or not an archive of its type. Create it again.") from error
@@ -308,8 +308,3 @@ def _refused(name: str) -> str:
     if name.lower().endswith(ARCHIVES):
         return "It is an archive inside an archive. Unpack it first."
     return ""
-
-
-def _hidden(name: str) -> bool:
-    """Is it something that a packing program adds for itself."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)

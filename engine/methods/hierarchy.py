@@ -32,14 +32,6 @@ SHARE = 0.2  # of the rows of exact leave-one-out
 Numbers = tuple[int, ...]
 
 
-def rows_ahead(passages: int, share: float = SHARE) -> int:
-    """Rows that the large model scores for so many passages in blocks of equal size: known before it runs."""
-    if passages <= EXACT:
-        return passages + 1
-    size = _block_size(passages)
-    return max(int(share * (passages + 1)), 1 + math.ceil(passages / size) + size)
-
-
 def hierarchical(
     model: LanguageModel,
     prompt: Prompt,
@@ -110,15 +102,10 @@ def _drops(
     return np.where(np.isfinite(drops), drops, -np.inf)
 
 
-def _block_size(passages: int) -> int:
-    """The size at which all blocks and one block's passages take fewest rows."""
-    return math.isqrt(passages - 1) + 1
-
-
 def _blocks(numbers: Sequence[int], documents: Sequence[Sequence[int]] | None) -> list[Numbers]:
     """The documents' passages, or neighbours in blocks of about the square root of their number."""
     if documents is None:
-        size = _block_size(len(numbers))
+        size = math.isqrt(len(numbers) - 1) + 1  # all blocks and one block's passages take fewest rows
         return [tuple(numbers[first : first + size]) for first in range(0, len(numbers), size)]
     blocks = [tuple(block) for block in documents if block]
     if sorted(n for block in blocks for n in block) != sorted(numbers):

@@ -354,6 +354,4 @@ def _transport() -> tuple[type[Exception], ...]:
     """The errors raised by the client and its connection."""
     import openai
 
-    pass
-
     return (openai.OpenAIError, BrokenStream)

@@ -231,32 +231,44 @@ class Calibration(Value, frozen=True):
         return softmax(logits * np.asarray(self.scale, np.float32) + np.asarray(self.bias, np.float32))
 
 
-class EmbeddedVerifier(WindowedVerifier):
-    """The trained network behind the `Entailment` protocol."""
+class CalibratedVerifier(WindowedVerifier):
+    """A trained verifier of ours: `_forward` gives the logits of one batch of pairs."""
 
-    def __init__(self, network: Any, tokenizer: Any, calibration: Calibration, name: str = EMBEDDED) -> None:
-        """Wrap an `EvidenceNetwork` in eval mode."""
-        super().__init__(self._read, name, calibration.thresholds, _BATCH)
-        self._network, self._tokenizer, self._lock = network, tokenizer, threading.Lock()
-        self._bfloat16 = fast_bfloat16()
-        self.calibration = calibration
-
-    def in_other_format(self) -> EmbeddedVerifier:
-        """The same network in float32 where this one multiplies bfloat16, and the other way round."""
-        other = EmbeddedVerifier(self._network, self._tokenizer, self.calibration, self.name)
-        other._lock, other._bfloat16 = self._lock, not self._bfloat16
-        return other
+    def __init__(
+        self, calibration: Calibration, name: str, batch_size: int = _BATCH, words: int = WINDOW_WORDS
+    ) -> None:
+        """Verdicts by the calibration; at most `batch_size` pairs at a time, `words` of a window."""
+        super().__init__(self._read, name, calibration.thresholds, batch_size, words)
+        self.calibration, self._lock = calibration, threading.Lock()
 
     def note(self, judged: Judged) -> str:
         """The words shown with one of its verdicts."""
         return verdict_note(judged, self.name, self.calibration.precisions)
 
     def logits(self, pairs: Pairs) -> Floats:
-        """The network's logits for pairs whose evidence is one window, shape (pairs, 3)."""
-        return in_batches(self._forward, pairs, _BATCH)
+        """The model's logits for pairs whose evidence is one window, shape (pairs, 3)."""
+        return in_batches(self._forward, pairs, self._batch_size)
 
     def _read(self, pairs: Pairs) -> Floats:
         return self.calibration.probabilities(self._forward(pairs))
+
+    def _forward(self, pairs: Pairs) -> Floats:
+        raise NotImplementedError
+
+
+class EmbeddedVerifier(CalibratedVerifier):
+    """The trained network behind the `Entailment` protocol."""
+
+    def __init__(self, network: Any, tokenizer: Any, calibration: Calibration, name: str = EMBEDDED) -> None:
+        """Wrap an `EvidenceNetwork` in eval mode."""
+        super().__init__(calibration, name)
+        self._network, self._tokenizer, self._bfloat16 = network, tokenizer, fast_bfloat16()
+
+    def in_other_format(self) -> EmbeddedVerifier:
+        """The same network in float32 where this one multiplies bfloat16, and the other way round."""
+        other = EmbeddedVerifier(self._network, self._tokenizer, self.calibration, self.name)
+        other._lock, other._bfloat16 = self._lock, not self._bfloat16
+        return other
 
     def _forward(self, pairs: Pairs) -> Floats:
         """Logits of one batch; bfloat16 where the processor has it."""

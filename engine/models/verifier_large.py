@@ -7,7 +7,6 @@ well it does; thresholds.json has its calibration. 1.6 s for a claim and a sente
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from engine.core.values import decoded
 from engine.models.alignment import clean
 from engine.models.catalogue import entry_of
 from engine.models.protocols import Floats
-from engine.models.verifier import LARGE, VERIFIERS, Calibration, Pairs, WindowedVerifier, in_batches
+from engine.models.verifier import LARGE, VERIFIERS, CalibratedVerifier, Calibration, Pairs
 
 BASE = VERIFIERS[LARGE]
 FOLDER = ASSETS / "models" / "verifier_large"
@@ -68,21 +67,13 @@ def log_shares(logits: Floats) -> Floats:
     return result
 
 
-class LargeVerifier(WindowedVerifier):
-    """The adapted model behind the `Entailment` protocol."""
+class LargeVerifier(CalibratedVerifier):
+    """The adapted model behind the `Entailment` protocol; its logits are logarithms of the letters' shares."""
 
     def __init__(self, module: Any, tokenizer: Any, calibration: Calibration) -> None:
         """Wrap a causal module in eval mode and its tokenizer."""
-        super().__init__(self._read, LARGE, calibration.thresholds, _BATCH, WORDS)
-        self._module, self._tokenizer, self._lock = module, tokenizer, threading.Lock()
-        self.calibration = calibration
-
-    def logits(self, pairs: Pairs) -> Floats:
-        """Logarithms of the shares for pairs whose evidence is one window, shape (pairs, 3)."""
-        return in_batches(self._forward, pairs, _BATCH)
-
-    def _read(self, pairs: Pairs) -> Floats:
-        return self.calibration.probabilities(self._forward(pairs))
+        super().__init__(calibration, LARGE, _BATCH, WORDS)
+        self._module, self._tokenizer = module, tokenizer
 
     def _forward(self, pairs: Pairs) -> Floats:
         import torch

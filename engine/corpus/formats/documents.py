@@ -68,7 +68,7 @@ def decode(data: bytes, name: str) -> str:
         text = data.decode(marked, errors="replace") if marked else data.decode("utf-8")
     except UnicodeDecodeError:
         text = _guessed(data, name)
-    if _CONTROL.search(text[:_SAMPLE]) and _share_of_control(text[:_SAMPLE]) > 0.02:
+    if len(_CONTROL.findall(text[:_SAMPLE])) > 0.02 * len(text[:_SAMPLE]):
         raise FileError(f"{name} is not text, or its encoding is unknown. Save it as UTF-8 text and try again.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -93,11 +93,6 @@ def _guessed(data: bytes, name: str) -> str:
     fitting = {g.encoding for g in guesses} | set(guesses[0].could_be_from_charset)
     latin = guesses[0].encoding in _LATIN and "cp1252" in fitting
     return data.decode("cp1252" if latin else guesses[0].encoding, errors="replace")
-
-
-def _share_of_control(text: str) -> float:
-    """Share of control characters in [0, 1]."""
-    return len(_CONTROL.findall(text)) / max(len(text), 1)
 
 
 # Markdown by markdown-it-py: headings become sections, numbered steps keep their numbers, HTML inside is left out.

@@ -56,7 +56,7 @@ class Others:
     """The words of the other passages that an edit must respect.
 
     `may_go`: numbers and names of the fact that no other passage that speaks of it holds; `nowhere`: those that none at
-    all holds; `dated`: the parts of all passages that name a day (`event_dates.py`); `texts`: all passages, each with
+    all holds; `dated`: the parts of all passages that name a day (`event_order.py`); `texts`: all passages, each with
     its title; `clause`: all that the fact's clause says.
     """
 

@@ -21,7 +21,7 @@ from engine.english.parser import common_nouns
 from engine.methods.are.anchor import Anchor, Others
 from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
-from engine.methods.are.event_order import against, restated
+from engine.methods.are.event_order import against, turned
 from engine.methods.are.gaps import missing
 from engine.methods.are.name_kinds import governor, in_full, may_replace
 from engine.methods.are.names import names
@@ -33,8 +33,8 @@ from engine.models.protocols import Entailment, Judged
 _FAR = 60  # characters before a name in which what is said of it is looked for
 _DESCRIBED = re.compile(r"\b(?P<article>[Tt]he) (?:[a-z-]+ ){1,3}$")
 ORDER = "order of events"
-PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 DELETED = 0.8  # share of the fact's words that the sentence must hold from which a negation is taken out or put in
+PINNED = 0.3  # what counts for a replacement beside which the sentence has what the fact has
 
 
 def anchored_edit(
@@ -116,8 +116,7 @@ def options(fact: str, evidence: Evidence, anchor: Anchor, others: Others) -> li
 def _order(fact: str, passage: str, dated: Sequence[str]) -> list[Replacement]:
     """The word that states the opposite order of two events."""
     order = against(fact, passage, dated)
-    start, end, new = restated(fact, order) if order else (0, 0, "")
-    return [Replacement(start, end, new, ORDER, 1.0)] if new else []
+    return [Replacement(order.start, order.end, turned(fact, order), ORDER, 1.0)] if order else []
 
 
 def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: Anchor) -> bool:
@@ -125,7 +124,7 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
     if change.kind == "negation":
         return anchor.share >= DELETED and not left
     if change.kind == ORDER:
-        return not (left - set(change.new.split())) & others.nowhere  # one event may be told in another passage
+        return not left & others.nowhere  # one event may be told in another passage
     if change.kind == "opposite":
         return not left
     if _said_already(fact, change, others.clause):
@@ -199,7 +198,6 @@ def _moved(ruling: Ruling, anchor: Anchor) -> Ruling:
 LEAST = 0.5  # worth of the anchor from which what is pinned is put in
 NEARLY = 0.65  # worth of the anchor from which its sentence bears the edited fact out beside a doubtful verifier
 FULL = 3  # numbers, months and names from which a sentence that holds so many of a fact's speaks of it
-_SINCE = re.compile(r"\b(\w+) (?:hour|day|week|month|year)s? (?:later|earlier)\b")  # since what another sentence says
 COUNTED = ("number", "date", "comparison")  # kinds of which words alone can tell whether the sentence has them
 
 
@@ -209,7 +207,7 @@ def grounds(fact: str, change: Replacement, evidence: Evidence, anchor: Anchor, 
     `better`: the verifier speaks for the edited fact more than for the fact.
     """
     edited, sentence = apply(fact, [change]), evidence.text[anchor.start : anchor.end]
-    left = set(missing(edited, f"{evidence.title}\n{evidence.text}")) - set(_SINCE.findall(fact))
+    left = set(missing(edited, f"{evidence.title}\n{evidence.text}"))
     if pinned(fact, change, sentence) and anchor.worth >= LEAST and held(left, edited):
         return "the sentence has the new words next to the same words as the fact"
     told = full(fact, change, f"{evidence.title}\n{sentence}")

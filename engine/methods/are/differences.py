@@ -10,23 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
-from engine.core.text import STOP_WORDS, sentences
+from engine.core.text import STOP_WORDS
 from engine.english.words import ANTONYMS
-from engine.methods.are.names import NEGATIONS, names
+from engine.methods.are.names import names
 from engine.methods.are.quantities import CURRENCIES, MONTHS, Quantity, flipped, holds, months, near, quantities, rival
 from engine.models.alignment import stem
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|has|have|had|can|could|will|would|should|may|must|did|does|do)\b")
-_DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
-RANGE = re.compile(
-    rf"\b(?P<first>\d{{1,2}}) (?P<joined>until|to|and|-|–) (?:\w+day )?(?P<last>\d{{1,2}} (?:{'|'.join(MONTHS)}))\b"
-)
-NAME_OVERLAP = 0.25  # share of the claim's content words that the sentence must hold from which a name is taken
-WORD_OVERLAP = 0.4  # the same for any other word
 _NOT = re.compile(r"\b(?:not|never|no longer)\s+|n['’]t\b|\s+(?:not|never)\b")
+_DATE = re.compile(rf"\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}\b(?!\d)")
 
 
 @dataclass(frozen=True, order=True)
@@ -73,7 +67,7 @@ def replacements(claim: str, evidence: str, *, anchored: bool = False) -> list[R
 
 def _numbers(claim: str, evidence: str) -> Iterator[Replacement]:
     """A number that the evidence contradicts: its comparison turned round, or the evidence's number in its place."""
-    theirs = [other for other in quantities(evidence) if not other.denied]
+    theirs = quantities(evidence)
     for mine in quantities(claim):
         rivals = rival(mine, theirs)
         if not rivals or any(holds(mine, other) for other in rivals[:1]):
@@ -111,10 +105,6 @@ def _dates(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
             for place, other in enumerate(dict.fromkeys(d.group() for d in alike[:6])):
                 weight = 0.95 - 0.1 * place - 0.3 * (not set(match.group().split()) & set(other.split()))
                 yield Replacement(match.start(), match.end(), other, "date", weight)
-    for mine in RANGE.finditer(claim):
-        for theirs in RANGE.finditer(evidence):
-            new = f"{theirs['first']} {mine['joined']} {theirs['last']}"
-            yield Replacement(mine.start(), mine.end(), new, "date", 0.97)
     known = [] if anchored else [name for _, _, name in months(evidence)]
     for start, end, name in months(claim):
         if name not in known:
@@ -128,12 +118,8 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
     mine = names(claim)
     lacking = {name for _, _, name in mine if " ".join(name.lower().split()) not in held}
     said = claim.lower()
-    theirs = [
-        name
-        for at, _, name in names(evidence)
-        if name not in CURRENCIES and (anchored or _related(claim, evidence, at, NAME_OVERLAP))
-    ]
-    new = [name for name in dict.fromkeys(_apart(theirs, mine)) if name.lower() not in said]
+    theirs = dict.fromkeys(name for _, _, name in names(evidence) if name not in CURRENCIES)
+    new = [name for name in theirs if name.lower() not in said]
     for start, end, name in mine:
         if name not in lacking or name in CURRENCIES or (anchored and any(c.isdigit() for c in name)):
             continue
@@ -142,21 +128,6 @@ def _names(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
         for place, other in enumerate(new[:10]):
             close = abs(len(other.split()) - len(name.split())) <= 1
             yield Replacement(start, end, other, "name", weight - 0.02 * place + (0.1 if close else 0.0))
-
-
-def _apart(found: Iterable[str], mine: Iterable[tuple[int, int, str]]) -> Iterator[str]:
-    """The names; "Ada and Bea" separately if no name of the claim is a pair."""
-    pairs = any(" and " in name for _, _, name in mine)
-    for name in found:
-        yield from [name] if pairs else name.split(" and ")
-
-
-def _related(claim: str, evidence: str, place: int, least: float) -> bool:
-    """Does the sentence around `place` share at least `least` of the claim's content words."""
-    said = {stem(m.group().lower()) for m in _WORD.finditer(claim) if _content(m.group())}
-    start, end = next(((a, b) for a, b in sentences(evidence) if a <= place < b), (0, len(evidence)))
-    held = {stem(m.group().lower()) for m in _WORD.finditer(evidence[start:end])}
-    return len(said & held) >= least * len(said)
 
 
 def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacement]:
@@ -178,43 +149,27 @@ def _opposites(claim: str, evidence: str, anchored: bool) -> Iterator[Replacemen
 
 def _negation(claim: str, evidence: str) -> Iterator[Replacement]:
     """A negation taken out, or put behind the first auxiliary verb."""
-    theirs = any(m.group().lower() in NEGATIONS or m.group().lower().endswith("n't") for m in _WORD.finditer(evidence))
-    found = _NOT.search(claim)
-    if found:
-        yield Replacement(found.start(), found.end(), "", "negation", 0.3 if theirs else 0.7)
+    denied = _NOT.search(evidence) is not None
+    if found := _NOT.search(claim):
+        yield Replacement(found.start(), found.end(), "", "negation", 0.3 if denied else 0.7)
     elif match := _AUXILIARY.search(claim):
-        yield Replacement(match.end(), match.end(), " not", "negation", 0.5 if theirs else 0.1)
+        yield Replacement(match.end(), match.end(), " not", "negation", 0.5 if denied else 0.1)
 
 
 def _words(claim: str, evidence: str) -> Iterator[Replacement]:
-    """A content word that the evidence lacks, for a word or two of the evidence that the claim lacks."""
+    """A content word that the evidence lacks, for a word of the evidence that the claim lacks."""
     mine, theirs = list(_WORD.finditer(claim)), list(_WORD.finditer(evidence))
     held, said = {stem(m.group().lower()) for m in theirs}, {stem(m.group().lower()) for m in mine}
-    new = [m for m in theirs if _content(m.group()) and stem(m.group().lower()) not in said]
-    new = [m for m in new if _related(claim, evidence, m.start(), WORD_OVERLAP)]
-    after = {b.group().lower(): a.group().lower() for a, b in pairwise(theirs)}
-    for i, match in enumerate(mine):
-        if not _content(match.group()) or stem(match.group().lower()) in held or months(match.group()):
+    new = [m.group() for m in theirs if _content(m.group()) and stem(m.group().lower()) not in said]
+    for match in mine:
+        old = match.group()
+        if not _content(old) or stem(old.lower()) in held or months(old):
             continue
-        neighbour = mine[i - 1].group().lower() if i else ""
-        for other in _near(new, claim, evidence)[:8]:
-            word = other.group() if not match.group()[0].isupper() or match.start() else other.group().capitalize()
-            alike = _ending(word) == _ending(match.group()) or after.get(other.group().lower()) == neighbour
-            named = word[0].isupper() == match.group()[0].isupper()
-            weight = 0.2 + (0.15 if alike else 0.0) + (0.1 if named else 0.0)
+        for other in new[:8]:
+            word = other.capitalize() if old[0].isupper() and not match.start() else other
+            weight = 0.2 + (0.1 if word[0].isupper() == old[0].isupper() else 0.0)
             yield Replacement(match.start(), match.end(), word, "word", weight)
-
-
-def _near(new: list[re.Match[str]], claim: str, evidence: str) -> list[re.Match[str]]:
-    """The evidence's own words, those in the sentence with most of the claim's words first."""
-    said = {stem(m.group().lower()) for m in _WORD.finditer(claim)}
-    shared = [m.start() for m in _WORD.finditer(evidence) if _content(m.group()) and stem(m.group().lower()) in said]
-    return sorted(new, key=lambda m: min((abs(m.start() - s) for s in shared), default=0))
 
 
 def _content(word: str) -> bool:
     return word.lower() not in STOP_WORDS and not any(c.isdigit() for c in word) and len(word) > 2
-
-
-def _ending(word: str) -> str:
-    return next((e for e in ("ing", "ed", "ly", "ish", "ian", "er", "s") if word.lower().endswith(e)), "")

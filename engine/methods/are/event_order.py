@@ -1,8 +1,10 @@
-"""A guard for the verifier: does a sentence give two events in another order than the fact?
+"""A guard for the verifier: does a passage give two events in another order than the fact?
 
-"A before B" against "A after B", and against "B before A". A small entailment model calls such pairs supportive, since
-every word is shared. Where no sentence has such a word the dates of the two events tell (`event_dates.py`), those of
-the passage before those of the other passages.
+"A before B" against "A after B", and against "B before A": a small entailment model calls such pairs supportive, since
+every word is shared. Where no sentence has such a word the dates of the two events tell, those of the passage before
+those of the other passages: the date beside an event in the fact, or in the part of a sentence, or the title, that
+holds most of its words. Two events of one part, or without a date, are not compared. No paper's method. Left out:
+orders told over two sentences, or by the days between two events.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from datetime import date
+from functools import lru_cache
 
 from engine.core.text import sentences
-from engine.methods.are.event_dates import LENGTH, dated_parts, days_between, said_days, said_in_days, without_days
+from engine.methods.are.quantities import MONTHS, dates
 from engine.methods.are.shared_words import stems
 
 _WORD = re.compile(
@@ -22,107 +25,61 @@ _WORD = re.compile(
     r"(?P<by> by\b)?",
     re.IGNORECASE,
 )
-TURNED = {
+_OPPOSITES = {
     "before": "after", "after": "before", "prior to": "after", "ahead of": "after", "preceded": "followed",
     "precedes": "follows", "preceding": "following", "followed": "preceded", "follows": "precedes",
-    "following": "preceding", "earlier than": "later than", "later than": "earlier than", "earlier": "later",
-    "later": "earlier", "afterwards": "beforehand", "beforehand": "afterwards",
+    "following": "preceding", "earlier than": "later than", "later than": "earlier than",
 }  # fmt: skip
-_OPENING = re.compile(
-    r"(?:\w+ ){0,2}(?:(?P<earlier>before(?=,)|(?:earlier|previously|beforehand)\b(?! than))"
-    r"|(?:after(?=,)|(?:later|afterwards|subsequently)\b(?! than))),?\s",
-    re.IGNORECASE,
-)
-_MEASURE = re.compile(rf"\b(?:shortly|soon|immediately|directly|right|just|{LENGTH})\s+$")
-_TRAILING = re.compile(
-    rf"\b{LENGTH} "
-    r"(?P<word>(?P<earlier>earlier|before(?:hand)?)|later|after(?:wards)?)(?=\s*(?:[.,;:()]|$))",
-    re.IGNORECASE,
-)
 _BREAK = re.compile(r"[,;:()]\s")
-_JOINT = re.compile(r"[.,;:]\s+|\s+and\s+")
-_BARE = re.compile(r"(?:(?:the|a) )?(?:very )?(?:next )?(?:day|week|month|year)", re.IGNORECASE)
 _PRONOUN = re.compile(r"\s*(?:it|this|that|these|those|them)\b", re.IGNORECASE)
-KNOWN = 3  # words of an event from which another passage is known to speak of it
+_YEAR = re.compile(r"\s*,?\s*(\d{4})\b")
+_LEAP = 2000  # the year of dates that give none
 _SHARED = 2  # words that both sides together must share
+_TOLD = 0.6  # share of an event's words that a part of a sentence must hold to speak of it
+_KNOWN = 3  # words of an event from which another passage is known to speak of it
 
 
 @dataclass(frozen=True)
 class Order:
-    """Two events around [start, end): `left` comes first where `first`; stems of content words, and as written.
+    """Two events around [start, end), as written and by the stems of their words: `left` comes first where `first`.
 
-    `right` is empty where the text does not name the other event.
-
-    `apart`: the days between them that the text itself says, else 0; `days` from left to right where dates told the
-    order, else 0.
+    `dated`: dates told that it is the other way round, no words.
     """
 
     start: int
     end: int
     first: bool
-    left: frozenset[str]
-    right: frozenset[str]
-    said: tuple[str, str] = ("", "")
-    apart: int = 0
-    days: int = 0
+    said: tuple[str, str]
+    dated: bool = False
+
+    @property
+    def left(self) -> frozenset[str]:
+        """The stems of the event that is named first."""
+        return stems(self.said[0])
+
+    @property
+    def right(self) -> frozenset[str]:
+        """The stems of the other event."""
+        return stems(self.said[1])
 
 
 def orders(text: str) -> list[Order]:
-    """The orders that the text states, left to right; those between a sentence and what stands before it last."""
-    spans = sentences(text)
-    inside = [order for span in spans for order in _inside(text, *span)]
-    return [*inside, *_between(text, spans), *_trailing(text)]
-
-
-def _inside(text: str, begin: int, stop: int) -> list[Order]:
-    """The orders within the sentence [begin, stop)."""
+    """The orders that the sentences of the text state, left to right."""
     found = []
-    marks = list(_WORD.finditer(text, begin, stop))
-    for number, match in enumerate(marks):
-        start = marks[number - 1].end() if number else begin
-        end = marks[number + 1].start() if number + 1 < len(marks) else stop
-        first = (match.group("before") is not None) != (match.group("by") is not None)
-        left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
-        said = _beside(left), _BREAK.split(right)[0]
-        if not stems(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
-            said = (_BREAK.split(right)[1:] or [""])[0], said[1]
-        if stems(said[1]) and not (_BARE.fullmatch(left) and _PRONOUN.match(right)):  # "the day after that, it rained"
-            found.append(_order(match.span(), first, said))
-    return found
-
-
-def _order(span: tuple[int, int], first: bool, said: tuple[str, str]) -> Order:
-    """The order of two events as written: "Ann left two days" and "Bea came", or "Bea came by two days"."""
-    told = [said_days(event) for event in said]
-    apart = next((each[1] for each in told if each), 0)
-    left, right = (stems(without_days(event)) for event in said)
-    return Order(*span, first, left, right, said, apart)
-
-
-def _beside(left: str) -> str:
-    """The last part of what stands before the word; with the part before it where it only measures: ", two days"."""
-    *parts, last = _BREAK.split(left)
-    return f"{parts[-1]}, {last}" if parts and _MEASURE.fullmatch(f"{last} ") else last
-
-
-def _between(text: str, spans: Sequence[tuple[int, int]]) -> list[Order]:
-    """The orders of sentences that open with "Four days earlier" and the like, and the sentence before them."""
-    found = []
-    for before, (start, end) in pairwise(spans):
-        match = _OPENING.match(text, start, end)
-        if match:
-            said = text[match.end() : end], text[slice(*before)]
-            first = match.group("earlier") is not None
-            found.append(_order((start, match.end()), first, said))
-    return found
-
-
-def _trailing(text: str) -> list[Order]:
-    """ "It was opened eleven days before": the order of the event and one that is not named there."""
-    found = []
-    for match in _TRAILING.finditer(text):
-        event = _JOINT.split(text[: match.start("word")])[-1]
-        found.append(_order(match.span("word"), match.group("earlier") is not None, (event, "")))
+    for begin, stop in sentences(text):
+        marks = list(_WORD.finditer(text, begin, stop))
+        starts, ends = [begin, *(m.end() for m in marks)], [*(m.start() for m in marks[1:]), stop]
+        for match, start, end in zip(marks, starts, ends, strict=False):
+            first = (match["before"] is not None) != (match["by"] is not None)
+            left, right = text[start : match.start()].rstrip(" ,;"), text[match.end() : end]
+            *parts, event = _BREAK.split(left)
+            if parts and len(stems(event)) < _SHARED:  # "They met in May, shortly after"
+                event = f"{parts[-1]}, {event}"
+            said = event, _BREAK.split(right)[0]
+            if not stems(left) and not _PRONOUN.match(right):  # "After the fair, it rained": it rained after the fair
+                said = (_BREAK.split(right)[1:] or [""])[0], said[1]
+            if stems(said[0]) and stems(said[1]):
+                found.append(Order(*match.span(), first, said))
     return found
 
 
@@ -136,114 +93,82 @@ def against(fact: str, passage: str, elsewhere: Sequence[str] = ()) -> Order | N
     >>> against("He left before the storm.", "He left before the storm.") is None
     True
     """
+    told = orders(passage)
     for mine in orders(fact):
-        said = agrees(mine, passage)
-        days = days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere, KNOWN) or 0
-        if said is False or (said is None and days and (days > 0) != mine.first):
-            return replace(mine, days=0 if said is False else days)
+        verdicts = [agreed for other in told if (agreed := _agrees(mine, other)) is not None]
+        if verdicts and not any(verdicts):
+            return mine
+        days = days_between(*mine.said, dated_parts(passage)) or days_between(*mine.said, elsewhere, _KNOWN) or 0
+        if not verdicts and days and (days > 0) != mine.first:
+            return replace(mine, dated=True)
     return None
 
 
-def agrees(mine: Order, passage: str) -> bool | None:
-    """Does the passage give the two events in this order by its words; None where it is silent."""
-    told = [*orders(passage), *(_order((0, 0), True, said) for said in sequences(passage))]
-    verdicts = [agreed for other in told if (agreed := _agrees(mine, other)) is not None]
-    return any(verdicts) if verdicts else None
-
-
-def confirmed(fact: str, passage: str) -> frozenset[str]:
-    """The fact's numbers of days between two events that the passage's dates bear out, as written: "four days after".
-
-    >>> sorted(confirmed("Ann paid four days after she got EUR 90", "She got EUR 90 on 2 May. Ann paid on 6 May."))
-    ['four']
-    """
-    parts = dated_parts(passage)
-    found = [(said_days(order.said[0]), order.said) for order in orders(fact)]
-    return frozenset(told[0] for told, said in found if told and told[1] == abs(days_between(*said, parts) or 0))
-
-
 def _agrees(mine: Order, other: Order) -> bool | None:
-    """Do two orders agree; None where they are about other events.
-
-    As many days between them say that they are about the same events, if one word or more says which is which.
-    """
-    if bool(mine.right) != bool(other.right):
-        return None
+    """Do two orders agree; None where they are about other events."""
     same = len(mine.right & other.right), len(mine.left & other.left)
     turned = len(mine.left & other.right), len(mine.right & other.left)
-    as_far = 0 < mine.apart == other.apart
-    least = 1 if as_far else _SHARED
-    if sum(same) >= max(least, sum(turned) + 1) and (as_far or same[0]):
+    if sum(same) >= max(_SHARED, sum(turned) + 1) and same[0]:
         return mine.first == other.first
-    if sum(turned) >= max(least, sum(same) + 1) and (as_far or all(turned)):
+    if sum(turned) >= max(_SHARED, sum(same) + 1) and all(turned):
         return mine.first != other.first
     return None
 
 
 def turned(fact: str, order: Order) -> str:
-    """The word or words that state the opposite order, as the fact would write them; empty where there is none."""
+    """The word or words that state the opposite order, as the fact would write them."""
     old = fact[order.start : order.end]
     bare, _, by = old.partition(" by")
-    new = TURNED.get(bare.lower(), "")
-    if not new:
-        return ""
+    new = _OPPOSITES[bare.casefold()]
     return (new.capitalize() if old[0].isupper() else new) + (" by" if by or old.endswith(" by") else "")
 
 
-def restated(fact: str, order: Order) -> tuple[int, int, str]:
-    """Characters [start, end) of the fact and what states the opposite order there; empty where nothing does.
+# The days of events.
 
-    A measure in front of the word goes along where dates tell the days.
 
-    >>> restated("It left shortly after the storm", Order(16, 21, False, frozenset(), frozenset(), days=2))
-    (8, 21, 'two days before')
+def days_between(left: str, right: str, parts: Sequence[str], least: int = 1) -> int | None:
+    """Days from the event `left` to the event `right` by their own dates or those of `parts`; None where not known.
+
+    An event of fewer than `least` words is not known again.
     """
-    new = turned(fact, order)
-    measure = _MEASURE.search(fact, 0, order.start)
-    if not (new and order.days and measure):
-        return order.start, order.end, new
-    return measure.start(), order.end, f"{said_in_days(abs(order.days))} {new}"
+    spots = [_told(event, parts, least) for event in (left, right)]
+    days = [dated(event) or (dated(spot) if spot else None) for event, spot in zip((left, right), spots, strict=True)]
+    if days[0] is None or days[1] is None or (spots[0] == spots[1] and not (dated(left) or dated(right))):
+        return None
+    if _LEAP in (days[0].year, days[1].year):
+        days = [day.replace(year=_LEAP) if day else None for day in days]
+    return (days[1] - days[0]).days if days[0] and days[1] else None
 
 
-# Orders that a passage tells by sequence: "A storm came, so they met", "The deed came and the money two weeks later".
-#
-# Read in passages only: such words are not turned in a fact. No paper's
-# method.
+def dated(text: str) -> date | None:
+    """The one day that the text names; None where it names none or several, or a day that is not in the calendar.
 
-_THEN = re.compile(
-    r"(?:[,;]\s+(?:and\s+)?|\s+and\s+)(?:so|then|whereupon|thereupon)\s+(?!(?:that|far|long|much|many)\b)"
-)
-_LATER = re.compile(
-    rf"\b(?P<days>{LENGTH}) (?:(?P<earlier>earlier|beforehand)|later|afterwards)\b(?! than)", re.IGNORECASE
-)
-_STEP = re.compile(r"[,;:]\s+(?:and\s+)?|\s+and\s+")
-
-
-def sequences(text: str) -> list[tuple[str, str]]:
-    """The first event and the one after it, as written; the days between them, if given, are at the end of one.
-
-    >>> sequences("The deed came next and the money followed two weeks later.")
-    [('The deed came next', 'the money followed two weeks')]
+    >>> dated("sent on 6 February 2024")
+    datetime.date(2024, 2, 6)
     """
-    found: list[tuple[str, str]] = []
-    before = ""
-    for start, end in sentences(text):
-        sentence = text[start:end].rstrip(".")
-        found += [(sentence[: m.start()], sentence[m.end() :]) for m in _THEN.finditer(sentence)]
-        found += [_apart(sentence, before, match) for match in _LATER.finditer(sentence)]
-        before = sentence
-    return [each for each in found if all(each)]
+    found = dates(text)
+    if len(found) != 1:
+        return None
+    _, end, day, month = found[0]
+    year = _YEAR.match(text, end)
+    try:
+        return date(int(year.group(1)) if year else _LEAP, MONTHS.index(month) + 1, int(day))
+    except ValueError:
+        return None
 
 
-def _apart(sentence: str, before: str, match: re.Match[str]) -> tuple[str, str]:
-    """The two events around "two weeks later": its own part of the sentence, and what stands before that."""
-    ends = [joint.span() for joint in _STEP.finditer(sentence, 0, match.start())]
-    cuts = [(start, end) for start, end in ends if sentence[end : match.start()].strip()]
-    if cuts:  # "The deed came and the money followed two weeks later"
-        other, event = sentence[: cuts[-1][0]], sentence[cuts[-1][1] : match.start()]
-    elif not sentence[match.end() :].strip():  # "The money followed two weeks later"
-        other, event = before, sentence[: match.start()]
-    else:  # "The deed came, and two weeks later the money"
-        other, event = sentence[: match.start()].strip(" ,") or before, sentence[match.end() :]
-    event = f"{event.strip(' ,')} {match.group('days')}"
-    return (event, other) if match.group("earlier") else (other, event)
+@lru_cache(maxsize=2048)  # every fact of an answer is held against the same passages
+def dated_parts(text: str, title: str = "") -> tuple[str, ...]:
+    """The parts of a passage's sentences that name a day, and its title where it does."""
+    parts = [part for start, end in sentences(text) for part in _BREAK.split(text[start:end])]
+    return tuple(part for part in (title, *parts) if dates(part))
+
+
+def _told(event: str, parts: Sequence[str], least: int) -> str | None:
+    """The part with most of the event's words, at least `_TOLD` of them; None if several parts differ on the day."""
+    asked = stems(event)
+    shared = [len(asked & stems(part)) for part in parts]
+    most = max(shared, default=0)
+    best = [part for part, count in zip(parts, shared, strict=True) if count == most]
+    agreed = len({dated(part) for part in best}) == 1
+    return best[0] if len(asked) >= least and agreed and most >= _TOLD * len(asked) else None

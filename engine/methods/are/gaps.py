@@ -9,7 +9,6 @@ import math
 import re
 
 from engine.core.text import STOP_WORDS
-from engine.methods.are.event_order import confirmed
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, holds, months, quantities
 from engine.models.alignment import NUMBER_WORDS, stem
 
@@ -20,8 +19,6 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 def missing(fact: str, evidence: str) -> tuple[str, ...]:
     """Numbers, months and names of the fact that are missing in the evidence; a comparison counts by value.
 
-    A number that the evidence denies ("not twelve") does not count as held; a number of days between two events counts
-    where the evidence's dates bear it out.
     A day counts with its month: "5 March" is missing from "five on 8 March". The first word of the fact counts as a
     name only where it stands capitalised elsewhere or is followed by one.
 
@@ -46,8 +43,6 @@ def missing(fact: str, evidence: str) -> tuple[str, ...]:
             continue
         if not any(part in held for part in parts) and word not in names:
             names.append(word)
-    told = confirmed(fact, evidence) if numbers else ()
-    numbers = [number for number in numbers if number not in told]
     return (*dict.fromkeys(numbers), *names, *(m for m in named if m not in names and stem(m.lower()) not in held))
 
 
@@ -55,7 +50,7 @@ def _bears(mine: Quantity, other: Quantity) -> bool:
     """Does the number bear the fact's out: of the same kind, or as large and of a kind that one of them leaves open."""
     as_large = math.isclose(mine.value, other.value, rel_tol=1e-4)
     same = mine.unit == other.unit or (as_large and "" in (mine.unit, other.unit))
-    return same and mine.denied == other.denied and holds(mine, other)
+    return same and holds(mine, other)
 
 
 def _wrong_dates(fact: str, evidence: str) -> set[int]:

@@ -85,7 +85,7 @@ def guarded(
         order = against(fact, evidence, dated)
         if order is not None:
             word = fact[order.start : order.end]
-            why = f'the dates do not say "{word}" but' if order.days else f'the passage does not say "{word}" but'
+            why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
         note = f"{ruling.note}; unsure: no sentence of the passage contains enough of the fact"

@@ -16,7 +16,7 @@ from engine.core.settings import Verification
 from engine.methods.are.anchor import Anchor, Others, anchors, others
 from engine.methods.are.anchored_edit import anchored_edit
 from engine.methods.are.edit import asked_edit, edit_prompt
-from engine.methods.are.event_dates import dated_parts
+from engine.methods.are.event_order import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
 from engine.methods.are.guards import doubted, guarded, speaks
 from engine.methods.are.tools import Task

@@ -30,7 +30,7 @@ from engine.models.protocols import Writer
 
 PERCENTILE = 5.0  # of the gold passages found; those at T or over it are at least 95%
 FEWEST = 20  # gold passages found; of fewer the 5th percentile is the smallest value
-DPR, DPR_EASIER = 0.84, 0.80
+DPR = 0.84
 MINILM = 0.25  # about the lowest of the sample corpora's
 SHIPPED = Path(__file__).with_name("thresholds.json")
 OF_SAMPLES = "ours: about the lowest T of the sample corpora (0.26 to 0.40, logical queries by the embedded model)"
@@ -78,10 +78,10 @@ class LabelledQuestion(Value, frozen=True, forbid_unknown_fields=False):
 Pair = tuple[str, Passage]
 
 
-def published(embedder: str, easier: bool = False) -> Threshold | None:
+def published(embedder: str) -> Threshold | None:
     """The T that is known for an embedder without any labelled pair; None for one that has to be calibrated."""
     if "dpr-" in embedder.casefold():
-        return Threshold(embedder=embedder, value=DPR_EASIER if easier else DPR, source="RAISE, appendix B.3")
+        return Threshold(embedder=embedder, value=DPR, source="RAISE, appendix B.3")
     if embedder.casefold().endswith("all-minilm-l6-v2"):
         return Threshold(embedder=embedder, value=MINILM, source=OF_SAMPLES)
     return None

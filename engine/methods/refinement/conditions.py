@@ -135,27 +135,15 @@ def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
     return (critique, revise(conditions, said)) if said else (critique,)
 
 
-# C2: a fixed "look again and revise": the gain of any second pass.
+# The others are one revision after a fixed critique. C2's names nothing: the gain of any second pass. D's asks to read
+# again, ground every statement and cite. v2a's names the flagged passages, which the paper found to hurt; v2b's asks to
+# leave out what cannot be grounded as well. v2c has D's: the paper's "binary trigger" (section 4.3.4) says when to
+# refine, not what to say; it differs from D in its trigger, and draws from a stream of its own.
 
 
-def generic_revision(conditions: Conditions) -> tuple[Turn, ...]:
-    """One revision after a critique that names nothing."""
-    return (revise(conditions, fill("critique_generic")),)
-
-
-# D: where S3 is low: the answer seems to come from memory, read again, ground every statement and cite.
-
-
-def grounding_revision(conditions: Conditions) -> tuple[Turn, ...]:
-    """One revision after the grounding critique."""
-    return (revise(conditions, fill("critique_grounding")),)
-
-
-# v2c: D's revision: the paper's "binary trigger" (section 4.3.4) says when to refine, not what to say. It differs from
-# D in its trigger, and it draws from a stream of its own.
-
-
-# v2a: the critique names the flagged passages. The paper found that this hurts.
+def revision_after(critique: Callable[[Conditions], str]) -> Callable[[Conditions], tuple[Turn, ...]]:
+    """A condition of one revision after that critique."""
+    return lambda conditions: (revise(conditions, critique(conditions)),)
 
 
 def passages_critique(conditions: Conditions) -> str:
@@ -168,22 +156,14 @@ def passages_critique(conditions: Conditions) -> str:
     return fill("critique_passages", passages=names)
 
 
-def flagged_passages(conditions: Conditions) -> tuple[Turn, ...]:
-    """One revision after the critique that names passages."""
-    return (revise(conditions, passages_critique(conditions)),)
-
-
-# v2b: v2a, and omit what cannot be grounded.
-
-
 def omit_critique(conditions: Conditions) -> str:
     """v2a's critique and the sentence that asks to leave out."""
     return f"{passages_critique(conditions)} {fill('critique_omit')}"
 
 
-def flagged_omit(conditions: Conditions) -> tuple[Turn, ...]:
-    """One revision after v2a's critique with the sentence that asks to leave out."""
-    return (revise(conditions, omit_critique(conditions)),)
+generic_revision = revision_after(lambda _: fill("critique_generic"))
+grounding_revision = revision_after(lambda _: fill("critique_grounding"))
+naming_revision, omitting_revision = revision_after(passages_critique), revision_after(omit_critique)
 
 
 @dataclass(frozen=True)
@@ -206,8 +186,8 @@ _METHODS = (
     Condition("C2", "Generic revision", generic_revision, "every time", "Look again and revise, for any answer."),
     Condition("D", "Passage-overlap heuristic", grounding_revision, "S3", "Ground and cite, where S3 is low."),
     Condition("E", "Self-Refine", self_refine, "every time", "The model criticises its draft and revises after that."),
-    Condition("v2a", "Names flagged passages", flagged_passages, "flags", "The critique names the flagged passages."),
-    Condition("v2b", "Names, and omit", flagged_omit, "flags", "v2a, and leaves out ungrounded parts."),
+    Condition("v2a", "Names flagged passages", naming_revision, "flags", "The critique names the flagged passages."),
+    Condition("v2b", "Names, and omit", omitting_revision, "flags", "v2a, and leaves out ungrounded parts."),
     Condition(
         "v2c", "Attribution-triggered rewrite", grounding_revision, "flags", "D's critique, triggered by the flags."
     ),

@@ -196,13 +196,9 @@ def decoding_for(condition: str, decoding: Decoding, draft: Answer | None, setti
     how, limit = settings.refinement, decoding.max_new_tokens
     growth = how.growth_for(writer)
     if condition != "A" and draft is not None and growth:
-        limit = min(limit, int(growth * _length(draft)) + MORE_TOKENS)
+        length = len(draft.tokens) or 2 * len(draft.text.split())  # two a word where it came as text
+        limit = min(limit, int(growth * length) + MORE_TOKENS)
     return changed(decoding, seed=stream(decoding.seed, condition, how.seeds), max_new_tokens=limit)
-
-
-def _length(answer: Answer) -> int:
-    """Tokens of an answer; two a word where it came as text."""
-    return len(answer.tokens) or 2 * len(answer.text.split())
 
 
 def stamp_for(request: Request, decoding: Decoding) -> Stamp:

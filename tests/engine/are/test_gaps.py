@@ -34,19 +34,6 @@ def test_shared_words_do_not_overlap_and_stand_in_the_passage():
     assert [passage[a:b] for a, b in spans] == ["8", "March", "teller", "keyed", "9,800"]
 
 
-def test_a_number_that_the_evidence_denies_is_missing():
-    text = "The right figure is eleven for EUR 580 in total, not twelve for EUR 850."
-    assert missing("Eleven sums for EUR 850 in total", text) == ("850",)
-    assert missing("Eleven sums for EUR 580 in total", text) == ()
-    assert missing("It was not only 12", "There were 12, and not only 11.") == ()
-
-
-def test_days_between_two_events_need_not_be_written_where_the_dates_bear_them_out():
-    text = "Ann received EUR 90 on 2 May. Ann paid the mill on 6 May."
-    assert missing("Ann paid the mill four days after she received EUR 90", text) == ()
-    assert missing("Ann paid the mill five days after she received EUR 90", text) == ("five",)
-
-
 @pytest.mark.parametrize(
     ("fact", "evidence", "lacking"),
     [

@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from engine.core.settings import Verification
 from engine.methods.are.anchor import anchors, contested
-from engine.methods.are.event_dates import dated_parts
-from engine.methods.are.event_order import against, orders, restated, turned
+from engine.methods.are.event_order import against, dated_parts, orders, turned
 from engine.methods.are.guards import doubted, guarded, unheld_nouns
-from engine.methods.are.quantities import holds, quantities
+from engine.methods.are.quantities import quantities
 from engine.methods.are.values import Evidence, Ruling
 
 ON = Verification()
@@ -85,11 +84,6 @@ def test_a_limit_that_is_denied_is_the_opposite_limit(text, comparison):
     assert [q.comparison for q in quantities(text)] == [comparison]
 
 
-def test_one_is_no_number_where_nothing_is_counted():
-    assert not quantities("No one paid in one go, nor one of them")
-    assert [q.value for q in quantities("one harbour")] == [1]
-
-
 def test_a_lacking_number_turns_a_supportive_verdict_and_says_why():
     turned_ruling = ruled(SUPPORTIVE, "The work cost EUR 5,000", "They paid. The work cost EUR 6,000.")
     assert (turned_ruling.verdict, turned_ruling.lacking) == ("editing_required", ("5,000",))
@@ -135,44 +129,13 @@ def test_no_guard_hides_a_contradiction(fact, text, numbers, order, anchored):
         ("The vote preceded the strike", "The vote followed the strike.", "preceded", "followed"),
         ("The vote was followed by the strike", "The vote was preceded by the strike.", "followed by", "preceded by"),
         (
-            "The mill was paid after it sold corn",
-            "The mill sold corn. Two days before, it was paid.",
-            "after",
-            "before",
-        ),
-        ("The mill was paid after it sold corn", "The mill sold corn. It was earlier paid.", "after", "before"),
-        (
             "Ann paid the mill on 6 May, before she received EUR 90",
             "Ann received EUR 90 on 2 May. Rain fell on 9 May.",
             "before",
             "after",
         ),
         ("After the storm, he left", "He left before the storm.", "After", "Before"),
-        (
-            "They met before the storm broke the pier",
-            "A storm broke the pier, so they met on 5 May.",
-            "before",
-            "after",
-        ),
-        (
-            "The loan preceded the sale by two weeks",
-            "The sale came and the money 14 days later.",
-            "preceded",
-            "followed",
-        ),
-        (
-            "The notice came a week before the article",
-            "We read the piece and its notice a week later.",
-            "before",
-            "after",
-        ),
         ("It left one day before the alarm rang", "On 6 May, one day after the alarm, EUR 9 left.", "before", "after"),
-        (
-            "The account was opened ten days afterwards",
-            "It had been opened ten days before.",
-            "afterwards",
-            "beforehand",
-        ),
     ],
 )
 def test_the_opposite_order_of_the_same_events_is_seen(fact, sentence, word, instead):
@@ -216,9 +179,7 @@ SILENT = "The deeds were read on 19 August by two of us, and the final page was 
 def test_the_dates_of_other_passages_tell_an_order_that_the_passage_does_not_give():
     chart = dated_parts("It rained.", "Chart of owners, final version issued on 21 August")
     order = against(READ, SILENT, chart)
-    assert order.days == 2
-    start, end, new = restated(READ, order)
-    assert (READ[start:end], new) == ("shortly after", "two days before")
+    assert order.dated and (READ[order.start : order.end], turned(READ, order)) == ("after", "before")
     assert "dates" in guarded(SUPPORTIVE, READ, SILENT, anchors(READ, [case(SILENT)])[0], ON, chart).note
     assert against(READ, SILENT, dated_parts("The final chart was issued on 17 August.")) is None
     assert against(READ, SILENT) is None
@@ -236,12 +197,6 @@ def test_of_sentences_that_hold_a_fact_alike_that_which_holds_more_of_its_clause
     fact, clause = "Ann has 34 per cent", "Cy took 54 per cent, Bo has 22 and Ann has 34 per cent"
     assert [a.evidence for a in anchors(fact, passages)] == [0, 1]
     assert [a.evidence for a in anchors(fact, passages, clause=clause)] == [1, 0]
-
-
-@pytest.mark.parametrize(("beside", "same"), [("a limit of more than 25", False), ("more than 25 came", True)])
-def test_more_than_20_is_borne_out_by_more_than_25_unless_it_is_a_limit(beside, same):
-    (mine,), (other,) = quantities("the limit is more than 20"), quantities(beside)
-    assert holds(mine, other) is same
 
 
 @given(st.text(alphabet="ab eforaft", max_size=60))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from engine.core.errors import AttributionError
 from engine.core.settings import Occlusion
 from engine.core.values import Prompt, Segment
 from engine.methods import hierarchy
-from engine.methods.hierarchy import hierarchical, rows_ahead
+from engine.methods.hierarchy import EXACT, SHARE, hierarchical
 from engine.methods.occlusion import occlusion
 from engine.methods.registry import method
 from engine.models.hooks import count_forwards
@@ -22,6 +24,14 @@ ALL = Occlusion(max_sources=10_000)
 def prompt_of(count: int) -> Prompt:
     segments = [Segment(kind="passage", text=f"\nPassage {n}: x", number=n) for n in range(1, count + 1)]
     return Prompt(segments=(Segment(kind="instruction", text="Answer."), *segments))
+
+
+def rows_ahead(passages: int) -> int:
+    """Rows of the large model for blocks of about the square root of the passages."""
+    if passages <= EXACT:
+        return passages + 1
+    size = math.isqrt(passages - 1) + 1
+    return max(int(SHARE * (passages + 1)), 1 + math.ceil(passages / size) + size)
 
 
 def adding(effects):
