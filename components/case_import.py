@@ -51,7 +51,7 @@ def _paste() -> list[str]:
         question = st.text_input("Question", key="paste_question", placeholder="What was asked")
         left, right = st.columns(2)
         passages = left.text_area(
-            "Sources, separated by lines of ---",
+            "Sources (put a line of --- between them)",
             key="paste_passages",
             height=210,
             placeholder="Texts that should support the answer",

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import pandas as pd
-import plotly.graph_objects as go
+from functools import cache
+from itertools import starmap
+from typing import Any
+
 import streamlit as st
 
 from components.export_figure import export_button
-from components.html import plain
-from components.style import NEGATIVE, POSITIVE
+from components.html import escape, plain, show, table, tag
+from components.style import stylesheet
 from engine.analyses.faithfulness import FaithfulnessReport
 from engine.core.values import Case
-from engine.methods.faithfulness import Curves
 from engine.report.drawings import drawn_faithfulness
 
-SAVED = {"displaylogo": False, "modeBarButtons": [["toImage"]], "toImageButtonOptions": {"format": "svg"}}
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "groundwork_plots", html='<div class="gw"></div>', css=stylesheet("plots.css"), js=stylesheet("plots.js")
+    )
 
 
 def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> None:
@@ -31,44 +37,18 @@ def faithfulness_view(report: FaithfulnessReport, case: Case, *, key: str) -> No
         "ABPC = area under LeRF minus area under MoRF, in [-1, 1]. A good ranking makes the answer unlikely early, "
         "when its most relevant tokens go first. One case gives a point, not an interval."
     )
-    left, right = st.columns(2)
-    for column, curve in zip((left, right), (*report.curves[:1], report.passages), strict=True):
-        title = "Whole passages, by occlusion" if curve is report.passages else f"Tokens, by {curve.ranking}"
-        column.plotly_chart(_figure(curve, title), key=f"{key}_{curve.ranking}", config=SAVED)
-    export_button(lambda: drawn_faithfulness(case, report), key=key)
+    drawing = drawn_faithfulness(case, report)
+    _component()(data={"plots": [plot.to_dict() for plot in drawing.parts]}, key=f"{key}_plots")
+    export_button(lambda: drawing, key=key)
     _diagnostics(report)
-
-
-def _figure(curve: Curves, title: str) -> go.Figure:
-    figure = go.Figure()
-    for name, values, colour, dash in (
-        ("most relevant first (MoRF)", curve.morf, POSITIVE, "solid"),
-        ("least relevant first (LeRF)", curve.lerf, NEGATIVE, "dash"),
-    ):
-        figure.add_scatter(
-            x=curve.shares, y=values, name=name, mode="lines+markers", line={"color": colour, "dash": dash, "width": 2}
-        )
-    figure.update_layout(
-        title={"text": title, "font": {"size": 14}},
-        height=330,
-        margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        xaxis_title="share removed",
-        # The same range for both, so that the two charts can be held against each other.
-        yaxis={"title": "mean token probability", "range": [0, 1.02]},
-        legend={"orientation": "h", "y": -0.25},
-    )
-    return figure
 
 
 def _diagnostics(report: FaithfulnessReport) -> None:
     with st.expander("Diagnostics of the relevance map"):
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    {"diagnostic": name.replace("_", " "), "value": "not defined" if value is None else f"{value:.3f}"}
-                    for name, value in report.diagnostics.items()
-                ]
-            ),
-            hide_index=True,
-        )
+        show(table(("Diagnostic", "Value"), starmap(_diagnostic, report.diagnostics.items())))
         st.caption(f"{report.forwards} forward passes, {report.seconds:.1f} s, scored by {plain(report.model)}.")
+
+
+def _diagnostic(name: str, value: float | None) -> str:
+    said = "not defined" if value is None else f"{value:.3f}"
+    return tag("tr", tag("th", escape(name.replace("_", " ")), scope="row") + tag("td", said))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Sequence
+
 import streamlit as st
 
-from components.html import cell, note, visible
+from components.html import escape, note, show, table, tag, visible
 from engine.analyses.reading import KIND as READING
 from engine.answer.quoting_reader import Reading
 from engine.answer.sentence_scores import Candidate
@@ -38,19 +39,17 @@ def _reading(reading: Reading, case: Case) -> None:
         st.caption("No sentence was considered.")
         return
     ranked = sorted(reading.candidates, key=lambda c: (not c.chosen, -c.score))
-    st.dataframe(pd.DataFrame([_row(candidate, case) for candidate in ranked]), hide_index=True, height=320)
+    parts = tuple(dict.fromkeys(name for candidate in ranked for name in candidate.parts))
+    with st.container(height=340, border=False):
+        heads = ("Sentence", "Quoted", "Passage", "Closeness", "Score", *(name.capitalize() for name in parts))
+        show(table(heads, (_row(candidate, case, parts) for candidate in ranked)))
     st.caption("Quoted sentences first, then by score: the sum of the columns to its right.")
 
 
-def _row(found: Candidate, case: Case) -> dict[str, object]:
+def _row(found: Candidate, case: Case, parts: Sequence[str]) -> str:
     """A sentence with the parts of its score; a number without a passage has no text."""
     text = "".join(p.text[found.start : found.end] for p in case.passages[found.number - 1 : found.number])
-    parts = {name: round(part, 3) + 0.0 for name, part in found.parts.items()}
-    return {
-        "quoted": "yes" if found.chosen else "",
-        "in passage": found.number,
-        "sentence": cell(text),
-        "closeness": round(found.closeness, 3),
-        "score": round(found.score, 3),
-        **parts,
-    }
+    figures = (found.closeness, found.score, *(found.parts.get(name) for name in parts))
+    cells = tag("td", "yes" if found.chosen else "") + tag("td", str(found.number))
+    cells += "".join(tag("td", "–" if figure is None else f"{figure:z.3f}") for figure in figures)
+    return tag("tr", tag("th", escape(text), scope="row") + cells)

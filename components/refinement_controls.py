@@ -90,7 +90,13 @@ def controls(case: Case) -> tuple[tuple[str, ...], Gate, Chosen]:
         help="Local model for S2 and the gradient triggers, if the writer cannot score.",
     )
     gate = right.segmented_control(
-        "Second pass trigger", list(GATES), format_func=GATES.get, default="own", key="refine_gate", required=True
+        "Second pass trigger",
+        list(GATES),
+        format_func=GATES.get,
+        default="own",
+        key="refine_gate",
+        required=True,
+        help="Own rules: a condition writes a second pass only where its own rule fires. Always: each writes one.",
     )
     left, right = st.container(key="folds").columns(2)
     more = left.expander("Conditions and baseline", expanded=not reports_of(case))

@@ -13,6 +13,7 @@ from engine.cases.places import MarkTarget, places
 from engine.cases.review import RELEVANCE, STATUSES, Chain, Mark, MarkDraft, Review
 from engine.core.text import counted
 from engine.core.values import Case
+from engine.methods.are.export import change_said
 
 Add = Callable[[MarkDraft], None]
 VERBS = {"open": "Set to open", "in review": "Take into review", "signed off": "Sign off"}
@@ -96,7 +97,7 @@ def standing_marks(review: Review) -> None:
     _table(
         "Decisions on edits",
         [
-            {"edit": m.target, "change": m.machine, "decision": m.value, "reason": m.reason} | _who(m)
+            {"edit": m.target, "change": change_said(m.machine), "decision": m.value, "reason": m.reason} | _who(m)
             for m in review.edit_decisions.values()
         ],
     )

@@ -100,7 +100,9 @@ const ownForm = (sentence, verdicts, decide) => {
 const card = (sentence, data, decide, pick) => {
   const box = make("section", "card " + sentence.kind);
   const head = make("div", "head");
-  head.append(make("span", "number", "Sentence " + sentence.number), make("span", "word", sentence.word), make("span", "by", sentence.by));
+  const by = make("span", "by", sentence.by);
+  if (sentence.by.startsWith("p ")) by.title = "The verifier's probability for its verdict on the worst fact";
+  head.append(make("span", "number", "Sentence " + sentence.number), make("span", "word", sentence.word), by);
   box.append(head);
   for (const fact of sentence.facts) box.append(factBlock(fact, sentence.facts.length > 1, decide, pick));
   if (sentence.used) box.append(make("p", "source used", sentence.used));

@@ -42,6 +42,7 @@ from engine.core.canonical import content_hash
 from engine.core.errors import RecordError
 from engine.core.files import ASSETS
 from engine.core.values import Analysis, Answer, Case, Stamp
+from engine.methods.are.export import change_said
 from engine.methods.subject import banner
 from engine.models.self_test import remembered
 from engine.report.html import to_html
@@ -244,7 +245,7 @@ def review_blocks(history: Sequence[Mark], chain: Chain) -> tuple[Block, ...]:
         return Facts(tuple(facts)), plain("This case has not been reviewed yet.")
 
     overrides = ((m.target, m.machine or "none given", m.value, *_given(m)) for m in review.verdicts.values())
-    edits = ((m.target, m.machine, m.value, *_given(m)) for m in review.edit_decisions.values())
+    edits = ((m.target, change_said(m.machine), m.value, *_given(m)) for m in review.edit_decisions.values())
     sentences = ((m.target, m.machine, m.value or "taken out", *_given(m)) for m in review.sentences.values())
     labels = ((f"Passage {n}", m.value, *_given(m)) for n, m in sorted(review.labels.items()))
     notes = ((m.target, m.value, m.author, when(m.time)) for m in review.notes)

@@ -259,10 +259,10 @@ def _condition(name: str, variant: Variant) -> dict[str, object]:
 
 
 def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> tuple[Analysis, ...]:
-    """Which facts of A the answer still says, as verdicts, and its scores."""
+    """A's facts with their verdicts, those that the answer no longer states as such, and its scores."""
     stamp = replace(report.refinement.stamp, inputs=answered)
     said = [
-        {"fact": kept.fact, "verdict": f"{'stated' if kept.kept > ENTAILED else 'not stated'}; in A: {kept.verdict}"}
+        {"fact": kept.fact, "verdict": kept.verdict if kept.kept > ENTAILED else f"not stated; in A: {kept.verdict}"}
         for kept in report_facts(report).get(name, ())
     ]
     scores = report_scores(report, case.passages)[name].to_dict()

@@ -70,6 +70,8 @@ def result(case: Case, record: AreRecord) -> None:
         banner("The check was stopped. These are the finished facts.")
     open_ = review_of(workbench().cases.history(case.id)).status != "signed off"
     author = reviewer() if record.facts and open_ else ""
+    if record.facts and open_ and not author:
+        st.caption("Enter your name to decide on edits and to record verdicts. The case's history records it.")
     if record.facts:
         tree(case, record, author)
     else:

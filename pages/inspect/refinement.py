@@ -237,7 +237,8 @@ elif stored is not None:
         label = "Run" if report is None else "Run the missing conditions"
         with st.container(horizontal=True, vertical_alignment="center"):
             asked = st.button(label, type="primary", disabled=not chosen.model)
-            note(workbench().cost(case, REFINEMENT, options_for(names, gate, chosen)))
+            cost = workbench().cost(case, REFINEMENT, options_for(names, gate, chosen))
+            note(cost[:1].upper() + cost[1:])
         if asked:
             begin(case, names, gate, chosen)
             st.rerun()

@@ -81,7 +81,7 @@ def test_a_pasted_answer_is_opened_compared_deleted_and_restored(app, page, look
     open_cases(app, page)
     page.goto(f"{app.url}/audit")
     page.get_by_label("Question", exact=True).fill("What melts in the sun?")
-    page.get_by_label("Sources, separated by lines of ---").fill("Ice melts in the sun.\n---\nIron rusts.")
+    page.get_by_label("Sources (put a line of --- between them)").fill("Ice melts in the sun.\n---\nIron rusts.")
     page.get_by_label("Answer", exact=True).fill("Ice melts in the sun [1].")
     page.get_by_role("button", name="Audit", exact=True).click()
     expect(page.get_by_text("1 of 1 sentence is borne out.")).to_be_visible(timeout=SLOW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,22 @@ def test_axe_finds_nothing_serious_on_any_page(app, example, page):
             if found:
                 problems[f"{name or 'ask'} {index}"] = found
     assert problems == {}
+
+
+def test_the_curves_of_faithfulness_tell_their_values_and_load_no_chart_library(app, example, page):
+    open_page(app, page, "attribution")
+    page.get_by_role("tab", name="Faithfulness").click()
+    figures = page.locator("figure svg[role=img]")
+    expect(figures).to_have_count(3)
+    expect(page.locator("figure polyline")).to_have_count(6)
+    first = page.locator("figure circle title").first
+    expect(first).to_have_text(re.compile(r"^most relevant first \(MoRF\): 0\.\d{3} at 0\.00$"))
+    assert not [url for url in page.requests if "plotly" in url.lower()]
+
+
+@pytest.mark.parametrize("name", ["", "attribution"])
+def test_the_answer_of_the_example_is_read_whole_without_scrolling_in_it(app, example, page, name):
+    open_page(app, page, name)
+    answer = page.locator(".answer:visible").first
+    expect(answer).to_contain_text("until the next period.")
+    assert answer.evaluate("box => box.scrollHeight - box.clientHeight") <= 1

@@ -40,7 +40,7 @@ def press(app, label):
 
 def paste(app, sources=SOURCES, answer=ANSWER):
     field(app, "Question").set_value("What of the tank?")
-    field(app, "Sources, separated by lines of ---").set_value(sources)
+    field(app, "Sources (put a line of --- between them)").set_value(sources)
     field(app, "Answer").set_value(answer)
     return press(app, "Audit")
 
@@ -174,7 +174,7 @@ def test_the_example_fills_the_form(app):
     app = press(opened(app), "Fill in an example")
     assert not app.exception
     assert "EUR 89,000" in field(app, "Answer").value
-    assert field(app, "Sources, separated by lines of ---").value.count("\n---\n") == 2
+    assert field(app, "Sources (put a line of --- between them)").value.count("\n---\n") == 2
 
 
 def test_a_case_that_nobody_checked_says_so_and_offers_the_check_on_every_page(app):

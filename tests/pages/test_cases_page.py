@@ -161,7 +161,14 @@ def test_what_is_signed_is_the_text_with_the_accepted_edits_over_its_changes(app
 def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepted_edit_is_not_one(app):
     marks = (
         MarkDraft(kind="override", author="Ada", target="fact:1.1", value="borne out", reason="the other bridge"),
-        MarkDraft(kind="override", author="Ada", target="edit:1", value="accepted", reason="as the source has it"),
+        MarkDraft(
+            kind="override",
+            author="Ada",
+            target="edit:1",
+            value="accepted",
+            reason="as the source has it",
+            machine="142-148: 89,000 -> 98,000",
+        ),
         MarkDraft(kind="status", author="Ada", value="signed off"),
     )
     for mark in marks:
@@ -171,6 +178,7 @@ def test_an_override_is_shown_with_its_reason_also_after_sign_off_and_an_accepte
     overrides, edits, history = (e.proto.body for e in app.get("html") if "<table" in e.proto.body)
     assert "fact 1.1" in overrides and "edit 1" not in overrides
     assert "edit 1" in edits and "fact 1.1" not in edits
+    assert "89,000 → 98,000" in edits and "142-148" not in edits
     assert "the other bridge" in history
 
 

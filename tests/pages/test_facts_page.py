@@ -55,3 +55,15 @@ def test_citations_are_drawn_as_numbers(page, case):
         drawn += [str(cell) for cell in table.value.to_numpy().ravel()]
     raw = [text for text in drawn if "[cite_" in text and ANY_CITATION.search(text)]
     assert raw == []
+
+
+def test_who_has_given_no_name_is_told_what_it_is_for():
+    components.cache.workbench.clear()
+    take_in(components.cache.workbench().cases)
+    app = AppTest.from_file(str(PAGES / "inspect/facts.py"), default_timeout=120)
+    app.query_params["case"] = EXAMPLE
+    told = "Enter your name to decide on edits"
+    app.run()
+    assert not app.exception and any(told in caption.value for caption in app.caption)
+    next(f for f in app.text_input if f.label == "Reviewer").set_value("Ada").run()
+    assert not any(told in caption.value for caption in app.caption)

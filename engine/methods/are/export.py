@@ -13,6 +13,7 @@ from engine.methods.are.backtrack import revised
 from engine.methods.are.values import MEANING, AreRecord, FactRecord, Measures, Placed
 
 Decision = Literal["accepted", "rejected"]
+_PROPOSAL = re.compile(r"\d+-\d+: (?P<old>.*?) -> (?P<new>.*)", re.DOTALL)
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|!~$])")
 
 
@@ -29,6 +30,16 @@ def accepted_ids(decisions: Mapping[str, Decision]) -> set[str]:
 def proposed(edit: Placed) -> str:
     """An edit as a mark's machine side says it, so that a decision on another check's edit can be told apart."""
     return f"{edit.start}-{edit.end}: {edit.old} -> {edit.new}"
+
+
+def change_said(proposal: str) -> str:
+    """What `proposed` wrote of an edit, without its offsets.
+
+    >>> change_said("142-148: 89,000 -> 98,000"), change_said("9-12: So. -> ")
+    ('89,000 → 98,000', 'So. → taken out')
+    """
+    found = _PROPOSAL.fullmatch(proposal)
+    return f"{found['old'] or 'nothing'} → {found['new'] or 'taken out'}" if found else proposal
 
 
 def as_markdown(record: AreRecord, decisions: Mapping[str, Decision]) -> str:

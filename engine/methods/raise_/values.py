@@ -286,7 +286,9 @@ class ReasoningMethod:
 
 WRITTEN: tuple[Searched, ...] = ("logical query", "principle", "hypothetical answer")
 METHODS = (
-    ReasoningMethod("raise", "RAISE", True, "logical query", True, False, "searches a logical query per step, under T"),
+    ReasoningMethod(
+        "raise", "RAISE", True, "logical query", True, False, "one logical query per step; drops passages below T"
+    ),
     ReasoningMethod(
         "raise-without-t", "RAISE without T", True, "logical query", False, False, "RAISE that drops nothing"
     ),
