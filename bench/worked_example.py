@@ -1,10 +1,11 @@
-"""Make the bundled worked example: one case with every analysis except the steps.
+"""Make the bundled worked example, one case with every analysis but the steps, and the solved example, a run of RAISE.
 
-    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b]
+    GROUNDWORK_HOME=$(mktemp -d) python -m bench.worked_example [--writer qwen2.5-coder-1.5b] [--solved]
 
-writes it again (after a change of the bundled models). The reader quotes the answer and the embedded model scores it.
-`--writer` writes the second passes. Each number carries the stamp of its run, and replay scores it again as in any
-other case.
+writes them again (after a change of the bundled models). The reader quotes the answer and the embedded model scores it.
+`--writer` writes the second passes and solves the problem (`--solved`: this alone). Qwen was given two problems and
+solved one, which is the one here. Each number carries the stamp of its run, and replay scores it again as in any other
+case.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ import sys
 
 from msgspec.structs import replace
 
-from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, TOKEN_MAP, USED_SUPPORTS
+from engine.analyses.kind import FACTS, FAITHFULNESS, OCCLUSION, REFINEMENT, STEPS, TOKEN_MAP, USED_SUPPORTS
 from engine.analyses.refinement import RefinementOptions
+from engine.analyses.steps import StepsOptions, new_case
 from engine.analyses.token_map import MapRows, TokenMap
-from engine.cases.bundled import EXAMPLE, file_of
+from engine.cases.bundled import EXAMPLE, SOLVED, file_of
 from engine.cases.case_file import write_case_file
+from engine.core.files import now
 from engine.core.settings import Settings
 from engine.core.values import Case
+from engine.methods.raise_.threshold import PRIMER, primer
+from engine.methods.raise_.values import Problem
 from engine.workbench import Workbench
 
 QUESTION = "How is crude acetaminophen recrystallized, and how are the crystals dried?"
@@ -31,6 +36,7 @@ CONDITIONS = ("A", "B", "D")
 WRITER = "qwen2.5-coder-1.5b"
 # Few random rankings: enough to show, a quarter of the cost. No worked examples before a second pass: with them Qwen's
 # revision answered the question of the example.
+PROBLEM = "q-physics-22"
 SETTINGS = {"faithfulness.rankings": 5, "refinement.demonstrations": 0}
 
 
@@ -56,18 +62,35 @@ def draw_map(bench: Workbench) -> None:
     bench.analyse(EXAMPLE, TOKEN_MAP, MapRows(tokens=first))
 
 
+def solve(bench: Workbench, writer: str) -> Case:
+    """Solve a problem of the science primer by RAISE."""
+    problem = next(question for question in primer().questions if question.id == PROBLEM)
+    asked = Problem(question=problem.question, options=problem.options)
+    bench.cases.save(replace(new_case(asked, PRIMER, SOLVED, now()), tags=("worked example",)))
+    bench.analyse(SOLVED, STEPS, StepsOptions(model=writer))
+    return bench.cases.load(SOLVED)
+
+
+def write(bench: Workbench, case: Case) -> None:
+    """Write the case with its history into the project."""
+    path = file_of(case.id)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(case.id)), mtime=0))
+    print(f"{path}: {path.stat().st_size:,} bytes, {len(case.analyses)} analyses", file=sys.stderr)
+
+
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writer", default=WRITER)
+    parser.add_argument("--solved", action="store_true", help="the solved example alone")
     asked = parser.parse_args()
     bench = Workbench(Settings().with_values(SETTINGS))
     bench.prepare_first()
-    case = make(bench, asked.writer)
-    path = file_of(EXAMPLE)
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(gzip.compress(write_case_file(case, bench.cases.history(EXAMPLE)), mtime=0))
-    print(f"{path}: {path.stat().st_size:,} bytes, {len(case.analyses)} analyses", file=sys.stderr)
+    if not asked.solved:
+        write(bench, make(bench, asked.writer))
+    bench.prepare_rest()
+    write(bench, solve(bench, asked.writer))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from components.cache import further_preparation, preparation, workbench
 from components.html import escape, plain, show, tag
 from components.login import account
 from components.style import apply_style
-from engine.cases.bundled import AUDITED, EXAMPLE, file_of, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, SOLVED, file_of, take_in
 from engine.cases.importers import IMPORTED
 from engine.cases.query import CaseRow
 from engine.core.errors import CaseNotFound
@@ -27,6 +27,11 @@ EXAMPLES = {
     EXAMPLE: (
         "Open the worked example",
         "One question with every analysis already run, to look around in. Adds the case to your library.",
+    ),
+    SOLVED: (
+        "Open the solved example",
+        "A physics problem that a larger model solved step by step, with what each step read. Adds the case to your "
+        "library.",
     ),
 }
 RECENT = 30  # cases offered by the picker; the Cases page has them all

@@ -264,7 +264,7 @@ class HuggingFaceModel:
         return self._answer(written)
 
     def _loaded_llama_cpp(self, tokens: int) -> LlamaCpp | None:
-        """What writes in place of the module; nothing once it could not load, since torch has the same weights."""
+        """The writer in place of the module; None once it could not load, since torch has the same weights."""
         try:
             if self.llama_cpp is not None:
                 with self.hold():

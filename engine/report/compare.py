@@ -259,7 +259,7 @@ def _condition(name: str, variant: Variant) -> dict[str, object]:
 
 
 def _figures(case: Case, report: RefinementReport, name: str, answered: str) -> tuple[Analysis, ...]:
-    """A's facts with their verdicts, those that the answer no longer states as such, and its scores."""
+    """A's facts with their verdicts, with those that the answer no longer states marked, and its scores."""
     stamp = replace(report.refinement.stamp, inputs=answered)
     said = [
         {"fact": kept.fact, "verdict": kept.verdict if kept.kept > ENTAILED else f"not stated; in A: {kept.verdict}"}

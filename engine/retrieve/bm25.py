@@ -237,7 +237,7 @@ def index_of(folder: Path, snapshot: Snapshot) -> WordIndex:
 
 
 def _mapped(folder: Path, snapshot: Snapshot) -> WordIndex:
-    """The postings kept beside the generation, written if there are none that fit; in memory where the disk is full."""
+    """The postings kept with the generation, written if there are none that fit; in memory where the disk is full."""
     place, size = generation_folder(folder, snapshot.manifest.generation) / "bm25", len(snapshot.passages)
     try:
         found = Postings(place)

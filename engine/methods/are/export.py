@@ -33,7 +33,7 @@ def proposed(edit: Placed) -> str:
 
 
 def change_said(proposal: str) -> str:
-    """What `proposed` wrote of an edit, without its offsets.
+    """The text of an edit as `proposed` wrote it, without its offsets.
 
     >>> change_said("142-148: 89,000 -> 98,000"), change_said("9-12: So. -> ")
     ('89,000 → 98,000', 'So. → taken out')

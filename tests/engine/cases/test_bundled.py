@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bench.audited_example import PLANTED
 from bench.refinement_kinds import KINDS
-from bench.worked_example import CONDITIONS, CORPUS, QUESTION, WRITER
+from bench.worked_example import CONDITIONS, CORPUS, PROBLEM, QUESTION, WRITER
 from engine.analyses.case_verdict import case_verdict
 from engine.analyses.facts import record_of
 from engine.analyses.faithfulness import FaithfulnessReport
@@ -17,8 +17,9 @@ from engine.analyses.kind import plain
 from engine.analyses.occlusion import strongest
 from engine.analyses.refinement import reports_of
 from engine.analyses.registry import find
+from engine.analyses.steps import KIND
 from engine.analyses.token_map import TokenMap
-from engine.cases.bundled import AUDITED, EXAMPLE, bundled, take_in
+from engine.cases.bundled import AUDITED, EXAMPLE, SOLVED, bundled, take_in
 from engine.cases.case_file import read_case_file
 from engine.cases.places import leaves
 from engine.cases.review import review_of
@@ -26,6 +27,7 @@ from engine.cases.store import CaseStore
 from engine.core.values import Attribution
 from engine.corpus.samples import SAMPLES
 from engine.methods.attr_rag import AttrRag
+from engine.methods.raise_.threshold import primer
 from engine.methods.used_supports import UsedSupports
 from engine.replay import replay_here
 
@@ -70,7 +72,7 @@ def test_it_is_taken_in_once_and_stays_deleted(store, case):
     assert EXAMPLE not in {row.id for row in store.rows()}
 
 
-SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE, AUDITED})
+SECOND_PASSES = sorted(bundled().keys() - {EXAMPLE, AUDITED, SOLVED})
 
 
 @pytest.mark.parametrize("name", SECOND_PASSES)
@@ -105,6 +107,14 @@ def test_the_audited_example_has_planted_errors_mended_a_verdict_of_the_reviewer
     assert verdict.accepted >= 1 and verdict.undecided == 0 and verdict.overridden >= 1
     accepted = [wrong for wrong in PLANTED if wrong not in verdict.text]
     assert accepted and all(PLANTED[wrong] in verdict.text for wrong in accepted)
+
+
+def test_the_solved_example_has_the_right_option_and_read_the_passages_that_it_takes(store):
+    take_in(store)
+    (run,) = KIND.of(store.load(SOLVED))
+    problem = next(question for question in primer().questions if question.id == PROBLEM)
+    assert (run.state, run.method, run.choice) == ("done", "raise", problem.correct)
+    assert {step.document for step in problem.gold} <= {p.document for step in run.steps for p in step.passages}
 
 
 def test_each_sentence_of_the_worked_example_says_which_passage_mattered_most(store):
