@@ -120,7 +120,8 @@ def results(case: Case, model: str) -> None:
         beside = right.selectbox("Compare with", others, None, format_func=names.__getitem__, key=f"beside_{case.id}")
     run = runs[chosen if chosen is not None else first]
     shown = threshold_slider(case, run, model)
-    similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
+    with st.expander("How similar the passages are, and where T cuts"):
+        similarity_plot(shown, gold_similarities(run.embedder, run.corpus))
     columns = st.columns(2) if beside is not None else [st.container()]
     with columns[0]:
         tree(case, run, shown, gold)
