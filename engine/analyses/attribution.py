@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from engine.analyses.floors import relevance_floors
 from engine.analyses.kind import TOKEN_MAP, Again, ByModel, Floor, Given, Kind, Loaders, Outcome, RunContext, less
 from engine.answer.prompt import stamp_of
-from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Notice, Section, Table, name_of, plain, signed, table
+from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Section, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import GroundworkError, RecordError
 from engine.core.progress import Watch
@@ -24,7 +24,7 @@ from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
 from engine.methods import registry
 from engine.methods.aggregate import passage_attribution
 from engine.methods.spans import Span, answer_spans
-from engine.methods.subject import analysis_of, banner, subject
+from engine.methods.subject import analysis_of, subject
 from engine.models.protocols import LanguageModel
 
 
@@ -117,9 +117,7 @@ def attribution_section(case: Case, found: Sequence[Attribution]) -> list[Block]
 
 def attribution_blocks(case: Case, attribution: Attribution) -> list[Block]:
     """Cost and floors, tables of sources by spans, the answer's tokens by source."""
-    # Who wrote and who scored is said once, at the head of the report.
-    said = banner(case.stamp.model, attribution.model)
-    blocks: list[Block] = [Facts(_facts(attribution)), *(Notice(note) for note in attribution.notes if note != said)]
+    blocks: list[Block] = [Facts(_facts(attribution)), *notices(attribution.notes)]
     tables = [
         _table(case, attribution, tuple(range(first, min(first + COLUMNS, len(attribution.spans)))))
         for first in range(0, len(attribution.spans), COLUMNS)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engine.analyses.attribution import of_the_stamp
 from engine.analyses.floors import rounding, token_floor
 from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
-from engine.cases.blocks import Block, Facts, Fold, Notice, table
+from engine.cases.blocks import Block, Facts, Fold, notices, table
 from engine.cases.review import Review
 from engine.core.progress import Watch, last
 from engine.core.settings import Faithfulness, Occlusion, Settings
@@ -176,7 +176,7 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
     )
     return [
         Facts((("Scored by", found.model), ("Cost", cost), *pairs)),
-        *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
+        *notices(found.notes),
         areas,
         Fold("The curves", curves),
     ]

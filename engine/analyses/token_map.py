@@ -15,7 +15,7 @@ from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, piec
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
 from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
-from engine.cases.blocks import Block, Facts, Fold, Heat, Notice, Table, name_of, plain, signed, table
+from engine.cases.blocks import Block, Facts, Fold, Heat, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, CannotDo
 from engine.core.progress import Watch, last
@@ -279,7 +279,7 @@ def _blocks(case: Case, found: TokenMap, review: Review) -> list[Block]:
                 ("Answer tokens where the model would have chosen another", str(len(found.argmax_differs))),
             )
         ),
-        *(Notice(note) for note in found.notes if not note.startswith("Written by ")),
+        *notices(found.notes),
         _sums(case, found, targets),
     ]
     blocks.append(Fold("The passages for the whole answer", _heats(case, found, found.rows[0])))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
 from engine.analyses.floors import Listening, drop_floor
 from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Loaders, Outcome, RunContext, less
-from engine.cases.blocks import Block, Cell, Facts, Notice, Table, name_of, signed, table
+from engine.cases.blocks import Block, Cell, Facts, Table, name_of, notices, signed, table
 from engine.cases.review import Review
 from engine.core.files import EMBEDDED
 from engine.core.progress import Watch
@@ -49,8 +49,7 @@ def used_supports_of(
 def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
     """One table per span of the answer: one row per source with score, probability and the word for both."""
     facts = Facts((("Use scored by", found.scorer), ("Support judged by", found.verifier)))
-    notes = [Notice(note) for note in found.notes if not note.startswith("Written by ")]
-    return [facts, *notes, *(_table(case, found, span) for span in range(len(found.spans)))]
+    return [facts, *notices(found.notes), *(_table(case, found, span) for span in range(len(found.spans)))]
 
 
 def _table(case: Case, found: UsedSupports, span: int) -> Table:

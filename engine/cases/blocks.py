@@ -128,6 +128,11 @@ def table(
     return Table(caption, tuple(columns), tuple(drawn), frozenset(numeric))
 
 
+def notices(notes: Iterable[str]) -> list[Notice]:
+    """Notes as notices; who wrote and who scored is said once, at the head of the report."""
+    return [Notice(note) for note in notes if not note.startswith("Written by ")]
+
+
 def part(title: str, blocks: Iterable[Block]) -> Section:
     """A headed part of an analysis."""
     return Section(title, tuple(blocks), level=4)
