@@ -23,7 +23,7 @@ from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.gaps import missing
-from engine.methods.are.name_kinds import governor, in_full, may_replace
+from engine.methods.are.name_kinds import in_full, may_replace
 from engine.methods.are.names import names
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, in_other_order, months, quantities
 from engine.methods.are.shared_words import stems
@@ -129,14 +129,12 @@ def _fits(fact: str, change: Replacement, whole: str, others: Others, anchor: An
         return not left
     if _said_already(fact, change, others.clause):
         return False
-    if change.kind == "name" and not may_replace(
-        change.new, fact[change.start : change.end], others.texts, governor(fact, change.start)
-    ):
-        return False
-    if change.kind == "name" and anchor.worth < LEAST:
-        return False
-    if change.kind == "name" and not (stems(fact[change.start : change.end]) & stems(whole)) <= stems(change.new):
-        return False
+    if change.kind == "name":
+        old = fact[change.start : change.end]
+        if anchor.worth < LEAST or not may_replace(change.new, old, others.texts):
+            return False
+        if not (stems(old) & stems(whole)) <= stems(change.new):
+            return False
     gone = set(anchor.lacking) - left
     return left < set(anchor.lacking) and gone <= others.may_go
 

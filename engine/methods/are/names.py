@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from engine.core.text import STOP_WORDS
 from engine.methods.are.quantities import MONTHS
@@ -17,12 +16,6 @@ _NAME = re.compile(
     rf"{_PART}(?:(?: (?:of|the|de|van|von|and) (?=[A-Z]))?(?:[ ]?[-–/][ ]?| )?{_PART})*"
     r"(?: \([A-Z]\w+\))?"
 )
-_MONTH = rf"(?:{'|'.join(MONTHS)})\b"
-_IN_MONTH = re.compile(  # "in May" and "5 May", not "May Berg"
-    rf"(?:\b[Ii]n |(?<=\d )){_MONTH}|(?:\b(?:of|and|for) |(?<![\w.-] )(?<!\w)){_MONTH}(?! [A-Z])"
-)
-LEGAL_FORM = re.compile(r"\b(?:Ltd|Limited|LLP|LLC|PLC|plc|FZE|SRL|OU|Inc|GmbH|AG)\b\.?")
-_SEAT = re.compile(rf"{LEGAL_FORM.pattern}( of )")  # "Quillon Freight SRL of Constanta" is a firm and its place
 _FIRST = re.compile(r"\s*(\S+)\s+(?=\S)")
 
 
@@ -31,23 +24,17 @@ def names(text: str) -> list[tuple[int, int, str]]:
 
     >>> [name for _, _, name in names("The Gate met Ada Berg in May; No Viktor came")]
     ['Gate', 'Ada Berg', 'Viktor']
-    >>> [name for _, _, name in names("Four came from Orvel Ltd of Cork")]
-    ['Orvel Ltd', 'Cork']
     """
-    found = []
-    for run in _NAME.finditer(text):
-        between = [m.span() for m in _IN_MONTH.finditer(text, *run.span())]
-        between += [m.span(1) for m in _SEAT.finditer(text, *run.span())]
-        cuts = [(run.start(), run.start()), *sorted(between)]
-        for (_, start), (end, _) in pairwise([*cuts, (run.end(), run.end())]):
-            found.append(_trimmed(text, start, end))
+    found = [_trimmed(text, *run.span()) for run in _NAME.finditer(text)]
     return [(start, end, text[start:end]) for start, end in found if not _common(text[start:end])]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """The span without white space and without first words that are not part of a name ("The Gate", "No Viktor")."""
     while start < end and (found := _FIRST.match(text, start, end)):
-        if found.group(1).lower() not in STOP_WORDS | NEGATIONS or found.group(1) in MONTHS:
+        word = found.group(1)
+        dated = word in MONTHS and text[:start].rstrip()[-1:].isdigit()  # "5 May Ada Berg", not "May Berg"
+        if not dated and (word in MONTHS or word.lower() not in STOP_WORDS | NEGATIONS):
             break
         start = found.end()
     bare = text[start:end].lstrip()
