@@ -117,7 +117,7 @@ RUNS = (
     chunks("small", SMALL, 0, 128),
     abpc("small", HOTPOT_SHORT, SMALL, 60, 5, 3, 8),
     abpc("capable", HOTPOT, CAPABLE, 50, 5, 5, 16),
-    are("are-embedded", DRAFTS, SMALL, 0, [], []),
+    are("are-embedded", DRAFTS, SMALL, 0, [], ["are", "drqa"]),
     are("ablations-embedded", DRAFTS, SMALL, 0, [], [], "are-ablations"),
     refinement("bank-small", "bank-investigation", SMALL, 0),
     attr_rag("short-small", "bench-chemistry", SMALL, 60, 48),

@@ -28,13 +28,14 @@ from urllib.parse import unquote
 import msgspec
 
 from engine.core.values import decoded
+from engine.report.markdown import one_line
 from engine.studies.catalogue import study_of
 from engine.studies.compare_runs import compare_runs
 from engine.studies.config import parse_config
 from engine.studies.evaluate import Evaluation, RunManifest, opened
 from engine.studies.library import CASES, SHIPPED
 from engine.studies.run import Journal
-from engine.studies.tables import as_text, rounded, to_markdown
+from engine.studies.tables import rounded, to_markdown
 from engine.studies.values import Row, StudyTable, Unit
 
 HERE = Path(__file__).parent
@@ -163,8 +164,8 @@ def about(run: Evaluation, names: str) -> str:
     judge = f", judge {config.judge}" if config.judge else ""
     folders = ", ".join(f"`{name}`" for name in names.split("+"))
     return (
-        f"*{folders}: {as_text(config.model)} on {as_text(data)}{judge}; {questions} questions, {len(run.rows)} rows, "
-        f"{failed} failed, {sum(row.unparsed for row in run.rows)} unreadable replies.*"
+        f"*{folders}: {one_line(config.model)} on {one_line(data)}{judge}; {questions} questions, {len(run.rows)} rows,"
+        f" {failed} failed, {sum(row.unparsed for row in run.rows)} unreadable replies.*"
     )
 
 
@@ -202,7 +203,7 @@ def figure(run: Evaluation, names: str, name: str) -> str:
     file = IMAGES / f"{names.replace('+', '-and-')}-{name.replace('_', '-')}.svg"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(svg(drawn(found[name])), encoding="utf-8")
-    return f"![{as_text(found[name].title)}](images/findings/{file.name})"
+    return f"![{one_line(found[name].title)}](images/findings/{file.name})"
 
 
 def svg(chart: Any) -> str:

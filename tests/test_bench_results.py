@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
+import pytest
+
 from bench.results import write_section
+
+BENCHES = Path(__file__).parent.parent / "bench"
 
 
 def test_sections_are_added_then_replaced_in_place(tmp_path):
@@ -16,3 +23,9 @@ def test_sections_are_added_then_replaced_in_place(tmp_path):
     assert text.count("<!-- first -->") == text.count("<!-- /first -->") == 1
     write_section("first", "changed", path)
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize("path", sorted(BENCHES.glob("*.py")), ids=lambda path: path.stem)
+def test_every_bench_finds_what_it_imports(path):
+    """Nothing else does before somebody measures."""
+    assert importlib.import_module(f"bench.{path.stem}")
