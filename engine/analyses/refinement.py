@@ -414,7 +414,7 @@ def _cost(case: Case, options: RefinementOptions, settings: Settings) -> str:
     if report is None:
         parts.append("2 scored rows for S2")
     if any(VARIANTS[n].rule == "flags" for n in missing) and not (report and report.refinement.gradient):
-        parts.append("1 forward and 11 backward passes for the flags")
+        parts.append(f"1 forward and {settings.gradient.first_tokens + 1} backward passes for the flags")
     return ", ".join(parts) + "."
 
 

@@ -199,7 +199,7 @@ def nli_citation_precision(
 def rfcp(
     cited: Sequence[CitedSentence], passages: Mapping[int, str], relevant: Mapping[int, bool | None], entails: Entails
 ) -> float | None:
-    """Relevance-filtered citation precision: pairs entailed and labelled relevant, over all pairs."""
+    """RFCP as we read it: pairs entailed and labelled relevant, over all pairs; the paper gives no formula."""
     pairs = _citation_pairs(cited)
     marks = _entailed(pairs, passages, entails)
     good = [mark and relevant.get(number or 0) is True for mark, (_, number) in zip(marks, pairs, strict=True)]

@@ -173,9 +173,14 @@ def _alike(fact: str, line: str) -> bool:
 def asked_edit(
     fact: str, evidence: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
 ) -> tuple[Edit | None, str]:
-    """A language model's edit, not yet checked, and its raw reply; no edit where the reply cannot be parsed."""
-    reply = writer.generate(edit_prompt(fact, evidence, demonstrations), Decoding(max_new_tokens=200), None, watch).text
-    parsed = parse_edit(reply, fact)
+    """A language model's edit, not yet checked, and its raw reply; no edit where the reply cannot be parsed.
+
+    `fact` may be a whole answer, so the limit grows with it; a line cut at the limit is not read as a fix.
+    """
+    limit = Decoding(max_new_tokens=max(200, 100 + 2 * len(fact.split())))
+    written = writer.generate(edit_prompt(fact, evidence, demonstrations), limit, None, watch)
+    reply = written.text
+    parsed = parse_edit(reply if written.finished else reply.rpartition("\n")[0], fact)
     if parsed is None or parsed[1] == fact:
         return None, reply
     wrong, fix = parsed

@@ -28,8 +28,7 @@ from engine.methods.raise_.steps import logical_query_prompt
 from engine.methods.raise_.values import Solution, SubQuestion, similarity
 from engine.models.protocols import Writer
 
-PERCENTILE = 5.0  # of the gold passages found; those at T or over it are at least 95%
-FEWEST = 20  # gold passages found; of fewer the 5th percentile is the smallest value
+FEWEST = 20  # gold passages found; one in so many may lie under T, so that 95% are kept
 DPR = 0.84
 MINILM = 0.25  # about the lowest of the sample corpora's
 SHIPPED = Path(__file__).with_name("thresholds.json")
@@ -155,7 +154,7 @@ def calibrate(
             f"The search finds {len(found)} of the {len(pairs)} labelled gold passages; T needs {FEWEST}. Label more or"
             " set T by hand."
         )
-    value = float(np.percentile(found, PERCENTILE, method="lower"))
+    value = sorted(found)[len(found) // FEWEST]
     everything = [similarity(hit) for retrieved in hits.values() for hit in retrieved]
     kept, dropped = (float(np.mean(part)) for part in (np.array(found) >= value, np.array(everything) < value))
     return Threshold(

@@ -28,7 +28,7 @@ from engine.prompts import fill, system
 
 @dataclass(frozen=True)
 class Conditions:
-    """The case and its writer. `draft` is A's answer and `prompt` the prompt it answers, once there is one.
+    """The case and its writer. `draft` is A's answer and `prompt` the prompt it answers, once they are known.
 
     `read` is what the writer is given of the passages, each under its number; empty: all of them, whole. `flagged` are
     the passages that the attribution trigger points at. `on_turn` gets each call as it ends, `on_text` the text so far.

@@ -152,6 +152,7 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
         decoding=decoding,
         read=request.read,
         demonstrations=shots,
+        prompt=request.given_prompt,
     )
     limit = shared_limit(conditions)
     notes = []

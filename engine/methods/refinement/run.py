@@ -175,7 +175,7 @@ class _Refining:
         conditions = replace(
             self.conditions,
             decoding=decoding_for(method.name, own, self.value.baseline, settings, name),
-            prompt=sent_for_a(self.value),
+            prompt=sent_for_a(self.value) or self.conditions.prompt,
             draft=self.value.baseline,
             flagged=trigger.passages if trigger else (),
             watch=watch,

@@ -85,6 +85,18 @@ def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked
     assert parse_edit("Wrong.\nWhales sing in the deep sea.", "It was built in 1978.") is None
 
 
+def test_an_edit_of_a_long_answer_is_read_whole_or_not_at_all():
+    answer = " ".join(f"word{n}" for n in range(150))
+    fix = answer.replace("word9 ", "nine ")
+    edit, _ = asked_edit(answer, "Nine.", ScriptedWriter([f"{'The ninth word. ' * 20}\n{fix}"]))
+    assert edit.after == fix
+    assert asked_edit(answer, "Nine.", ScriptedWriter([f"{'The ninth word. ' * 90}\n{fix}"]))[0] is None
+    edit, reply = asked_edit(
+        "It was built in 1978.", "1983.", ScriptedWriter(["The year.\nIt was built in 1983.\n" + "So it is. " * 99])
+    )
+    assert (edit.after, len(reply.split())) == ("It was built in 1983.", 200)
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from engine.answer.prompt import build_prompt
 from engine.answer.quoting_reader import shortened, whole_id
 from engine.core.errors import InputError, ModelError, PromptTooLong, ServerError
 from engine.core.progress import Watch
@@ -382,6 +383,21 @@ def test_a_given_answer_is_the_baseline_and_costs_nothing():
     assert value.variants["A"].cost.forwards == 0
     assert len(asked(model, "A")) == 1  # C1
     assert "The bridge is red." in asked(model, "grounding")[0]
+
+
+def test_with_a_given_answer_every_condition_reads_the_prompt_that_it_answers():
+    """The prompt of A is not the one that would be built here: one passage of three, cut, without worked examples."""
+    short = (replace(passages()[1], text="The bridge was repaired in 1931"),)
+    prompt = build_prompt(QUESTION, short, demonstrations=(), numbers=(2,))
+    given = Answer(text="It was repaired in 1931 [cite_2].")
+    model = ScriptedWriter(lambda text: "Reply [cite_2].")
+    value = refine(request(model, gate="always", variants=PLAIN, given=given, given_by="w", given_prompt=prompt))
+    turns = {name: variant.turns for name, variant in value.variants.items()}
+    assert turns["C1"][0].prompt == prompt
+    assert turns["B"][0].prompt == prompt.keep(set())
+    for name in ("C2", "D", "E"):
+        assert turns[name][-1].prompt.segments[: len(prompt.segments)] == prompt.segments
+    assert [s.text for s in turns["E"][0].prompt.segments if s.kind == "passage"] == [prompt.segments[1].text]
 
 
 def test_a_case_without_passages_is_refused():
