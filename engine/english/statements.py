@@ -1,9 +1,9 @@
 """Split a clause into atomic facts with its dependency tree (`parser.py`); no language model (ARE, section 4.1.2).
 
 1. Text in brackets becomes a fact about the noun before it. 2. Detach the clauses inside the sentence and state them of
-their noun or subject: relative and participial clauses, appositions, clauses with "although" or "because". 3. Split
-coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of time, place and
-agent: one fact for each.
+their noun or subject: relative and participial clauses, appositions, titles before a name, clauses with "although" or
+"because". 3. Split coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of
+time, place and agent: one fact for each.
 A part that has no subject and finite verb and is not an instruction falls back to its clause. So does a clause if its
 facts lack a content word. Left out: "if" and "or" clauses, which say something else alone; pronouns (`pronouns.py`);
 other languages.
@@ -142,9 +142,17 @@ def _is_negated(verb: Token) -> bool:
     return any(c.dep_ == "neg" for c in verb.children)
 
 
+def _tag(verb: Token) -> str:
+    """The verb's tag, corrected to a finite one after a finite verb without auxiliary ("won in May and lost")."""
+    helped = any(c.dep_ in _AUXILIARIES for one in (verb, verb.head) for c in one.children)
+    if verb.dep_ != "conj" or helped:
+        return verb.tag_
+    return {("VBN", "VBD"): "VBD", ("VB", "VBP"): "VBP"}.get((verb.tag_, _tag(verb.head)), verb.tag_)
+
+
 def _finite_tags(verb: Token) -> set[str]:
     """The finite forms of the verb and its auxiliaries."""
-    return {verb.tag_, *(c.tag_ for c in verb.children if c.dep_ in _AUXILIARIES)} & set(_FINITE)
+    return {_tag(verb), *(c.tag_ for c in verb.children if c.dep_ in _AUXILIARIES)} & set(_FINITE)
 
 
 def _relative_word(verb: Token) -> Token | None:
@@ -187,6 +195,8 @@ def _cut(token: Token) -> str:
         dangling = token.lower_ == "using" and subject.dep_ == "nsubjpass"  # "was dissolved, using 20 mL"
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
+    if token.dep_ == "ccomp" and token.i < head.i and _has_subject(token) and _has_subject(head):
+        return "spliced" if before_comma and any(c.dep_ not in ("punct", "neg") for c in head.rights) else ""
     return ""
 
 
@@ -215,6 +225,16 @@ def _marks_around(root: Token) -> tuple[int, ...]:
     return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
 
 
+def _title(name: Token) -> list[Token]:
+    """The title before a person's name ("the clerk Ann Berg"); empty without a common noun."""
+    if name.pos_ != "PROPN" or name.ent_type_ != "PERSON":
+        return []
+    left = [c for c in name.lefts if c.pos_ != "PROPN" and c.dep_ in ("compound", "nmod", "det", "poss", "amod")]
+    named = [c.i for c in name.lefts if c.pos_ == "PROPN" and c.dep_ == "compound"]
+    common = any(c.pos_ == "NOUN" and c.dep_ in ("compound", "nmod") for c in left)
+    return left if common and all(c.i < i for c in left for i in named) else []
+
+
 class Sentence:
     """A parsed sentence, its statements, and the antecedents of its relative pronouns."""
 
@@ -223,7 +243,9 @@ class Sentence:
         self.doc = doc
         self.antecedents: dict[int, tuple[Token | Inserted, ...]] = {}
         self.cuts = {token.i: kind for token in doc if (kind := _cut(token))}
-        self.apart = self.cuts.keys() | {i for place in self.cuts for i in _marks_around(doc[place])}
+        self.titles = {token.i: found for token in doc if (found := _title(token))}
+        self.apart = self.cuts.keys() | {one.i for found in self.titles.values() for one in found}
+        self.apart |= {i for place in self.cuts for i in _marks_around(doc[place])}
 
     def below(self, root: Token) -> tuple[Token, ...]:
         """The words that `root` governs, without detached statements."""
@@ -254,9 +276,19 @@ class Sentence:
             "apposition": lambda noun: self._predication(noun, noun.head),
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
+            "spliced": lambda verb: Statement(verb, self.below(verb)),
         }
-        yield from (Statement(sent.root, self.below(sent.root)) for sent in self.doc.sents)
+        yield from (
+            Statement(sent.root, self.below(sent.root)) for sent in self.doc.sents if not self._is_cleft(sent.root)
+        )
         yield from (makers[kind](self.doc[place]) for place, kind in self.cuts.items())
+        yield from map(self._title_statement, self.titles)
+
+    def _is_cleft(self, verb: Token) -> bool:
+        """Is it a cleft: "It was Ann Berg who sold it"?"""
+        names = [c for c in verb.children if c.dep_ == "attr" and c.pos_ == "PROPN"]
+        pointing = any(c.dep_ == "nsubj" and c.lower_ == "it" for c in verb.children) and not _is_negated(verb)
+        return pointing and any(self.cuts.get(c.i) == "relative" for name in names for c in name.children)
 
     def _predication(self, root: Token, noun: Token | None) -> Statement:
         """A participle or apposition as a sentence about the noun, with "is" or "was" inserted."""
@@ -274,6 +306,14 @@ class Sentence:
         present = root.dep_ == "appos" or _finite_tags(main) <= {"VBZ", "VBP"}
         many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
         return ("are" if present else "were") if many else "is" if present else "was"
+
+    def _title_statement(self, place: int) -> Statement:
+        """A title as a sentence about the name: "Ann Berg is the clerk"."""
+        words = [part for one in self.titles[place] for part in one.subtree]
+        known = any(one.dep_ in ("det", "poss") for one in words)
+        article = () if known else (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
+        named = tuple(t for t in self.phrase(self.doc[place]) if t.i <= place)
+        return Statement(self.doc[place], (*named, Inserted("is"), *article, *words))
 
     def _relative(self, verb: Token) -> Statement:
         """A relative clause with its noun instead of the pronoun."""
@@ -314,7 +354,7 @@ def split_coordination(statement: Statement) -> Iterator[Statement]:
 
 def _conjuncts(word: Token, held: set[int]) -> list[Token]:
     """The word and those coordinated with it, in text order."""
-    after = [c for c in word.children if c.dep_ == "conj" and c.i in held]
+    after = [c for c in word.children if c.dep_ == "conj" and c.i in held and _is_marked(c)]
     return sorted([word, *(t for c in after for t in _conjuncts(c, held))], key=lambda t: t.i)
 
 
@@ -346,6 +386,14 @@ def _can_split(chain: Sequence[Token]) -> bool:
     )
 
 
+def _is_marked(token: Token) -> bool:
+    """Is there a mark or conjunction before the part?"""
+    at = token.left_edge.i - 1
+    while at > 0 and token.doc[at].pos_ == "ADV":
+        at -= 1
+    return token.doc[at].pos_ in ("CCONJ", "PUNCT", "SYM") or token.doc[at].dep_ in ("cc", "punct")
+
+
 def _with_conjunct(statement: Statement, chain: Sequence[Token], item: Token) -> Statement:
     """The statement with one part of the coordination instead of all."""
     first, held = chain[0], {token.i for token in statement.tokens}
@@ -373,7 +421,7 @@ def _shared(first: Token, item: Token) -> set[int]:
     taken: list[Token] = []
     if verbal and not own & set(_SUBJECTS):
         taken = [c for c in first.lefts if c.dep_ in _SUBJECTS]
-        if item.tag_ not in _FINITE and not own & set(_AUXILIARIES):
+        if _tag(item) not in _FINITE and not own & set(_AUXILIARIES):
             taken += [c for c in first.lefts if c.dep_ in _AUXILIARIES]
     elif item.pos_ == "NOUN" and first.pos_ == "NOUN" and not own & {"det", "poss", "nummod"}:
         taken = [c for c in first.lefts if c.dep_ == "poss" or c.lower_ == "the"]
@@ -418,12 +466,21 @@ def is_sentence(statement: Statement) -> bool:
     root, tokens = statement.root, statement.tokens
     if "had" in statement.forms.values() or any(isinstance(w, Inserted) and w.text in _BE for w in statement.words):
         return True
-    if any(c.dep_ == "mark" and c in tokens for c in root.children):
+    if any(c.dep_ == "mark" and c in tokens for c in root.children) or any(_is_stray(t, root) for t in tokens):
         return False
     subjects = [t for t in tokens if t.i < root.i and _first_conjunct(t).dep_ in _SUBJECTS]
     if subjects:
-        return bool({root.tag_, *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
+        return bool({_tag(root), *(t.tag_ for t in tokens if t.dep_ in _AUXILIARIES)} & set(_FINITE))
     return root.tag_ == "VB" and not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES) for c in root.children if c in tokens)
+
+
+def _is_stray(verb: Token, root: Token) -> bool:
+    """Is it a second finite verb that has no subject and depends on no other verb?"""
+    if verb == root or verb.tag_ not in ("VB", "VBP", "VBZ", "VBD") or verb.dep_ in (*_AUXILIARIES, "relcl"):
+        return False
+    if verb.dep_ == "conj":
+        return verb.head.pos_ not in ("VERB", "AUX") or (verb.tag_ in ("VBZ", "VBD") and verb.head.tag_ == "VB")
+    return not any(c.dep_ in (*_SUBJECTS, *_AUXILIARIES, "mark", "advmod") for c in verb.children)
 
 
 def _first_conjunct(token: Token) -> Token:
@@ -520,7 +577,8 @@ def _unsplit(text: str) -> tuple[str, list[Copied]]:
 
 def _written(statement: Statement, sentence: Sentence, origin: Sequence[int]) -> tuple[str, list[Copied]]:
     """The statement as text, spaced as in the source, with its copied tokens."""
-    words = [w for w in statement.words if isinstance(w, Inserted) or w.text not in _QUOTES]
+    held = {token.i for token in statement.tokens}
+    words = [w for w in statement.words if isinstance(w, Inserted) or not (w.text in _QUOTES or _is_orphan(w, held))]
     kept: list[Token | Inserted] = []
     for mark, run in groupby(words, _is_mark):
         group = list(run)
@@ -553,6 +611,12 @@ def _is_attached(last: Token | Inserted, word: Token | Inserted) -> bool:
         return word.text == "'s"
     beside = not isinstance(last, Inserted) and last.i + 1 == word.i and not last.whitespace_
     return beside or word.tag_ == "POS" or word.text in ",.;:)]%"
+
+
+def _is_orphan(word: Token, held: set[int]) -> bool:
+    """Is it a conjunction that lost the words it joins?"""
+    joined = [c.i in held for c in word.head.children if c.dep_ == "conj"]
+    return word.dep_ in ("cc", "preconj") and bool(joined) and not any(joined)
 
 
 def _is_mark(word: Token | Inserted) -> bool:
