@@ -44,8 +44,7 @@ def table(results: str) -> str:
             "| ---: | ---: | ---: | ---: |",
             *lines,
             "",
-            "Arithmetic, not measurement: the largest size that was measured is one million. The results say what has"
-            " changed in memory since the slope was taken.",
+            "Arithmetic, not measurement: the largest size that was measured is one million.",
         )
     )
 

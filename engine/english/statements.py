@@ -1,9 +1,9 @@
 """Split a clause into atomic facts with its dependency tree (`parser.py`); no language model (ARE, section 4.1.2).
 
 1. Text in brackets becomes a fact about the noun before it. 2. Detach the clauses inside the sentence and state them of
-their noun or subject: relative and participial clauses, appositions, titles before a name, clauses with "although" or
-"because". 3. Split coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of
-time, place and agent: one fact for each.
+their noun or subject: relative and participial clauses, appositions, clauses with "although" or "because". 3. Split
+coordinations; each part keeps the subject, auxiliary or article that it shares. 4. Split phrases of time, place and
+agent: one fact for each.
 A part that has no subject and finite verb and is not an instruction falls back to its clause. So does a clause if its
 facts lack a content word. Left out: "if" and "or" clauses, which say something else alone; pronouns (`pronouns.py`);
 other languages.
@@ -195,8 +195,6 @@ def _cut(token: Token) -> str:
         dangling = token.lower_ == "using" and subject.dep_ == "nsubjpass"  # "was dissolved, using 20 mL"
         bare = not dangling and not any(c.dep_ in ("mark", "advmod") and c.i == first for c in token.children)
         return "adverbial" if bare and (comma or (first == 0 and before_comma)) else ""
-    if token.dep_ == "ccomp" and token.i < head.i and _has_subject(token) and _has_subject(head):
-        return "spliced" if before_comma and any(c.dep_ not in ("punct", "neg") for c in head.rights) else ""
     return ""
 
 
@@ -225,16 +223,6 @@ def _marks_around(root: Token) -> tuple[int, ...]:
     return tuple(i for i in (before, after) if 0 <= i < len(root.doc)) if opened and closed else ()
 
 
-def _title(name: Token) -> list[Token]:
-    """The title before a person's name ("the clerk Ann Berg"); empty without a common noun."""
-    if name.pos_ != "PROPN" or name.ent_type_ != "PERSON":
-        return []
-    left = [c for c in name.lefts if c.pos_ != "PROPN" and c.dep_ in ("compound", "nmod", "det", "poss", "amod")]
-    named = [c.i for c in name.lefts if c.pos_ == "PROPN" and c.dep_ == "compound"]
-    common = any(c.pos_ == "NOUN" and c.dep_ in ("compound", "nmod") for c in left)
-    return left if common and all(c.i < i for c in left for i in named) else []
-
-
 class Sentence:
     """A parsed sentence, its statements, and the antecedents of its relative pronouns."""
 
@@ -243,9 +231,7 @@ class Sentence:
         self.doc = doc
         self.antecedents: dict[int, tuple[Token | Inserted, ...]] = {}
         self.cuts = {token.i: kind for token in doc if (kind := _cut(token))}
-        self.titles = {token.i: found for token in doc if (found := _title(token))}
-        self.apart = self.cuts.keys() | {one.i for found in self.titles.values() for one in found}
-        self.apart |= {i for place in self.cuts for i in _marks_around(doc[place])}
+        self.apart = self.cuts.keys() | {i for place in self.cuts for i in _marks_around(doc[place])}
 
     def below(self, root: Token) -> tuple[Token, ...]:
         """The words that `root` governs, without detached statements."""
@@ -276,19 +262,9 @@ class Sentence:
             "apposition": lambda noun: self._predication(noun, noun.head),
             "clause": lambda verb: Statement(verb, self.below(verb)[1:]),
             "adverbial": lambda verb: self._predication(verb, subject_of(verb.head)),
-            "spliced": lambda verb: Statement(verb, self.below(verb)),
         }
-        yield from (
-            Statement(sent.root, self.below(sent.root)) for sent in self.doc.sents if not self._is_cleft(sent.root)
-        )
+        yield from (Statement(sent.root, self.below(sent.root)) for sent in self.doc.sents)
         yield from (makers[kind](self.doc[place]) for place, kind in self.cuts.items())
-        yield from map(self._title_statement, self.titles)
-
-    def _is_cleft(self, verb: Token) -> bool:
-        """Is it a cleft: "It was Ann Berg who sold it"?"""
-        names = [c for c in verb.children if c.dep_ == "attr" and c.pos_ == "PROPN"]
-        pointing = any(c.dep_ == "nsubj" and c.lower_ == "it" for c in verb.children) and not _is_negated(verb)
-        return pointing and any(self.cuts.get(c.i) == "relative" for name in names for c in name.children)
 
     def _predication(self, root: Token, noun: Token | None) -> Statement:
         """A participle or apposition as a sentence about the noun, with "is" or "was" inserted."""
@@ -306,14 +282,6 @@ class Sentence:
         present = root.dep_ == "appos" or _finite_tags(main) <= {"VBZ", "VBP"}
         many = is_plural(noun) and (root.dep_ != "appos" or noun.tag_ != "NNPS" or is_plural(root))
         return ("are" if present else "were") if many else "is" if present else "was"
-
-    def _title_statement(self, place: int) -> Statement:
-        """A title as a sentence about the name: "Ann Berg is the clerk"."""
-        words = [part for one in self.titles[place] for part in one.subtree]
-        known = any(one.dep_ in ("det", "poss") for one in words)
-        article = () if known else (Inserted("an" if words[0].lower_[0] in "aeiou" else "a"),)
-        named = tuple(t for t in self.phrase(self.doc[place]) if t.i <= place)
-        return Statement(self.doc[place], (*named, Inserted("is"), *article, *words))
 
     def _relative(self, verb: Token) -> Statement:
         """A relative clause with its noun instead of the pronoun."""

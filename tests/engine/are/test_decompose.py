@@ -85,7 +85,6 @@ def test_the_papers_example_pronouns_become_names():
         ("Ann has neither booked nor paid a deposit.", {"Ann has neither booked nor paid a deposit"}),
         ("Ann, whose brother sold the mill, left Cork.", {"Ann left Cork", "Ann's brother sold the mill"}),
         ("Counted by hand, the sums come to ten.", {"the sums are Counted by hand", "the sums come to ten"}),
-        ("It was Ann Berg who filed it.", {"Ann Berg filed it"}),
         ("It was on 9 April that the sum left.", {"It was on 9 April that the sum left"}),
         ("It is clear that the sum left.", {"It is clear that the sum left"}),
         ("It was not Ann who left.", {"It was not Ann who left"}),
