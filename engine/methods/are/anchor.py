@@ -23,7 +23,6 @@ from engine.methods.are.values import Evidence
 AS_NEAR = 0.05  # shares of words within which two sentences speak of a fact alike
 GONE = 0.4  # what a word of a lacking number or name counts against a sentence: it may be what is wrong in the fact
 CITED = 0.15  # what a passage that the clause cites counts more, in shares of words
-CONTEXT = 0.1  # what a sentence that holds all words of the clause counts more when anchors are put in order
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class Anchor:
 
     `share` in [0, 1] of the content words, by weight, those of `lacking` counted at `GONE` of theirs; `lacking` are
     numbers and names of the fact that the whole passage lacks, title included; `cited`: its clause cites the passage;
-    `context` in [0, 1] is the share of the clause's words, by weight, that the sentence holds; `named` is where the
-    sentence before starts where this one opens with a pronoun, else `start`.
+    `named` is where the sentence before starts where this one opens with a pronoun, else `start`.
     """
 
     evidence: int
@@ -42,7 +40,6 @@ class Anchor:
     share: float
     lacking: tuple[str, ...]
     cited: bool
-    context: float = 0.0
     named: int = 0
 
     @property
@@ -73,17 +70,12 @@ def others(anchor: Anchor, near: Sequence[Anchor]) -> Others:
     return Others(contested(anchor, near), nowhere)
 
 
-def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = (), clause: str = "") -> list[Anchor]:
-    """The anchor of each passage, the best first; `cited` are numbers of case passages.
-
-    Of sentences that hold the same share of the fact that one comes first which holds more of its `clause`.
-    """
+def anchors(fact: str, considered: Sequence[Evidence], cited: Collection[int] = ()) -> list[Anchor]:
+    """The anchor of each passage, the best first; `cited` are numbers of case passages."""
     held = Counter(word for one in considered for word in stems(f"{one.title} {one.text}"))
-    weights, around = (
-        {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in stems(text)} for text in (fact, clause)
-    )
-    found = [_anchor(fact, place, one, weights, around, cited) for place, one in enumerate(considered)]
-    return sorted(found, key=lambda anchor: (-anchor.worth - CONTEXT * anchor.context, anchor.evidence))
+    weights = {word: math.log(1 + len(considered) / held.get(word, 0.5)) for word in stems(fact)}
+    found = [_anchor(fact, place, one, weights, cited) for place, one in enumerate(considered)]
+    return sorted(found, key=lambda anchor: (-anchor.worth, anchor.evidence))
 
 
 def contested(anchor: Anchor, near: Sequence[Anchor]) -> frozenset[str]:
@@ -109,30 +101,27 @@ def _named(text: str, spans: Sequence[tuple[int, int]], best: tuple[int, int]) -
     return before[-1]
 
 
-def _anchor(
-    fact: str, place: int, one: Evidence, weights: dict[str, float], around: dict[str, float], cited: Collection[int]
-) -> Anchor:
+def _anchor(fact: str, place: int, one: Evidence, weights: dict[str, float], cited: Collection[int]) -> Anchor:
     lacking = missing(fact, f"{one.title}\n{one.text}")
     gone = {word for name in lacking for word in stems(name)}
     asked = {word: weight for word, weight in weights.items() if word not in gone}
     total = sum(asked.values()) + GONE * (sum(weights.values()) - sum(asked.values()))
     title = stems(one.title)
 
-    def share(span: tuple[int, int], of: dict[str, float], whole: float) -> float:
+    def share(span: tuple[int, int]) -> float:
         here = stems(one.text[slice(*span)]) | title
-        held = sum(weight for word, weight in of.items() if word in here)
+        held = sum(weight for word, weight in asked.items() if word in here)
         known = sum(weights[word] for word in _miscopied(gone, here))  # counts like a word that is there
-        return (held + known) / (whole + (1 - GONE) * known) if whole else 0.0
+        return (held + known) / (total + (1 - GONE) * known) if total else 0.0
 
     spans = sentences(one.text) or [(0, len(one.text))]
-    best = max(spans, key=lambda span: share(span, asked, total))
+    best = max(spans, key=share)
     return Anchor(
         evidence=place,
         start=best[0],
         end=best[1],
-        share=share(best, asked, total),
+        share=share(best),
         lacking=lacking,
         cited=one.number is not None and one.number in cited,
-        context=share(best, around, sum(around.values())),
         named=_named(one.text, spans, best),
     )

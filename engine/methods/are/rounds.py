@@ -51,7 +51,7 @@ def one_round(
     searched = [queries for queries, _ in asked]
     considered = find_evidence(facts, searched, task.sources, task.settings, watch, cited, reader)
     clauses = [found.clauses[records[i].clause].text for i in wanted]
-    sentences: list[Sequence[Anchor]] = [anchors(*each) for each in zip(facts, considered, cited, clauses, strict=True)]
+    sentences: list[Sequence[Anchor]] = [anchors(*each) for each in zip(facts, considered, cited, strict=True)]
     chosen = [
         _not_tried(records[i], evidence, near, task.settings)
         for i, evidence, near in zip(wanted, considered, sentences, strict=True)

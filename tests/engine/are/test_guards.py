@@ -192,13 +192,6 @@ def test_dates_that_differ_tell_nothing_and_the_words_of_the_passage_come_first(
     assert against(READ, said, dated_parts("The final chart was issued on 21 August.")) is None
 
 
-def test_of_sentences_that_hold_a_fact_alike_that_which_holds_more_of_its_clause_comes_first():
-    passages = [case("Ann has 40 per cent and Bo 60."), case("Cy has 54, Ann has 24 and Bo 22 per cent.", 2)]
-    fact, clause = "Ann has 34 per cent", "Cy took 54 per cent, Bo has 22 and Ann has 34 per cent"
-    assert [a.evidence for a in anchors(fact, passages)] == [0, 1]
-    assert [a.evidence for a in anchors(fact, passages, clause=clause)] == [1, 0]
-
-
 @given(st.text(alphabet="ab eforaft", max_size=60))
 def test_an_order_never_contradicts_its_own_sentence(text):
     assert all(0 <= o.start < o.end <= len(text) for o in orders(text))
