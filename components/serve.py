@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import socket
-import threading
 from pathlib import Path
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
@@ -37,8 +36,8 @@ def main() -> None:
     port = int(os.environ.get("PORT") or free_port())
     options = {"server_port": port, "server_headless": True}
     bootstrap.load_config_options(options)
-    # What the first page imports takes seconds: it begins while the browser is being opened.
-    threading.Thread(target=importlib.import_module, args=("components.frame",), daemon=True).start()
+    # What the first page imports takes seconds: done before the address is told, so that the page comes at once.
+    importlib.import_module("components.frame")
     print(f"Groundwork is at http://127.0.0.1:{port} (stop with Ctrl-C)", flush=True)
     bootstrap.run(str(APP), False, [], options)
 
