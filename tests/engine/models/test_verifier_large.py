@@ -9,6 +9,8 @@ import torch
 from safetensors.torch import load_file
 
 from engine.core.errors import ModelNotFound
+from engine.core.values import decoded
+from engine.models.protocols import Judged
 from engine.models.verdicts import CLASSES
 from engine.models.verifier import Calibration, load_entailment
 from engine.models.verifier_large import ASKED, FOLDER, LETTERS, LargeVerifier, log_shares
@@ -80,3 +82,11 @@ def test_the_shipped_files_fit_together():
     calibration = msgspec.json.decode((FOLDER / "thresholds.json").read_bytes(), type=Calibration)
     assert all(scale > 0 for scale in calibration.scale)
     assert {p.verdict for p in calibration.precisions} == set(CLASSES)
+
+
+def test_its_verdicts_say_how_often_they_are_right(model):
+    calibration = decoded((FOLDER / "thresholds.json").read_bytes(), Calibration)
+    note = LargeVerifier(model.module, model.tokenizer, calibration).note(
+        Judged("supportive", {"supportive": 0.9, "editing_required": 0.05, "irrelevant": 0.05})
+    )
+    assert note.startswith("supportive by large, right on ") and "of what it calls supportive" in note
