@@ -26,7 +26,7 @@ from engine.core.values import Answer, Attribution, Details, Prompt
 from engine.methods import both_ways, hierarchy
 from engine.methods.aggregate import passage_attribution
 from engine.methods.attention import value_weighted_attention
-from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient, unit_of
+from engine.methods.input_x_gradient import GRADIENT_NORM, INPUT_X_GRADIENT, Relevance, input_x_gradient
 from engine.methods.integrated_gradients import integrated_gradients
 from engine.methods.occlusion import occlusion
 from engine.methods.spans import Span, anchor
@@ -89,7 +89,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
     """The project's own methods with the target, the steps and the treatment of citation markers that are set."""
     how, counted = settings.gradient, settings.occlusion.count_citation_markers
     gradient = partial(input_x_gradient, target=how.target, count_citation_markers=counted)
-    norm = partial(gradient, form="norm")
+    norm, squared = partial(gradient, form="norm"), f"squared gradient of the {how.target}"
     integrated = partial(
         integrated_gradients, target=how.target, steps=how.integrated_steps, count_citation_markers=counted
     )
@@ -119,9 +119,7 @@ def built_in(settings: Settings) -> tuple[Method, ...]:
             "Occlusion for many passages: blocks first, then the passages of those that matter.",
         ),
         _of_tokens(INPUT_X_GRADIENT, gradient, how.target, "First-order effect of every input token."),
-        _of_tokens(
-            GRADIENT_NORM, norm, unit_of(how.target, "norm"), "How strongly the answer reacts to every input token."
-        ),
+        _of_tokens(GRADIENT_NORM, norm, squared, "How strongly the answer reacts to every input token."),
         _of_tokens("integrated gradients", integrated, how.target, "Gradients along a path from zero."),
         _of_tokens(
             "value-weighted attention",
