@@ -33,29 +33,21 @@ class LlamaCpp:
 
     def __init__(self, file: Path, window: int, threads: int) -> None:
         self.file, self.window, self.threads = file, window, threads
-        self.context, self._server = 0, None
+        self.context = 0
+        self._server: Any = None
 
     def load(self, tokens: int) -> None:
         """Load the file unless it is, with room for so many tokens; `ModelError` where llama.cpp cannot."""
         if tokens <= self.context:
             return
-        import xllamacpp
-
         self._server = None  # its memory is free before the next one takes more
-        self.context = min(self.window, max(CONTEXT, 1 << (tokens - 1).bit_length()))
-        asked = xllamacpp.CommonParams()
-        asked.model.path = str(self.file)
-        asked.n_ctx, asked.n_parallel = self.context, 1
-        asked.cpuparams.n_threads = asked.cpuparams_batch.n_threads = self.threads
-        asked.warmup, asked.verbosity = False, -1
-        asked.api_keys = [secrets.token_hex()]  # it listens on a port of this machine, which nobody else may use
+        context = min(self.window, max(CONTEXT, 1 << (tokens - 1).bit_length()))
         try:
-            server = xllamacpp.Server(asked)
-            server.handle_completions({"prompt": [0], "max_tokens": 1})  # let go before its first text, it would hang
-            self._server = server
-        except RuntimeError as error:
+            self._server = served(self.file, context, self.threads)
+        except (ImportError, RuntimeError) as error:  # a system library may be missing, as libgomp in slim images
             self.context = 0
             raise ModelError(f"llama.cpp cannot load {self.file.name} ({error}). Download it again.") from error
+        self.context = context
 
     def write(
         self, ids: Sequence[int], decoding: Decoding, limit: int, on_token: OnToken, watch: Watch
@@ -80,11 +72,25 @@ class LlamaCpp:
             return said.problem is not None
 
         self.load(len(ids) + limit)
-        server: Any = self._server
-        server.handle_completions(request(ids, decoding, limit), take)
+        self._server.handle_completions(request(ids, decoding, limit), take)
         if said.problem is not None:
             raise said.problem
         return "".join(said.texts), said.reason == "stop"
+
+
+def served(file: Path, context: int, threads: int) -> Any:
+    """A llama.cpp server with the file loaded; raises `ImportError` or `RuntimeError`."""
+    import xllamacpp
+
+    asked = xllamacpp.CommonParams()
+    asked.model.path = str(file)
+    asked.n_ctx, asked.n_parallel = context, 1
+    asked.cpuparams.n_threads = asked.cpuparams_batch.n_threads = threads
+    asked.warmup, asked.verbosity = False, -1
+    asked.api_keys = [secrets.token_hex()]  # it listens on a port of this machine, which nobody else may use
+    server = xllamacpp.Server(asked)
+    server.handle_completions({"prompt": [0], "max_tokens": 1})  # let go before its first text, it would hang
+    return server
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import urllib.error
 import urllib.request
 
@@ -118,9 +119,13 @@ def test_its_context_grows_with_what_is_asked_up_to_the_window(file):
     assert contexts == [4096, 8192, 8192, 10_000]
 
 
-def test_torch_writes_where_llama_cpp_cannot_load(model, tmp_path):
-    (tmp_path / "no.gguf").write_bytes(b"GGUF")
-    model.llama_cpp = LlamaCpp(tmp_path / "no.gguf", WINDOW, threads=1)
+@pytest.mark.parametrize("why", ["a damaged file", "a missing library"])
+def test_torch_writes_where_llama_cpp_cannot_load(model, tmp_path, monkeypatch, why):
+    if why == "a missing library":
+        monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    else:
+        (tmp_path / "no.gguf").write_bytes(b"GGUF")
+        model.llama_cpp = LlamaCpp(tmp_path / "no.gguf", WINDOW, threads=1)
     decoding = Decoding(max_new_tokens=4)
     assert model.generate(tiny_prompt(2), decoding) == by_torch(model).generate(tiny_prompt(2), decoding)
     assert "llama_cpp" not in stamp_of(model, Prompting(), decoding).settings
