@@ -47,7 +47,7 @@ def kind(name: str, texts: tuple[str, ...]) -> Literal["party", "place", ""]:
 def may_replace(new: str, old: str, texts: tuple[str, ...]) -> bool:
     """May one name replace the other: they have the same kind, or one of them has none.
 
-    A single word of no kind stands for no party of several, and a name with digits for none without.
+    Never a name with digits and one without, nor a single word of no kind and a party of several words.
 
     >>> texts = ("Ada Berg left.",)
     >>> may_replace("PM-4", "Cork", texts), may_replace("Cork", "Ada Berg", texts), may_replace("Bo", "Zo", texts)
