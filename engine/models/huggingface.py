@@ -251,7 +251,7 @@ class HuggingFaceModel:
         """
         coded = self.encode(prompt)
         limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
-        if (llama_cpp := self._loaded_llama_cpp(len(coded.ids) + limit)) is not None:
+        if (llama_cpp := self._loaded_llama_cpp(len(coded.ids) + limit, watch)) is not None:
             return self._by_llama_cpp(llama_cpp, coded.ids, decoding, limit, on_text, watch or Watch())
         written: Tokens = []
         with self.hold(watch) as module:
@@ -263,11 +263,11 @@ class HuggingFaceModel:
                     on_text(stable_text(self.decode([token for token, _ in written])))
         return self._answer(written)
 
-    def _loaded_llama_cpp(self, tokens: int) -> LlamaCpp | None:
+    def _loaded_llama_cpp(self, tokens: int, watch: Watch | None) -> LlamaCpp | None:
         """The writer in place of the module; None once it could not load, since torch has the same weights."""
         try:
             if self.llama_cpp is not None:
-                with self.hold():
+                with self.hold(watch):
                     self.llama_cpp.load(tokens)
         except ModelError:
             self.llama_cpp = None

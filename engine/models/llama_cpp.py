@@ -105,7 +105,8 @@ class Said:
         """The (id, log-probability) of a chunk's tokens."""
         if "error" in chunk:
             told = chunk["error"].get("message", "no reason given")
-            raise ModelError(f"llama.cpp stopped writing ({told}). Choose dtype bfloat16 to write with torch.")
+            way_out = "Ask again, or take the .gguf file out of the model's folder: torch writes without it."
+            raise ModelError(f"llama.cpp stopped writing ({told}). {way_out}")
         for choice in chunk.get("choices", ()):
             for token in (choice.get("logprobs") or {}).get("content") or ():
                 yield token["id"], token["logprob"]
