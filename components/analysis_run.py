@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from components import state
-from components.cache import workbench, workers
+from components.cache import analyses, workbench
 from components.html import banner, plain, show
 from components.polling import cancel_button, say_problem
-from components.runs import Run, start
+from components.runs import Run, about
 from components.settings_panel import chosen_settings
 from engine.analyses.registry import kind_named
 from engine.cases.review import review_of
@@ -63,7 +63,7 @@ def begin(case: Case, kind: str, options: Value, name: str, label: str = "", set
         run.stage = "loading the model"
         return bench.analyse(case.id, kind, options, run.watch)
 
-    state.keep_run(name, start(workers(), work, label=label or kind))
+    state.keep_run(name, analyses().start(work, label or kind))
 
 
 @st.fragment(run_every=0.8)
@@ -106,17 +106,6 @@ def banners(notes: tuple[str, ...]) -> None:
 def is_banner(note: str) -> bool:
     """Whether a note belongs above the scores instead of under them."""
     return note.startswith("Written by ")
-
-
-def about(seconds: float) -> str:
-    """A time that is only estimated: no more digits than it deserves.
-
-    >>> about(7.4), about(75.6), about(1023), about(7300)
-    ('7 s', '80 s', '17 min', '2 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"
 
 
 def seconds_said(case: Case, model: str, passes: float) -> str:

@@ -1,15 +1,14 @@
-"""The only place that caches: the workbench, its worker threads, and the preparation of the samples."""
+"""The only place that caches: the workbench, its lanes of work, and the preparation of the samples."""
 
 from __future__ import annotations
 
 import gc
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from components.runs import Run, start
+from components.runs import Lane, Run
 from engine.core.errors import GroundworkError
 from engine.corpus.collection import Collection
 from engine.corpus.page_picture import PagePicture, draw_page
@@ -25,16 +24,22 @@ def workbench() -> Workbench:
 
 
 @st.cache_resource(show_spinner=False)
-def workers() -> ThreadPoolExecutor:
-    """Threads for long work. Two: one run computes while another waits for a server or a disk."""
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="groundwork")
+def questions() -> Lane:
+    """Where answers are written: a question waits for other questions, never for an analysis."""
+    return Lane("questions")
+
+
+@st.cache_resource(show_spinner=False)
+def analyses() -> Lane:
+    """Where all other work is done. Two threads: one run computes while another waits for a server or a disk."""
+    return Lane("analyses", threads=2)
 
 
 class Evaluators:
-    """The thread that evaluations run in, one after the other, and what was begun in it, by the run's name."""
+    """The lane that evaluations run in, one after the other, and what was begun in it, by the run's name."""
 
     def __init__(self) -> None:
-        self.threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evaluation")
+        self.lane = Lane("evaluations")
         self.runs: dict[str, Any] = {}
 
 
@@ -53,7 +58,7 @@ def evaluation(name: str, written: tuple[int, int]) -> Evaluation:
 @st.cache_resource(show_spinner=False)
 def preparation() -> Run[None]:
     """The first start's work, begun once a process: the first sample corpus ingested, the first case written."""
-    return start(workers(), lambda run: workbench().prepare_first(run.watch))
+    return questions().start(lambda run: workbench().prepare_first(run.watch), "preparation")
 
 
 @st.cache_resource(show_spinner=False)
@@ -66,7 +71,7 @@ def further_preparation() -> Run[None]:
         gc.collect()
         gc.freeze()
 
-    return start(workers(), work)
+    return analyses().start(work, "preparation")
 
 
 @st.cache_data(show_spinner=False, max_entries=24)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.cache import evaluators
 from components.html import plain
-from components.runs import Run, start
+from components.runs import Run, about
 from engine.core.text import counted
 from engine.studies.evaluate import Evaluation, evaluate
 from engine.studies.library import Listed, folder_of
@@ -49,7 +49,7 @@ def begin(name: str, text: str, resume: bool = False) -> None:
         control = Control(watch=run.watch, pause=own.pause, tell=tell)
         return evaluate(text, folder_of(name), resume=resume, control=control)
 
-    own.run = start(evaluators().threads, work, label=name)
+    own.run = evaluators().lane.start(work, label=name)
     evaluators().runs[name] = own
 
 
@@ -65,7 +65,7 @@ def watch_evaluation(name: str, until_written: bool = False) -> None:
         return
     progress = own.progress
     if progress is None:
-        st.progress(0.0, text=f"{plain(own.run.stage or 'Waiting for its turn')}")
+        st.progress(0.0, text=plain(own.run.place("starting")))
     else:
         st.progress(progress.done / max(1, progress.total), text=plain(said(progress)))
     left, right, _ = st.columns([2, 2, 6])
@@ -111,19 +111,8 @@ def said(progress: Progress) -> str:
     if progress.paused:
         parts.append("paused")
     elif progress.remaining is not None and progress.done < progress.total:
-        parts.append(f"about {roughly(progress.remaining)} left")
+        parts.append(f"about {about(progress.remaining)} left")
     return ", ".join(parts)
-
-
-def roughly(seconds: float) -> str:
-    """An estimate of seconds, with no more digits than it is worth.
-
-    >>> roughly(42.4), roughly(125), roughly(7200)
-    ('42 s', '2 min', '2.0 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def standing(listed: Listed) -> str:

@@ -9,11 +9,10 @@ import streamlit as st
 from msgspec.structs import replace
 
 from components import state
-from components.cache import workers
+from components.cache import analyses
 from components.evaluation_run import begin
 from components.html import plain, visible
 from components.polling import result_of, wait_for
-from components.runs import start
 from engine.core.errors import GroundworkError
 from engine.core.text import counted
 from engine.models.registry import writers
@@ -134,7 +133,7 @@ def _cost_and_start(config: Config, text: str) -> str | None:
     name = f"{COST}:{hash(text)}"
     left, right, _ = st.columns([2, 2, 4])
     if left.button("See the cost", key="see_cost", width="stretch"):
-        state.keep_run(name, start(workers(), lambda run: cost_of(config, Control(watch=run.watch)), "cost"))
+        state.keep_run(name, analyses().start(lambda run: cost_of(config, Control(watch=run.watch)), "cost"))
     wait_for(name, "Reading the data set and preparing its corpus")
     found = result_of(name)
     if isinstance(found, tuple):

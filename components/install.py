@@ -7,10 +7,10 @@ from functools import partial
 import streamlit as st
 
 from components import state
-from components.cache import workers
+from components.cache import analyses
 from components.html import plain
 from components.polling import wait_for
-from components.runs import Run, start
+from components.runs import Run
 from engine.core.errors import FileError
 from engine.models.catalogue import Entry, catalogue
 from engine.models.install import downloads_of, held_bytes, install, remove
@@ -68,7 +68,7 @@ def next_step(entry: Entry) -> str:
 
 def _begin(entry: Entry, name: str) -> None:
     work, saying = (_remove, "Removing") if entry.installed else (_install, "Installing")
-    state.keep_run(name, start(workers(), partial(work, entry), label=f"{saying} {entry.name}"))
+    state.keep_run(name, analyses().start(partial(work, entry), label=f"{saying} {entry.name}"))
 
 
 def _install(entry: Entry, run: Run[None]) -> None:

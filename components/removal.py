@@ -6,11 +6,10 @@ import streamlit as st
 
 from components import state
 from components.answer import answer_markup
-from components.cache import workers
+from components.cache import questions
 from components.diff import word_diff
 from components.html import note, plain, show, text_after, visible
 from components.polling import poll, result_of, say_problem
-from components.runs import start
 from components.settings_panel import chosen_workbench
 from engine.analyses.removal import Removal
 from engine.cases.words import word_diff as words_of
@@ -66,7 +65,7 @@ def _run(case: Case, gone: tuple[int, ...], model: str, name: str) -> None:
             return
     bench = chosen_workbench()
     work = lambda run: bench.without(case, gone, model.strip(), run.watch)  # noqa: E731
-    state.keep_run(name, start(workers(), work, label=asked))
+    state.keep_run(name, questions().start(work, label=asked))
     st.rerun()
 
 

@@ -1,13 +1,20 @@
-"""Long work in a worker thread: what it reports, how it is stopped, what came of it.
+"""Long work in worker threads: what it reports, how it is stopped, what came of it, who waits for whom.
 
-A page starts a run, keeps it in the session, and polls it from a fragment; the thread never touches Streamlit.
+A page starts a run in a lane, keeps it in the session, and polls it from a fragment; the thread never touches
+Streamlit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+import heapq
+import logging
+import statistics
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from engine.core.errors import Cancelled, GroundworkError
@@ -17,7 +24,7 @@ from engine.core.values import Case
 T = TypeVar("T")
 
 
-@dataclass
+@dataclass(eq=False)
 class Run(Generic[T]):
     """One piece of long work. The worker writes, the page reads; each field is replaced whole, never edited.
 
@@ -34,6 +41,8 @@ class Run(Generic[T]):
     case: Case | None = None
     watch: Watch = field(default_factory=Watch)
     future: Future[T] | None = None
+    lane: Lane | None = None
+    begun: float | None = None
     ended: bool = False
 
     @property
@@ -51,13 +60,18 @@ class Run(Generic[T]):
         return min(1.0, self.done / self.total) if self.total else 0.0
 
     def place(self, before: str) -> str:
-        """The stage with its counts; `before` is said until there is a stage.
+        """The place among those that wait, or the stage with its counts; `before` is said until there is a stage.
 
         >>> Run(stage="reading", done=1200, total=3000).place("starting"), Run().place("starting")
         ('reading 1,200 of 3,000', 'starting')
         """
-        stage = self.stage or before
+        stage = self.waiting or self.stage or before
         return f"{stage} {self.done:,} of {self.total:,}" if self.total else stage
+
+    @property
+    def waiting(self) -> str:
+        """The place in the lane and the expected wait, in words; empty once the work has begun."""
+        return self.lane.said_of(self) if self.lane is not None and self.begun is None and self.running else ""
 
     @property
     def cancelling(self) -> bool:
@@ -67,7 +81,11 @@ class Run(Generic[T]):
     @property
     def problem(self) -> str | None:
         """The message for a run that ended without a result."""
-        error = None if self.running or self.future is None else self.future.exception()
+        if self.future is None or self.running:
+            return None
+        if self.future.cancelled():
+            return "Stopped before it began."
+        error = self.future.exception()
         if error is None:
             return None
         if isinstance(error, GroundworkError):
@@ -80,38 +98,100 @@ class Run(Generic[T]):
     @property
     def was_cancelled(self) -> bool:
         """Whether it ended because the user stopped it."""
-        return self.future is not None and self.future.done() and isinstance(self.future.exception(), Cancelled)
+        if self.future is None or not self.future.done():
+            return False
+        return self.future.cancelled() or isinstance(self.future.exception(), Cancelled)
 
     def stop(self) -> None:
-        """Ask the worker to stop at its next batch."""
+        """Ask the worker to stop at its next batch; what still waits for its turn is over at once."""
         self.watch.cancel.set()
+        if self.future is not None:
+            self.future.cancel()
 
 
-def start(executor: Executor, work: Callable[[Run[T]], T], label: str = "") -> Run[T]:
-    """Begin `work` on a worker thread; it is given the run to report to."""
-    run: Run[T] = Run(label=label)
+class Lane:
+    """Threads that take runs in the order in which they were asked for, and how long runs have taken.
 
-    def report(stage: str, done: int, total: int) -> None:
-        run.stage, run.done, run.total = stage, done, total
+    Short work has a lane of its own, so that it does not wait behind long work.
+    """
 
-    def written(text: str) -> None:
-        run.text = text
+    def __init__(self, name: str, threads: int = 1) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._size = threads
+        self._runs: tuple[Run[Any], ...] = ()
+        self._took: dict[str, deque[float]] = defaultdict(partial(deque, maxlen=9))
 
-    def saved(case: Case) -> None:
-        run.case = case
+    def start(self, work: Callable[[Run[T]], T], label: str = "") -> Run[T]:
+        """Begin `work` when its turn comes; it is given the run to report to. Runs of one label take about as long."""
+        run: Run[T] = Run(label=label, lane=self)
 
-    run.watch = Watch(report=report, text=written, case=saved)
-    run.future = executor.submit(_logged, work, run)
-    return run
+        def report(stage: str, done: int, total: int) -> None:
+            run.stage, run.done, run.total = stage, done, total
+
+        def written(text: str) -> None:
+            run.text = text
+
+        def saved(case: Case) -> None:
+            run.case = case
+
+        run.watch = Watch(report=report, text=written, case=saved)
+        run.future = self._threads.submit(self._timed, work, run)
+        self._runs = (*(one for one in self._runs if one.running), run)
+        return run
+
+    def said_of(self, run: Run[Any]) -> str:
+        """How many wait before a run that waits, and how long it may take until its turn comes.
+
+        The wait is known once a run with the label of each run before it has ended: their median time is expected.
+        """
+        runs = [one for one in self._runs if one.running]
+        before = runs[: runs.index(run)] if run in runs else runs
+        ahead = sum(one.begun is None for one in before)
+        place = f"{ahead} before it" if ahead else "next"
+        left = [self._left(one) for one in before]
+        known = [seconds for seconds in left if seconds is not None]
+        wait = f", about {about(wait_behind(known, self._size))}" if len(known) == len(left) else ""
+        return f"waiting for its turn: {place}{wait}"
+
+    def _left(self, run: Run[Any]) -> float | None:
+        """The seconds that a run may still take; None where no run of its label has ended."""
+        took = self._took.get(run.label)
+        if not took:
+            return None
+        gone = time.monotonic() - run.begun if run.begun is not None else 0.0
+        return max(0.0, statistics.median(took) - gone)
+
+    def _timed(self, work: Callable[[Run[T]], T], run: Run[T]) -> T:
+        run.begun = time.monotonic()
+        try:
+            result = work(run)
+        except GroundworkError:
+            raise
+        except Exception:
+            logging.getLogger("groundwork").exception("unexpected error in %s", run.label or "a run")
+            raise
+        self._took[run.label].append(time.monotonic() - run.begun)
+        return result
 
 
-def _logged(work: Callable[[Run[Any]], T], run: Run[T]) -> T:
-    try:
-        return work(run)
-    except GroundworkError:
-        raise
-    except Exception:
-        import logging
+def wait_behind(seconds: Sequence[float], threads: int) -> float:
+    """The seconds until a thread is free for one more, behind work of these lengths in this order.
 
-        logging.getLogger("groundwork").exception("unexpected error in %s", run.label or "a run")
-        raise
+    >>> wait_behind([30, 5, 5], 1), wait_behind([30, 5, 5], 2), wait_behind([30], 2)
+    (40.0, 10.0, 0.0)
+    """
+    free = [0.0] * threads
+    for one in seconds:
+        heapq.heapreplace(free, free[0] + one)
+    return free[0]
+
+
+def about(seconds: float) -> str:
+    """A time that is only estimated: no more digits than it deserves.
+
+    >>> about(7.4), about(75.6), about(1023), about(7300)
+    ('7 s', '80 s', '17 min', '2 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s" if seconds < 10 else f"{round(seconds, -1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

@@ -98,8 +98,9 @@ def app(sample_home):
 
     from components import cache
 
-    for name in ("workbench", "workers", "preparation", "further_preparation", "evaluators", "evaluation"):
-        getattr(cache, name).clear()
+    lanes = (cache.questions, cache.analyses, cache.evaluators)
+    for kept in (cache.workbench, *lanes, cache.preparation, cache.further_preparation, cache.evaluation):
+        kept.clear()
     for run in (cache.preparation(), cache.further_preparation()):
         run.future.result()
     return AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components import state
 from components.answer import with_pills
-from components.cache import document_lengths, workers
+from components.cache import document_lengths, questions
 from components.case_head import case_head
 from components.checked_answer import checked_answer, not_in_documents
 from components.doors import doors
@@ -13,10 +13,10 @@ from components.frame import open_case
 from components.heading import heading
 from components.html import plain, show, tag
 from components.model_choice import draw_models_line, model_title, writer_options
-from components.polling import cancel_button
+from components.polling import cancel_button, say_problem
 from components.provenance import provenance
 from components.ranking import ranking
-from components.runs import Run, start
+from components.runs import Run
 from components.settings_panel import chosen_settings, chosen_workbench, settings_panel
 from components.source_view import open_source
 from components.steps import draw_steps
@@ -45,7 +45,7 @@ def begin(question: str, corpus: str, method: str, model: str) -> None:
     def work(run: Run[Case]) -> Case:
         return bench.ask(question, corpus, method=method, model=model, watch=run.watch)
 
-    state.keep_run("ask", start(workers(), work, label=method))
+    state.keep_run("ask", questions().start(work, label=method))
 
 
 @st.fragment(run_every=0.8)
@@ -56,6 +56,8 @@ def watch_run() -> None:
         st.rerun()
     steps = run.case.steps if run.case else ()
     expected = EXPECTED[run.label]
+    if run.waiting:
+        st.caption(plain(run.waiting))
     draw_steps(expected, steps, current=run.stage or expected[0])
     cancel_button(run, key="cancel_ask")
     if run.text:
@@ -68,10 +70,10 @@ def finish(run: Run[Case]) -> None:
     """Open the case of a finished run, or say what went wrong; a case half made is kept and opened."""
     if run.case is not None:
         state.open_case(run.case.id)
-    if run.was_cancelled:
+    if run.was_cancelled and run.case is not None:
         st.info("Stopped. The case keeps the finished steps.")
     elif run.problem:
-        st.error(plain(run.problem))
+        say_problem(run)
     else:
         state.forget_run("ask")
         st.rerun()  # the case picker, drawn before, shows the new case

@@ -7,12 +7,12 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from components.cache import further_preparation, workers
+from components.cache import analyses, further_preparation
 from components.document import document_view
 from components.heading import heading
 from components.html import cell, plain
 from components.polling import cancel_button, wait_for
-from components.runs import Run, start
+from components.runs import Run
 from components.settings_panel import draw_setting
 from components.steps import duration
 from components.upload import too_large
@@ -103,7 +103,7 @@ def add_documents() -> None:
                 known = name.strip() in {corpus.name for corpus in list_corpora()}
                 asked = Settings() if known else settings
                 work = lambda run: ingest_uploads(name.strip(), uploads, asked, run)  # noqa: E731
-                state.keep_run("ingest", start(workers(), work))
+                state.keep_run("ingest", analyses().start(work))
                 state.set_value(ADDING, name.strip())
                 st.rerun()
     run = state.run_of("ingest")
@@ -191,7 +191,7 @@ def cut_again(name: str) -> None:
         asked = corpus_settings(own, f"cut_{name}", (*CHUNKING, EMBEDDER))
         st.caption("Cases keep their passages. With an overlap, occlusion underestimates effects.")
         if st.form_submit_button("Split and embed again", type="primary"):
-            state.keep_run(task, start(workers(), lambda run: rebuild(name, asked, run), label="cut"))
+            state.keep_run(task, analyses().start(lambda run: rebuild(name, asked, run), label="cut"))
             st.rerun()
     if run is not None:
         wait_for(task, "")

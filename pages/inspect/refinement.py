@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from components.advice import advice_view, quartile_view, task_table
-from components.cache import workbench, workers
+from components.cache import analyses, questions, workbench
 from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
@@ -17,7 +17,6 @@ from components.polling import result_of, say_problem, wait_for
 from components.refinement_controls import begin, controls, options_for, watch_run
 from components.refinement_scores import fact_table, score_table
 from components.reviewer import reviewer
-from components.runs import start
 from components.settings_panel import chosen_workbench
 from components.triggers import flag_table, marked_words, signal_scales, trigger_table
 from components.variants import variant_cards, variant_style
@@ -149,7 +148,7 @@ def quartiles_tab() -> None:
     )
     bench = workbench()
     if st.button("Gather from the library"):
-        state.keep_run("quartiles", start(workers(), lambda run: library_quartiles(bench.cases, run.watch)))
+        state.keep_run("quartiles", analyses().start(lambda run: library_quartiles(bench.cases, run.watch)))
         st.rerun()
     wait_for("quartiles", "Reading the library")
     found = result_of("quartiles")
@@ -162,7 +161,7 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     advice_view(case_advice(case, report.refinement.signals.s3 if report else None))
     st.subheader("Tasks of a money-laundering investigation")
     if st.button("Run these tasks on the sample bank investigation"):
-        state.keep_run("tasks", start(workers(), lambda run: task_advice(run.watch)))
+        state.keep_run("tasks", analyses().start(lambda run: task_advice(run.watch)))
         st.rerun()
     wait_for("tasks", "Retrieving for each example")
     found = result_of("tasks")
@@ -171,7 +170,7 @@ def advisor_tab(case: Case, report: RefinementReport | None) -> None:
     task = st.selectbox("Task", TASKS, format_func=lambda task: task.name, key="aml_task", width=420)
     if st.button("Answer this task's question as a case") and task is not None:
         bench = chosen_workbench()
-        state.keep_run("task case", start(workers(), lambda run: bench.ask_task(task, run.watch)))
+        state.keep_run("task case", questions().start(lambda run: bench.ask_task(task, run.watch)))
         st.rerun()
     wait_for("task case", "Answering the question")
     made = result_of("task case")

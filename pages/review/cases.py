@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from components.cache import workbench, workers
+from components.cache import analyses, workbench
 from components.case_head import case_head
 from components.frame import open_case
 from components.heading import heading
@@ -13,7 +13,6 @@ from components.library import bin_list, case_table, leaderboard_table, query_co
 from components.polling import result_of, wait_for
 from components.review import add_mark, history_table, review_status, standing_marks
 from components.reviewer import reviewer
-from components.runs import start
 from components.sign_off import sign_off_dialog
 from engine.analyses.quality import qualities
 from engine.cases.case_file import write_case_file
@@ -140,7 +139,7 @@ def replaying(case: Case) -> None:
     name = f"replay_{case.id}"
     run = state.run_of(name)
     if st.button("Replay", disabled=run is not None and not run.ended):
-        state.keep_run(name, start(workers(), lambda run: replay(case, run.watch)))
+        state.keep_run(name, analyses().start(lambda run: replay(case, run.watch)))
         st.rerun()
     wait_for(name, "Replaying")
     result = result_of(name)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components import state
-from components.cache import workbench, workers
+from components.cache import analyses, workbench
 from components.diff import aligned_passages, differences, word_diff
 from components.heading import heading
 from components.html import plain, visible
 from components.polling import result_of, wait_for
-from components.runs import Run, start
+from components.runs import Run
 from components.settings_panel import chosen_workbench
 from components.state import open_case_id
 from engine.analyses.refinement import title_of
@@ -127,7 +127,7 @@ def on_one_scale(left: Case, right: Case) -> tuple[Case, Case]:
             run.stage = "loading the model"
             return bench.scored(left, name.strip(), run.watch), bench.scored(right, name.strip(), run.watch)
 
-        state.keep_run(run_id, start(workers(), work))
+        state.keep_run(run_id, analyses().start(work))
         st.rerun()
     wait_for(run_id, "Leaving out each passage, for both answers")
     found = result_of(run_id)

@@ -7,13 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from components.cache import workers
+from components.cache import analyses
 from components.heading import heading
 from components.html import plain
 from components.install import install_section
 from components.model_choice import defaults_section, draw_models_line, model_title
 from components.polling import result_of, wait_for
-from components.runs import Run, start
+from components.runs import Run
 from components.self_test import checks_table
 from engine.core.errors import GroundworkError
 from engine.core.files import EMBEDDED, home, models_folder, package_versions
@@ -118,7 +118,7 @@ def begin_test(name: str) -> None:
     def work(run: Run[tuple[SelfTestCheck, ...]]) -> tuple[SelfTestCheck, ...]:
         return checks_of(load_writer(name, watch=run.watch), run.watch)
 
-    state.keep_run("self_test", start(workers(), work, label=model_title(name)))
+    state.keep_run("self_test", analyses().start(work, label=model_title(name)))
 
 
 def test_result() -> None:

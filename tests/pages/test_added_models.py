@@ -16,7 +16,7 @@ from tests.tiny import save_tiny
 @pytest.fixture
 def settings(monkeypatch, tmp_path):
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
-    cache.workers.clear()
+    cache.analyses.clear()
     forget_models()
     yield AppTest.from_string(SCRIPT, default_timeout=120).run()
     forget_models()

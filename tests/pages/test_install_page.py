@@ -32,7 +32,7 @@ def index(monkeypatch, tmp_path):
     use_index(monkeypatch, folder)
     monkeypatch.setenv("GROUNDWORK_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("GROUNDWORK_CATALOGUE", str(write_catalogue(tmp_path / "c.toml", {"tiny": tiny_entry(folder)})))
-    cache.workers.clear()
+    cache.analyses.clear()
     forget_models()
     yield folder
     forget_models()

@@ -81,7 +81,7 @@ def test_a_self_test_is_told_in_full_and_a_servers_words_are_text(app):
     said = "ServerError: <b>no</b> " + "x" * 300
     check = SelfTestCheck(name="answers", passed=False, detail=said, figure=0.25)
     app.run()
-    found = components.runs.start(components.cache.workers(), lambda run: (check,))
+    found = components.cache.analyses().start(lambda run: (check,))
     found.future.result()
     app.session_state["groundwork_runs"] = {"self_test": found}
     app.switch_page("pages/review/settings.py").run()
@@ -111,17 +111,18 @@ def test_cancel_is_offered_once():
 
 
 def draw_ended(error):
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import wait
 
     from components import state
     from components.polling import wait_for
-    from components.runs import start
+    from components.runs import Lane
 
     def work(run):
         raise error
 
-    with ThreadPoolExecutor(1) as threads:
-        state.keep_run("work", start(threads, work))
+    run = Lane("test").start(work)
+    wait([run.future])
+    state.keep_run("work", run)
     state.see_runs()
     wait_for("work", "Working")
 

@@ -16,7 +16,6 @@ from websockets.exceptions import InvalidStatus
 
 import components.cache
 from components.reviewer import HEADER, forwarded, identity
-from components.runs import start
 from engine.cases.store import CaseStore
 from engine.commands import main
 from engine.core.hosts import hosts
@@ -210,7 +209,7 @@ def test_a_planted_key_is_on_no_page_and_in_no_traceback(planted, app, caplog):
     bad = Replies(f"Bearer {KEY} may not do this", status=500)
     writer = load_writer(bad.model)
     writer.attempts = 1
-    failed = start(components.cache.workers(), lambda run: unexpected(writer), label="a run")
+    failed = components.cache.analyses().start(lambda run: unexpected(writer), label="a run")
     assert failed.future.exception(timeout=60) is not None
     assert KEY not in shown + caplog.text + str(failed.problem)
 
