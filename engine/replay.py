@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -24,7 +23,7 @@ from engine.analyses.reading import READER, answer_again, stored_answer
 from engine.analyses.registry import find
 from engine.core.canonical import canonical, plain
 from engine.core.errors import CaseError, GroundworkError
-from engine.core.files import package_versions
+from engine.core.files import ROOT, package_versions
 from engine.core.progress import Watch
 from engine.core.settings import BEST_SENTENCE, Retrieval
 from engine.core.values import Analysis, Answer, Case, Hit, Json, Value, decoded, inputs_hash
@@ -198,7 +197,6 @@ def sets_again(case: Case, tools: Loaders) -> Outcome:
     return Outcome(values=values, floor=reranking_floor(tools.reranker(name), case.question, texts))
 
 
-ROOT = Path(__file__).resolve().parents[1]
 Outcomes = dict[str, Outcome]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import closing
 from copy import copy
 from pathlib import Path
 from typing import Any, Self
@@ -39,6 +40,7 @@ from engine.methods.attr_rag import Score, scored_by
 from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
 from engine.methods.regeneration import Answering
 from engine.methods.support import SentenceSupport, answer_support
+from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, READER, resolve_writer
 from engine.models.embedder import full_name, load_embedder
 from engine.models.protocols import Embedder, LanguageModel, Reranker, require
@@ -81,15 +83,27 @@ class Workbench:
         return Collection.open(name).embedded_by(self.settings.retrieval.embedder)
 
     def ingest(
-        self, paths: Sequence[Path], name: str, watch: Watch | None = None, fields: Fields | None = None
+        self,
+        paths: Sequence[Path],
+        name: str,
+        watch: Watch | None = None,
+        fields: Fields | None = None,
+        ray_workers: int = 0,
     ) -> IngestReport:
-        """Add files and folders to the collection `name`, made if absent with the settings' chunking and embedder."""
+        """Add files and folders to the collection `name`, made if absent with the settings' chunking and embedder.
+
+        With `ray_workers` so many actors on a Ray cluster embed the passages.
+        """
         known = name in {corpus.name for corpus in list_corpora()}
         chunking = None if known and self.settings.chunking == Chunking() else self.settings.chunking
         wanted = self.settings.retrieval.embedder
         embedder = load_embedder(full_name(wanted)) if wanted and not known else None
         collection = Collection.create(name, embedder, chunking).embedded_by(wanted)
-        report = collection.ingest(paths, watch, fields)
+        if ray_workers:
+            with closing(RayEmbedder(collection.embedder, ray_workers)) as spread:
+                report = dataclasses.replace(collection, given=spread).ingest(paths, watch, fields)
+        else:
+            report = collection.ingest(paths, watch, fields)
         bm25.index_of(collection.folder, collection.snapshot())  # now, so that the first question does not wait for it
         return report
 

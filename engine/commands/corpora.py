@@ -46,6 +46,8 @@ embedder_option = click.option(
 @chunking_option
 @click.option("--fields", default="", metavar="id=F,title=F,text=F", help="Fields of JSONL and CSV records.")
 @embedder_option
+@click.option("--on", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Who embeds.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Ray workers that embed.")
 @set_option
 def ingest(
     paths: tuple[Path, ...],
@@ -53,6 +55,8 @@ def ingest(
     chunking: str | None,
     fields: str,
     embedder: str | None,
+    on: str,
+    workers: int,
     assignments: tuple[str, ...],
 ) -> None:
     """Add files and folders to a collection.
@@ -60,7 +64,7 @@ def ingest(
     Example: python -m engine ingest reports/ notes.md --corpus field-notes
     """
     bench = workbench([*assignments, *_chosen(chunking, embedder)])
-    report = bench.ingest(paths, corpus, progress(), _fields(fields))
+    report = bench.ingest(paths, corpus, progress(), _fields(fields), ray_workers=workers if on == "ray" else 0)
     emit(report.to_dict())
     if report.skipped:
         sys.exit(1)

@@ -19,6 +19,8 @@ import platformdirs
 
 from engine.core.errors import StorageError
 
+ROOT = Path(__file__).resolve().parents[2]  # of the project; a process of our own starts there
+
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that whoever reads it, also after a crash, finds the old one or the new one, whole.

@@ -20,6 +20,7 @@ from typing import IO, Protocol
 import msgspec
 
 from engine.core.errors import GroundworkError
+from engine.core.files import ROOT
 from engine.core.progress import Watch
 from engine.core.values import decoded
 from engine.models.registry import SERVED
@@ -93,7 +94,6 @@ def task_of(unit: Unit, example: Example, left: Limit, size: int) -> UnitTask:
 
 # Worker processes on this machine: each has its own models, takes one task at a time, and may die without harm.
 
-ROOT = Path(__file__).resolve().parents[2]
 IDLE_DEATHS = 3  # workers in a row that die without having finished anything: then it is not the units' fault
 
 

@@ -1,7 +1,6 @@
-"""Units on a Ray cluster: `--on ray`, with requirements-ray.txt. RAY_ADDRESS names one, else one is started here.
+"""Units on a Ray cluster: `evaluate --on ray` (`engine/models/cluster.py` says what each node needs).
 
-Every node needs the engine, the config's models, and the data folder (GROUNDWORK_HOME on a disk that all share, or
-corpora on a Chroma server). Rows and case files come back to the process that started the run, which alone writes.
+Rows and case files come back to the process that started the run, which alone writes.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from typing import Any
 
 import msgspec
 
-from engine.core.errors import InputError
-from engine.core.files import home
 from engine.core.values import decoded
+from engine.models.cluster import gpus_each, join
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
 from engine.studies.perform import Done, Lost, Outcome, Performer, Stopped, UnitTask
-from engine.studies.pools import ROOT, task_of
+from engine.studies.pools import task_of
 from engine.studies.values import Unit
 
 
@@ -43,14 +41,10 @@ class RayPool:
     """A pool of Ray actors; one that dies is replaced, on whatever node has room."""
 
     def __init__(self, config: Config, size: int) -> None:
-        self._ray = _ray()
+        self._ray, self._began = join()
         self.size = size
         self._config = msgspec.json.encode(config)
-        self._began = not self._ray.is_initialized()
-        if self._began:
-            variables = {"PYTHONPATH": str(ROOT), "GROUNDWORK_HOME": str(home())}
-            own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-            self._ray.init(log_to_driver=False, runtime_env={"env_vars": variables}, **own)
+        self._options = {"num_cpus": 1, "num_gpus": gpus_each(self._ray, size)}
         self._free = [self._start() for _ in range(size)]
         self._running: dict[Any, tuple[Any, Unit]] = {}
 
@@ -60,7 +54,7 @@ class RayPool:
         return tuple(self._ray.get([actor.pid.remote() for actor in self._free]))
 
     def _start(self) -> Any:
-        return self._ray.remote(Serving).options(num_cpus=1).remote(self._config)
+        return self._ray.remote(Serving).options(**self._options).remote(self._config)
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free actor."""
@@ -91,11 +85,3 @@ class RayPool:
             self._ray.kill(actor)
         if self._began:
             self._ray.shutdown()
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise InputError("Ray is not installed. Install requirements-ray.txt, or use --workers.") from None
-    return ray

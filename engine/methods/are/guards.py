@@ -1,8 +1,8 @@
 """Guards for the verifier: word counts can change a verdict, and the ruling says so.
 
-names_and_numbers: evidence for only a part of a fact is irrelevant (ARE, appendix A.3); a small entailment model
-overlooks a number or name that a passage lacks. With another of its kind in the sentence that speaks of the fact the
-passage contradicts the fact (editing required), else it bears out part at most (irrelevant).
+names_and_numbers: a small entailment model overlooks a number or name that a passage lacks. If the sentence that holds
+most of the fact's words has another of its kind, the passage contradicts the fact (editing required). Else a supportive
+verdict is unsure, and remains supportive.
 event_order: a supportive verdict on "A before B" by a passage with "A after B", or where the dates of the two events in
 the passages say so, is editing required.
 roles: a role names a person or a body, and the model takes one for another ("line manager" for "head of department"). A
@@ -33,7 +33,7 @@ from engine.models.alignment import stem
 from engine.models.protocols import Embedder
 
 SPEAKS = 0.4  # share of a fact's words from which a sentence speaks of it
-SURELY = 0.6  # share from which a lacking number or name contradicts the fact whatever the model says
+SURELY = 0.6  # share from which another number or name in place of a lacking one contradicts the fact
 
 NEAR = 0.55  # cosine from which a word of the passage may mean the same as a noun of the fact
 WELL = 0.85  # p(supportive) from which roles are not compared
@@ -80,7 +80,7 @@ def guarded(
     """
     sentence = evidence[anchor.start : anchor.end]
     if settings.names_and_numbers and anchor.lacking:
-        ruling = _lacking(ruling, fact, evidence, sentence, anchor)
+        ruling = _lacking(ruling, fact, sentence, anchor)
     if settings.event_order and ruling.verdict == "supportive":
         order = against(fact, evidence, dated)
         if order is not None:
@@ -88,8 +88,7 @@ def guarded(
             why = f'the dates do not say "{word}" but' if order.dated else f'the passage does not say "{word}" but'
             ruling = _turned(ruling, "editing_required", f"{why} the reverse", (word,))
     if ruling.verdict == "editing_required" and not speaks(fact, sentence, anchor, settings):
-        note = f"{ruling.note}; unsure: no sentence of the passage contains enough of the fact"
-        return replace(ruling, unsure=True, lowered=True, note=note)
+        return _lowered(ruling, "no sentence of the passage contains enough of the fact")
     return ruling
 
 
@@ -100,15 +99,12 @@ def speaks(fact: str, sentence: str, anchor: Anchor, settings: Verification) -> 
     return settings.event_order and against(fact, sentence) is not None
 
 
-def _lacking(ruling: Ruling, fact: str, evidence: str, sentence: str, anchor: Anchor) -> Ruling:
+def _lacking(ruling: Ruling, fact: str, sentence: str, anchor: Anchor) -> Ruling:
     """A supportive or irrelevant verdict on a passage that lacks a number or name of the fact."""
     why = f"the passage does not contain {', '.join(anchor.lacking)}"
-    if ruling.verdict == "supportive":
-        verdict: VerdictName = "editing_required" if _rival(fact, evidence, sentence, anchor) else "irrelevant"
-        return _turned(ruling, verdict, why, anchor.lacking)
-    if ruling.verdict == "irrelevant" and anchor.share >= SURELY and _rival(fact, sentence, sentence, anchor):
+    if ruling.verdict != "editing_required" and anchor.share >= SURELY and _rival(fact, sentence, anchor):
         return _turned(ruling, "editing_required", f"{why} but another in its place", anchor.lacking)
-    return ruling
+    return _lowered(ruling, why) if ruling.verdict == "supportive" else ruling
 
 
 def _turned(ruling: Ruling, verdict: VerdictName, why: str, lacking: tuple[str, ...] = ()) -> Ruling:
@@ -116,15 +112,19 @@ def _turned(ruling: Ruling, verdict: VerdictName, why: str, lacking: tuple[str, 
     return replace(ruling, verdict=verdict, note=note, lacking=lacking)
 
 
-def _rival(fact: str, evidence: str, sentence: str, anchor: Anchor) -> bool:
-    """Does the evidence hold another number of a lacking one's kind, or the sentence a name for a lacking name."""
+def _lowered(ruling: Ruling, why: str) -> Ruling:
+    return replace(ruling, unsure=True, lowered=True, note=f"{ruling.note}; unsure, {why}")
+
+
+def _rival(fact: str, sentence: str, anchor: Anchor) -> bool:
+    """Does the sentence have another number of a lacking one's kind, another month, or a name for a lacking name."""
     units = {q.unit for q in quantities(fact) if q.text in anchor.lacking}
-    if any(q.unit in units for q in quantities(evidence)):
+    if any(q.unit in units for q in quantities(sentence)):
         return True
     if any(month in MONTHS for month in anchor.lacking) and any(m not in fact for _, _, m in months(sentence)):
         return True
     named = any(not name[0].isdigit() for name in anchor.lacking)
-    return named and anchor.share >= SPEAKS and any(name not in fact for _, _, name in names(sentence))
+    return named and any(name not in fact for _, _, name in names(sentence))
 
 
 def doubted(
@@ -150,8 +150,7 @@ def doubted(
     for place, (nouns, terms) in asked.items():
         roles = [noun for noun in nouns if nearest(noun, WHO) - nearest(noun, WHAT) > SOMEONE]
         if far := [role for role in roles if nearest(role, terms) < NEAR]:
-            note = f"{result[place].note}; unsure, the passage says nothing like {', '.join(far)}"
-            result[place] = replace(result[place], unsure=True, lowered=True, note=note)
+            result[place] = _lowered(result[place], f"the passage says nothing like {', '.join(far)}")
     return result
 
 

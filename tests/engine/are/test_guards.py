@@ -84,12 +84,18 @@ def test_a_limit_that_is_denied_is_the_opposite_limit(text, comparison):
     assert [q.comparison for q in quantities(text)] == [comparison]
 
 
-def test_a_lacking_number_turns_a_supportive_verdict_and_says_why():
+def test_a_number_in_place_of_a_lacking_one_turns_a_supportive_verdict_and_says_why():
     turned_ruling = ruled(SUPPORTIVE, "The work cost EUR 5,000", "They paid. The work cost EUR 6,000.")
     assert (turned_ruling.verdict, turned_ruling.lacking) == ("editing_required", ("5,000",))
     assert "does not contain 5,000" in turned_ruling.note
-    assert ruled(SUPPORTIVE, "He is in Estonia", "He left.").verdict == "irrelevant"
     assert ruled(SUPPORTIVE, "He left", "He left.") == SUPPORTIVE
+
+
+def test_a_name_that_a_passage_lacks_makes_a_supportive_verdict_unsure_and_nothing_else():
+    lowered = ruled(SUPPORTIVE, "He is in Estonia", "He left.")
+    assert (lowered.verdict, lowered.unsure) == ("supportive", True)
+    assert "does not contain Estonia" in lowered.note
+    assert ruled(IRRELEVANT, "He is in Estonia", "He left.") == IRRELEVANT
 
 
 def test_another_number_in_a_sentence_on_the_fact_contradicts_it_whatever_the_verifier_says():

@@ -1,12 +1,18 @@
-"""A local Ray cluster of two workers, one of them killed in the middle."""
+"""A local Ray cluster of two workers, one of them killed in the middle: a study, and passages embedded."""
 
 import os
 import signal
 
+import numpy as np
 import pytest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed; requirements-ray.txt brings it.")
 
+from engine.core.progress import Watch  # noqa: E402
+from engine.core.values import Document  # noqa: E402
+from engine.corpus.collection import Collection  # noqa: E402
+from engine.models.cluster import RayEmbedder  # noqa: E402
+from engine.models.embedder import load_embedder  # noqa: E402
 from engine.studies.config import parse_config  # noqa: E402
 from engine.studies.evaluate import evaluate, opened  # noqa: E402
 from engine.studies.plan import plan  # noqa: E402
@@ -36,3 +42,37 @@ def test_a_cluster_that_loses_a_worker_comes_to_the_same_rows(sample_home, retri
     assert killed and len({row.unit for row in rows}) == len(planned.units) == 36
     evaluate(retrieval(12), tmp_path / "here")
     assert timeless(rows) == timeless(opened(tmp_path / "here").rows)
+
+
+@pytest.mark.slow
+def test_passages_embedded_by_a_cluster_that_loses_a_worker_are_those_embedded_here():
+    documents = [
+        Document(
+            id=f"d{number}",
+            title=f"Stone {number}",
+            source="",
+            media_type="",
+            text=f"It weighs {number * 7} grams. " * 9,
+        )
+        for number in range(60)
+    ]
+    here = load_embedder()
+    spread = RayEmbedder(here, 2)
+    victim, killed = spread.pids[0], []
+
+    def report(stage, done, total):
+        if stage == "embedding" and done and not killed:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    try:
+        far = Collection.create("far", spread)
+        far.add(documents, Watch(report))
+    finally:
+        spread.close()
+    near = Collection.create("near", here)
+    near.add(documents)
+    assert killed and len(near.snapshot().passages) >= 60
+    assert [p.id for p in far.snapshot().passages] == [p.id for p in near.snapshot().passages]
+    np.testing.assert_allclose(far.snapshot().vectors, near.snapshot().vectors, atol=1e-5)
+    assert Collection.open("far").manifest.embedder == here.name
