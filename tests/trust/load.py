@@ -37,7 +37,7 @@ RUN = re.compile(r"\(run ([\w-]+)\)")
 
 
 class Work(NamedTuple):
-    """What every session does: rounds at most, until when one may begin, and who writes and scores."""
+    """The work of every session: the most rounds, until when one may begin, and who writes and scores."""
 
     rounds: int
     until: float
