@@ -59,13 +59,14 @@ def main() -> None:
     """Search for every kind, save its case, print the counts, and save them with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=500, help="most runs per kind")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="of effect (default: all); may be repeated")
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--cases", type=Path, default=None, help="folder for the case of each kind")
     parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--write", action="store_true", help="write the section of bench/RESULTS.md")
     options = parser.parse_args()
     start = time.perf_counter()
-    searches = [search(kind, options.model, options.runs, options.workers) for kind in KINDS]
+    searches = [search(kind, options.model, options.runs, options.workers) for kind in options.kind or KINDS]
     if options.cases is not None:
         for found in searches:
             save(found, options.cases)
@@ -179,7 +180,7 @@ def section(searches: Sequence[Search], options: argparse.Namespace, seconds: fl
     ends = ", ".join(f"{name}: {count}" for name, count in sorted(outcomes.items()))
     return "\n".join(
         [
-            "## Refinement: what a second pass does to the embedded model's answers",
+            "## Refinement: what a second pass does to answers",
             "",
             f"{conditions(model=options.model)} {PASSAGES} passages, temperature {TEMPERATURE}; {options.workers} "
             f"processes, {seconds:.0f} s in all. Each kind is searched for until it occurs on an answer that its "
