@@ -30,7 +30,7 @@ from engine.core.text import content_words, sentences
 from engine.core.values import AuditRecord
 from engine.methods.both_ways import METHOD as BOTH_WAYS, token_gains
 from engine.methods.occlusion import ask, score_rows
-from engine.methods.spans import anchor, passage_numbers, passage_positions
+from engine.methods.spans import anchor
 from engine.models.alignment import clean
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.registry import load_writer
@@ -139,10 +139,7 @@ def scored(model: HuggingFaceModel, known: Known) -> dict[str, Any]:
     record = AuditRecord(question=known.question, passages=known.passages, answer=known.answer)
     coded = model.encode(build_prompt(known.question, record.as_passages()))
     answer = model.encode_answer(known.answer)
-    groups = [(n,) for n in passage_numbers(coded)]
-    removed = [passage_positions(coded, group) for group in groups]
-    spans = ((0, len(known.answer)),)
-    task = ask(coded, answer, groups, removed, spans, count_citation_markers=False)
+    task = ask(coded, answer, ((0, len(known.answer)),), count_citation_markers=False)
     rows = last(score_rows(model, task, (), alone=True, watch=None))
     return {
         **known._asdict(),

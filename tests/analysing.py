@@ -1,11 +1,25 @@
-"""Analyses of saved cases with models that a test brings."""
+"""Analyses of cases with models that a test brings."""
 
 from __future__ import annotations
 
-from engine.analyses.kind import REFINEMENT, Loaders, RunContext, analyse
+from engine.analyses.kind import REFINEMENT, Loaders, RunContext, analyse, grown
 from engine.analyses.refinement import RefinementOptions, analysis_id, reports_of
 from engine.analyses.registry import kind_named
-from engine.core.progress import Watch
+from engine.core.progress import Watch, last
+from engine.core.settings import Settings
+
+
+def growing(case, kind, model, settings=None, watch=None, *, unrelated=(), collection=None, verifier=None, **options):
+    """The analysis of a kind by a model on a case of no library, as it grows."""
+    tools = Loaders(writer=lambda name: model, collection=lambda name: collection, verifier=lambda name: verifier)
+    context = RunContext(settings or Settings(), tools, watch or Watch(), unrelated=tuple(unrelated))
+    found = kind_named(kind)
+    return grown(case, found, found.options(model=model.name, **options), context)
+
+
+def analysed(case, kind, model, settings=None, **given):
+    """The whole analysis; see `growing`."""
+    return last(growing(case, kind, model, settings, **given))
 
 
 def refined(cases, case_id, writer, settings, *, scorer=None, verifier=None, watch=None, **options):

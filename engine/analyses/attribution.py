@@ -18,7 +18,7 @@ from engine.answer.prompt import stamp_of
 from engine.cases.blocks import Block, Cell, Facts, Fold, Heat, Section, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import GroundworkError, RecordError
-from engine.core.progress import Watch
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Analysis, Attribution, Case, Passage, Stamp
 from engine.methods import registry
@@ -52,29 +52,24 @@ def with_notes(found: Attribution, notes: tuple[str, ...]) -> Attribution:
     return replace(found, notes=(*notes, *found.notes))
 
 
-def method_of(
-    case: Case,
-    method: str,
-    model: LanguageModel,
-    settings: Settings,
-    watch: Watch | None = None,
-    options: Spans | None = None,
-) -> Analysis:
+def _run(method: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
     """Any registered method over the case's passages, for those stretches of the answer."""
+    model, settings, watch = context.tools.scorer(options.model), context.settings, context.watch
     prompt, answer, notes = subject(case, model, settings)
-    own, options = registry.method(method, settings), options or Spans()
-    asked = options.spans or answer_spans(answer)
+    own, asked = registry.method(method, settings), options.spans or answer_spans(answer)
     if options.tokens and own.explain is not None:
         rows = own.explain(model, prompt, answer, spans=asked, tokens=range(len(answer.tokens)), watch=watch)
         found = passage_attribution(rows, model.encode(prompt))
     else:
         found = own.attribute(model, prompt, answer, asked, watch)
     extra = {"gradient": settings.gradient.to_dict()}
-    return analysis_of(case, model, settings, method, with_notes(found, notes), extra)
+    yield analysis_of(case, model, settings, method, with_notes(found, notes), extra)
 
 
 def placebos_of(case: Case, context: RunContext) -> tuple[Passage, ...]:
     """Unrelated passages of the pool, else of the case's corpus; none where that is gone or the case was imported."""
+    if context.unrelated is not None:
+        return context.unrelated
     collection = context.tools.collection_of(case) if context.pool is None else None
     pool = collection.snapshot().passages if collection else context.pool or ()
     how = context.settings.occlusion
@@ -260,7 +255,7 @@ def pieces_of(text: str, spans: Sequence[tuple[int, int]], values: Sequence[floa
     return tuple(piece for piece in pieces if piece[0])
 
 
-WithModel = Callable[[Case, Analysis, LanguageModel, Settings, Loaders], Outcome]
+WithModel = Callable[[Case, Analysis, LanguageModel, RunContext], Outcome]
 STAGES = ("prompting", "decoding", "occlusion", "gradient", "faithfulness")
 PLACEBOS_GONE = "the unrelated passages of the placebo floor are no longer available"
 
@@ -308,13 +303,15 @@ def of_the_stamp(again: WithModel, given: Given | None = None) -> Again:
     def run(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         model = tools.scorer(analysis.stamp.model)
         why = differs(analysis.stamp, model)
-        return Outcome(why=why) if why else again(case, analysis, model, settings_of(analysis.stamp), tools)
+        context = RunContext(settings_of(analysis.stamp), tools)
+        return Outcome(why=why) if why else again(case, analysis, model, context)
 
     return Again(run, given)
 
 
-def _method_again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    values = less(method_of(case, analysis.kind, model, settings).result)
+def _method_again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
+    settings = context.settings
+    values = less(last(_run(analysis.kind, case, Spans(model=model.name), context)).result)
     explain = registry.method(analysis.kind, settings).explain
     if explain is None:
         return Outcome(values=values)
@@ -346,7 +343,3 @@ def method_kind(method: registry.Method) -> Kind[Attribution]:
         cost=lambda case, options, settings: method.about,
         again=of_the_stamp(_method_again),
     )
-
-
-def _run(name: str, case: Case, options: Spans, context: RunContext) -> Iterator[Analysis]:
-    yield method_of(case, name, context.tools.scorer(options.model), context.settings, context.watch, options)

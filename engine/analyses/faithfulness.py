@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from engine.analyses.attribution import of_the_stamp
 from engine.analyses.floors import rounding, token_floor
-from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
+from engine.analyses.kind import COSTS, FAITHFULNESS, ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.cases.blocks import Block, Facts, Fold, notices, table
 from engine.cases.review import Review
 from engine.core.progress import Watch, last
@@ -82,22 +82,17 @@ def rows_needed(passages: int, settings: Faithfulness, rankings: int = len(METHO
     return 2 + (passages + 1) + rankings * steps + 2 * passages + settings.rankings * (steps - 2)
 
 
-def faithfulness_of(
-    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, methods: Sequence[str] = METHODS
-) -> Iterator[Analysis]:
+def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
     """MoRF, LeRF and ABPC of the rankings on the case's passages and of random ones; a value after each random one."""
+    model, settings = context.tools.scorer(options.model), context.settings
     prompt, answer, notes = subject(case, model, settings)
     start = time.perf_counter()
-
-    def keep(report: FaithfulnessReport) -> Analysis:
-        seconds = time.perf_counter() - start
-        whole = replace(report, forwards=count.rows, seconds=seconds, notes=(*notes, *report.notes))
-        extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
-        return analysis_of(case, model, settings, FAITHFULNESS, whole, extra)
-
+    extra = {"faithfulness": settings.faithfulness.to_dict(), "gradient": settings.gradient.to_dict()}
     with count_forwards(model) as count:
-        for found in measured(model, prompt, answer, settings, watch, methods):
-            yield keep(found)
+        for found in measured(model, prompt, answer, settings, context.watch, options.methods):
+            seconds = time.perf_counter() - start
+            report = replace(found, forwards=count.rows, seconds=seconds, notes=(*notes, *found.notes))
+            yield analysis_of(case, model, settings, FAITHFULNESS, report, extra)
 
 
 def measured(
@@ -182,17 +177,18 @@ def _blocks(case: Case, found: FaithfulnessReport, review: Review) -> list[Block
     ]
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
     """The report again, its rounding measured with a few random rankings."""
+    settings = context.settings
     prompt, answer, _ = subject(case, model, settings)
     coded, methods = model.encode(prompt), RankingsGiven.from_dict(analysis.result).rankings
-    values = less(last(faithfulness_of(case, model, settings, methods=methods)).result)
+    values = less(last(measured(model, prompt, answer, settings, methods=methods)))
     # A probability moves by no more than its logarithm does.
     floor = token_floor(model, [(coded, [token.id for token in answer.tokens])])
     # Random rankings cost the most and no rounding turns them round.
     few = replace(settings, faithfulness=replace(settings.faithfulness, rankings=2))
     with computed_otherwise(model, len(coded.ids) + len(answer.tokens)) as other:
-        again = less(last(faithfulness_of(case, other, few, methods=methods)).result, COSTS | {"random"})
+        again = less(last(measured(other, prompt, answer, few, methods=methods)), COSTS | {"random"})
     return Outcome(values=values, floor=floor, floors=rounding(values, again, floor))
 
 
@@ -200,11 +196,6 @@ class RankingsGiven(Value, frozen=True):
     """The names of the rankings that faithfulness was asked of."""
 
     rankings: tuple[str, ...]
-
-
-def _run(case: Case, options: Rankings, context: RunContext) -> Iterator[Analysis]:
-    scorer = context.tools.scorer(options.model)
-    return faithfulness_of(case, scorer, context.settings, context.watch, options.methods)
 
 
 def _cost(case: Case, options: Rankings, settings: Settings) -> str:

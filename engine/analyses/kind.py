@@ -81,7 +81,8 @@ class RunContext:
     """Resources of a run, besides the case and its options: settings, models, collections, the library, progress.
 
     For a case of no library, from a file of records: `pool` has the passages that unrelated ones are drawn from (None:
-    the case's corpus), `overlaps` S3 of the file's answers (in the library's place).
+    the case's corpus), `overlaps` S3 of the file's answers (in the library's place). `unrelated` are those passages
+    themselves, in a replay (None: drawn).
     """
 
     settings: Settings = Settings()
@@ -90,6 +91,7 @@ class RunContext:
     cases: CaseStore | None = None
     pool: Sequence[Passage] | None = None
     overlaps: tuple[float, ...] = ()
+    unrelated: tuple[Passage, ...] | None = None
 
 
 class ByModel(Value, frozen=True):

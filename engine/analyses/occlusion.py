@@ -5,76 +5,31 @@ Teacher-forced, or by writing the answer again without each passage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace as replace_kind
+from collections.abc import Iterator
+from dataclasses import replace as replace_field
 from functools import partial
 
 from msgspec.structs import replace
 
 from engine.analyses.attribution import attributed, of_the_stamp, placebos, placebos_of, with_notes
 from engine.analyses.floors import drop_floor, token_floor
-from engine.analyses.kind import (
-    OCCLUSION,
-    SENTENCES,
-    SETS,
-    ByModel,
-    Floor,
-    Kind,
-    Loaders,
-    Outcome,
-    RunContext,
-    less,
-    words_of,
-)
+from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
 from engine.answer.quoting_reader import whole_id
 from engine.answer.write import prompting
-from engine.core.progress import Watch, last
-from engine.core.settings import Occlusion, Settings
+from engine.core.progress import last
+from engine.core.settings import Settings
 from engine.core.text import sentences
-from engine.core.values import Analysis, Answer, Attribution, Case, Passage, Prompt
+from engine.core.values import Analysis, Answer, Attribution, Case
 from engine.methods.aggregate import sentence_sources
-from engine.methods.occlusion import Options, occlude, occluding, occlusion, rows_needed
+from engine.methods.occlusion import occluding, occlusion, rows_needed
 from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, attribution_of, regenerate
-from engine.methods.spans import Span, content_mask, passage_numbers
+from engine.methods.spans import Span, content_mask
 from engine.methods.subject import analysis_of, subject
 from engine.models.embedder import DEFAULT
-from engine.models.protocols import LanguageModel, require
-
-# Occlusion of single sentences inside the passages that matter, once passages have been told apart.
+from engine.models.protocols import LanguageModel
 
 TOP_PASSAGES = 3  # passages whose sentences are told apart by default
-
-
-def sentence_occlusion(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    numbers: Sequence[int] | None = None,
-    placebos: Sequence[str] = (),
-    settings: Occlusion | None = None,
-    watch: Watch | None = None,
-) -> Iterator[Attribution]:
-    """As `occluding`, every sentence of the passages `numbers` being a source (default the prompt's first three).
-
-    `details.source_spans[j]` = [passage number, start, end] in the passage segment's text. Raises
-    `AttributionError` where the model's tokens cannot be placed in the text.
-    """
-    require(model, "score")
-    coded = model.encode(prompt)
-    wanted = tuple(numbers) if numbers is not None else passage_numbers(coded)[:TOP_PASSAGES]
-    found = sentence_sources(model, prompt, coded, wanted)
-    groups = [(source.number,) for source in found]
-    removed = [source.positions for source in found]
-    options = Options(placebos, settings=settings or Occlusion(), watch=watch)
-    where = [(source.number, source.start, source.end) for source in found]
-
-    def placed(result: Attribution) -> Attribution:
-        spans = tuple(where[j] for j in result.details.kept)
-        return replace(result, details=replace(result.details, source_spans=spans))
-
-    return map(placed, occlude(SENTENCES, model, prompt, answer, coded, groups, removed, None, options))
 
 
 def top_passages(attribution: Attribution, count: int = TOP_PASSAGES) -> tuple[int, ...]:
@@ -123,76 +78,68 @@ class OcclusionOptions(ByModel, frozen=True):
     floors: bool = True
 
 
-def occlusion_of(
-    case: Case,
-    model: LanguageModel,
-    settings: Settings,
-    options: OcclusionOptions | None = None,
-    *,
-    by_set: bool = False,
-    placebos: Sequence[Passage] = (),
-    watch: Watch | None = None,
-) -> Iterator[Analysis]:
+class SentenceOptions(ByModel, frozen=True):
+    """The passages whose sentences are left out, by number; () are those that mattered most."""
+
+    passages: tuple[int, ...] = ()
+
+
+def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
     """Teacher-forced occlusion of every passage (or chunk set); by default with each alone and both floors."""
-    options = options or OcclusionOptions()
+    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
-    kind = SETS if by_set else OCCLUSION
-
-    def keep(found: Attribution) -> Analysis:
-        extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos]}
-        return analysis_of(case, model, settings, kind, _drawable(found, answer, notes, settings), extra)
-
+    extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [passage.id for passage in unrelated]}
     grown = occluding(
         model,
         prompt,
         answer,
         sources=sources_of(case) if by_set else None,
         spans=options.spans or None,
-        placebos=[passage.text for passage in placebos],
+        placebos=[passage.text for passage in unrelated],
         alone=options.alone,
         floors=options.floors,
         settings=settings.occlusion,
-        watch=watch,
+        watch=context.watch,
     )
-    return map(keep, grown)
+    for found in grown:
+        drawn = _drawable(found, answer, notes, settings)
+        yield analysis_of(case, model, settings, SETS if by_set else OCCLUSION, drawn, extra)
 
 
-def sentence_occlusion_of(
-    case: Case,
-    model: LanguageModel,
-    settings: Settings,
-    *,
-    numbers: Sequence[int] = (),
-    placebos: Sequence[Passage] = (),
-    watch: Watch | None = None,
-) -> Iterator[Analysis]:
-    """Occlusion of every sentence of the passages `numbers`; by default of the passages that mattered most.
+def _run_sentences(case: Case, options: SentenceOptions, context: RunContext) -> Iterator[Analysis]:
+    """Occlusion of every sentence of some passages: `details.source_spans[j]` = [number, start, end) in the segment.
 
-    These are taken from the case's occlusion by the same model; where there is none it is computed first.
+    Those that mattered most are taken from the case's occlusion by the same model; where there is none it is computed.
     """
+    model, settings, unrelated = context.tools.scorer(options.model), context.settings, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
-    texts = [passage.text for passage in placebos]
-    chosen = tuple(numbers)
+    how, chosen = settings.occlusion, options.passages
     if not chosen:
         stored = next((a for a in case.analyses if a.id == f"{OCCLUSION}:{model.name}"), None)
-        whole = (
+        chosen = top_passages(
             Attribution.from_dict(stored.result)
             if stored
-            else occlusion(model, prompt, answer, floors=False, settings=settings.occlusion, watch=watch)
+            else occlusion(model, prompt, answer, floors=False, settings=how, watch=context.watch)
         )
-        chosen = top_passages(whole)
-
-    def keep(found: Attribution) -> Analysis:
-        extra = {"occlusion": settings.occlusion.to_dict(), "placebos": [p.id for p in placebos], "of": list(chosen)}
-        starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
-        spans = tuple((n, start - starts[n], end - starts[n]) for n, start, end in found.details.source_spans)
-        found = replace(found, details=replace(found.details, text_spans=spans))
-        return analysis_of(case, model, settings, SENTENCES, _drawable(found, answer, notes, settings), extra)
-
-    grown = sentence_occlusion(
-        model, prompt, answer, numbers=chosen, placebos=texts, settings=settings.occlusion, watch=watch
+    extra = {"occlusion": how.to_dict(), "placebos": [passage.id for passage in unrelated], "of": list(chosen)}
+    starts = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
+    sources = sentence_sources(model, prompt, model.encode(prompt), chosen)
+    grown = occluding(
+        model,
+        prompt,
+        answer,
+        sources=[(source.number,) for source in sources],
+        removed=[source.positions for source in sources],
+        placebos=[passage.text for passage in unrelated],
+        settings=how,
+        watch=context.watch,
+        method=SENTENCES,
     )
-    return map(keep, grown)
+    for found in grown:
+        where = tuple((s.number, s.start, s.end) for s in (sources[j] for j in found.details.kept))
+        spans = tuple((n, start - starts[n], end - starts[n]) for n, start, end in where)
+        placed = replace(found, details=replace(found.details, source_spans=where, text_spans=spans))
+        yield analysis_of(case, model, settings, SENTENCES, _drawable(placed, answer, notes, settings), extra)
 
 
 def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settings: Settings) -> Attribution:
@@ -203,35 +150,25 @@ def _drawable(found: Attribution, answer: Answer, notes: tuple[str, ...], settin
     return with_notes(replace(found, details=details), notes)
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
+def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
     """Occlusion again, with the unrelated passages of then."""
-    found, missing = placebos(case, analysis.stamp, tools)
+    found, missing = placebos(case, analysis.stamp, context.tools)
+    own = replace_field(context, unrelated=found)
     if analysis.kind == SENTENCES:
         of = tuple(analysis.stamp.settings.get("of", ()))
-        grown = sentence_occlusion_of(case, model, settings, numbers=of, placebos=found)
+        grown = _run_sentences(case, SentenceOptions(model=model.name, passages=of), own)
     else:
-        by_set = analysis.kind == SETS
-        grown = occlusion_of(case, model, settings, by_set=by_set, placebos=found)
+        grown = _run(case, OcclusionOptions(model=model.name), own, by_set=analysis.kind == SETS)
     values = less(last(grown).result)
     if missing:
         values.pop("placebo_floor", None)
         for name in ("placebo_floor_by_span", "placebo_floor_by_token"):
             values.get("details", {}).pop(name, None)
-    prompt, answer, _ = subject(case, model, settings)
+    prompt, answer, _ = subject(case, model, context.settings)
     coded, ids = model.encode(prompt), [token.id for token in answer.tokens]
     by_token = 2 * token_floor(model, [(coded, ids)])  # a difference of two rows
     floors: dict[str, Floor] = dict.fromkeys(("per_token", "placebo_floor_by_token"), by_token)
     return Outcome(values=values, floor=drop_floor(model, coded, ids), why=missing, floors=floors)
-
-
-def _run(case: Case, options: OcclusionOptions, context: RunContext, *, by_set: bool = False) -> Iterator[Analysis]:
-    model, unrelated = context.tools.scorer(options.model), placebos_of(case, context)
-    return occlusion_of(case, model, context.settings, options, by_set=by_set, placebos=unrelated, watch=context.watch)
-
-
-def _run_sentences(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    model, unrelated = context.tools.scorer(options.model), placebos_of(case, context)
-    return sentence_occlusion_of(case, model, context.settings, placebos=unrelated, watch=context.watch)
 
 
 def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
@@ -277,17 +214,17 @@ PASSAGES: Kind[Attribution] = Kind(
     cost=partial(_cost, OCCLUSION),
     again=of_the_stamp(_again),
 )
-CHUNK_SETS: Kind[Attribution] = replace_kind(
+CHUNK_SETS: Kind[Attribution] = replace_field(
     PASSAGES,
     name=SETS,
     title="Occlusion: without each chunk set",
     run=partial(_run, by_set=True),
     cost=partial(_cost, SETS),
 )
-SINGLE_SENTENCES: Kind[Attribution] = replace_kind(
+SINGLE_SENTENCES: Kind[Attribution] = replace_field(
     PASSAGES,
     name=SENTENCES,
-    options=ByModel,
+    options=SentenceOptions,
     title="Occlusion: without each sentence of the passages that mattered most",
     run=_run_sentences,
     cost=partial(_cost, SENTENCES),

@@ -71,19 +71,25 @@ def means_for(
     )
 
 
-def steps_of(
-    case: Case, method: str, model: Writer, collection: Collection, settings: Settings, *, watch: Watch | None = None
-) -> Iterator[Analysis]:
+class StepsOptions(Value, frozen=True):
+    """Which method of `METHODS`, and who writes."""
+
+    method: str = "raise"
+    model: str = AUTO
+
+
+def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:
     """Run a method on a case's question; calls that the case already holds for this model are taken over.
 
     An analysis comes after every call and every search.
     """
-    chosen, known = method_of(method), {}
+    model, settings = context.tools.generator(options.model), context.settings
+    chosen, known = method_of(options.method), {}
     for earlier in KIND.of(case):
         known.update(known_calls(earlier, model, settings.decoding))
-    means = means_for(collection, model, settings, chosen, known)
+    means = means_for(context.tools.collection(case.corpus or PRIMER), model, settings, chosen, known)
     problem = Problem(question=case.question, options=case.options)
-    for solution in solutions(problem, chosen, means, watch or Watch()):
+    for solution in solutions(problem, chosen, means, context.watch):
         yield analysis_of(case, solution, model, settings)
 
 
@@ -314,20 +320,6 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     texts = [hit.passage.text for step in solution.steps if step.search for hit in step.search.hits]
     floor = embedding_floor(collection.embedder, case.question, texts)
     return Outcome(values=less(solution, LEFT_OUT), floor=floor, why=why)
-
-
-class StepsOptions(Value, frozen=True):
-    """Which method of `METHODS`, and who writes."""
-
-    method: str = "raise"
-    model: str = AUTO
-
-
-def _run(case: Case, options: StepsOptions, context: RunContext) -> Iterator[Analysis]:
-    tools = context.tools
-    writer = tools.generator(options.model)
-    collection = tools.collection(case.corpus or PRIMER)
-    return steps_of(case, options.method, writer, collection, context.settings, watch=context.watch)
 
 
 def _cost(case: Case, options: StepsOptions, settings: Settings) -> str:

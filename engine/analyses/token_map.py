@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from engine.analyses.attribution import LARGEST_HEAT, legend, of_the_stamp, pieces_of
 from engine.analyses.floors import FLOOR_ROWS, relevance_floors
-from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Loaders, Outcome, RunContext, less, words_of
+from engine.analyses.kind import TOKEN_MAP, ByModel, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
 from engine.cases.blocks import Block, Facts, Fold, Heat, Table, name_of, notices, plain, signed, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, CannotDo
-from engine.core.progress import Watch, last
+from engine.core.progress import last
 from engine.core.settings import Gradient, Settings
 from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Details, Json, Prompt, Stamp, Value
@@ -120,15 +120,13 @@ class TokenMap(Value, frozen=True, omit_defaults=True):
         )
 
 
-def token_map_of(
-    case: Case, model: LanguageModel, settings: Settings, watch: Watch | None = None, asked: MapRows | None = None
-) -> Iterator[Analysis]:
+def _run(case: Case, asked: MapRows, context: RunContext) -> Iterator[Analysis]:
     """A token map of the whole answer, with the rows that are `asked` for; rows that the case holds are kept.
 
     The graph of one forward pass is held while its rows are computed, and then let go. Raises `CannotDo` for a method
     that has no value per token, `AttributionError` for a sentence or token that the answer does not have, `Cancelled`.
     """
-    asked = asked or MapRows()
+    model, settings = context.tools.scorer(asked.model), context.settings
     prompt, answer, notes = subject(case, model, settings)
     own = registry.method(asked.method, settings)
     if own.explain is None:
@@ -141,15 +139,13 @@ def token_map_of(
     whole = () if known else ((0, len(answer.text)),)
     spans, tokens = _missing(asked, answer, known)
 
-    def keep(found: Relevance) -> Analysis:
+    if known and not spans and not tokens:
+        result = known
+    else:
+        found = own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=context.watch)
         more = _token_map(model, prompt, coded, answer, found, len(whole))
         result = known.with_rows(more) if known else replace(more, method=own.name, notes=(*notes, *more.notes))
-        return Analysis(id=identity, kind=TOKEN_MAP, stamp=stamp, result=result)
-
-    if known and not spans and not tokens:
-        yield Analysis(id=identity, kind=TOKEN_MAP, stamp=stamp, result=known)
-        return
-    yield keep(own.explain(model, prompt, answer, spans=(*whole, *spans), tokens=tokens, watch=watch))
+    yield Analysis(id=identity, kind=TOKEN_MAP, stamp=stamp, result=result)
 
 
 def _known(case: Case, identity: str, stamp: Stamp) -> TokenMap | None:
@@ -325,22 +321,18 @@ class RowsGiven(Value, frozen=True):
     tokens: tuple[int, ...]
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    prompt, answer, _ = subject(case, model, settings)
+def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
+    prompt, answer, _ = subject(case, model, context.settings)
     stored = RowsGiven.from_dict(analysis.result)
     sentences = tuple(i for i, span in enumerate(answer.sentences) if span in stored.sentences)
-    asked = MapRows(method=stored.method, sentences=sentences, tokens=stored.tokens)
+    asked = MapRows(model=model.name, method=stored.method, sentences=sentences, tokens=stored.tokens)
     bare = replace(case, analyses=())  # rows that the case holds would be kept
-    values = less(last(token_map_of(bare, model, settings, asked=asked)).result)
-    own = registry.method(asked.method, settings)
+    values = less(last(_run(bare, asked, context)).result)
+    own = registry.method(asked.method, context.settings)
     explained = ((0, len(answer.text)), *(answer.sentences[i] for i in sentences))
     assert own.explain is not None
     spans, each = relevance_floors(own.explain, model, prompt, answer, explained, asked.tokens[:FLOOR_ROWS])
     return Outcome(values=values, floors={"rows": (*spans, each)})
-
-
-def _run(case: Case, options: MapRows, context: RunContext) -> Iterator[Analysis]:
-    return token_map_of(case, context.tools.scorer(options.model), context.settings, context.watch, options)
 
 
 def _cost(case: Case, options: MapRows, settings: Settings) -> str:

@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from engine.analyses.attribution import of_the_stamp, placebos, placebos_of
 from engine.analyses.floors import Listening, drop_floor
-from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Loaders, Outcome, RunContext, less
+from engine.analyses.kind import USED_SUPPORTS, ByModel, Kind, Outcome, RunContext, less
 from engine.cases.blocks import Block, Cell, Facts, Table, name_of, notices, signed, table
 from engine.cases.review import Review
 from engine.core.files import EMBEDDED
-from engine.core.progress import Watch
+from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.text import counted
-from engine.core.values import Analysis, Case, Passage
+from engine.core.values import Analysis, Case
 from engine.methods.occlusion import occlusion
 from engine.methods.subject import analysis_of, subject
 from engine.methods.used_supports import UsedSupports, used_supports
-from engine.models.protocols import Entailment, LanguageModel
+from engine.models.protocols import LanguageModel
 
 
-def used_supports_of(
-    case: Case,
-    model: LanguageModel,
-    verifier: Entailment,
-    settings: Settings,
-    *,
-    placebos: Sequence[Passage] = (),
-    watch: Watch | None = None,
-) -> Analysis:
+def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
     """For each sentence: the model's use of each passage, and the passage's support."""
+    model, verifier = context.tools.scorer(options.model), context.tools.verifier(EMBEDDED)
+    settings, watch, unrelated = context.settings, context.watch, placebos_of(case, context)
     prompt, answer, notes = subject(case, model, settings)
-    texts = [passage.text for passage in placebos]
+    texts = [passage.text for passage in unrelated]
     spans = answer.sentences or None
     scored = occlusion(model, prompt, answer, spans=spans, placebos=texts, settings=settings.occlusion, watch=watch)
     passages = {number: passage.text for number, passage in enumerate(case.passages, start=1)}
     result = replace(used_supports(scored, answer, passages, verifier, watch), notes=(*notes, *scored.notes))
     extra = {
         "occlusion": settings.occlusion.to_dict(),
-        "placebos": [passage.id for passage in placebos],
+        "placebos": [passage.id for passage in unrelated],
         "verifier": verifier.name,
     }
-    return analysis_of(case, model, settings, USED_SUPPORTS, result, extra)
+    yield analysis_of(case, model, settings, USED_SUPPORTS, result, extra)
 
 
 def _blocks(case: Case, found: UsedSupports, review: Review) -> list[Block]:
@@ -68,21 +63,17 @@ def _table(case: Case, found: UsedSupports, span: int) -> Table:
     return table(caption, ("Passage", "Used, nats", "Supports, p", "Together"), rows, numeric={1, 2})
 
 
-def _again(case: Case, analysis: Analysis, model: LanguageModel, settings: Settings, tools: Loaders) -> Outcome:
-    found, missing = placebos(case, analysis.stamp, tools)
-    verifier = Listening(tools.verifier(str(analysis.stamp.settings.get("verifier", EMBEDDED))))
-    values = less(used_supports_of(case, model, verifier, settings, placebos=found).result)
+def _again(case: Case, analysis: Analysis, model: LanguageModel, context: RunContext) -> Outcome:
+    found, missing = placebos(case, analysis.stamp, context.tools)
+    verifier = Listening(context.tools.verifier(str(analysis.stamp.settings.get("verifier", EMBEDDED))))
+    tools = dataclasses.replace(context.tools, verifier=lambda name: verifier)
+    own = dataclasses.replace(context, tools=tools, unrelated=found)
+    values = less(last(_run(case, ByModel(model=model.name), own)).result)
     if missing:
         values = less(values, {"floor", "floor_kind", "quadrant"})
-    prompt, answer, _ = subject(case, model, settings)
+    prompt, answer, _ = subject(case, model, context.settings)
     nats = drop_floor(model, model.encode(prompt), [token.id for token in answer.tokens])
     return Outcome(values=values, floor=nats, why=missing, floors={"supports": verifier.floor})
-
-
-def _run(case: Case, options: ByModel, context: RunContext) -> Iterator[Analysis]:
-    settings, tools = context.settings, context.tools
-    model, unrelated = tools.scorer(options.model), placebos_of(case, context)
-    yield used_supports_of(case, model, tools.verifier(EMBEDDED), settings, placebos=unrelated, watch=context.watch)
 
 
 def _cost(case: Case, options: ByModel, settings: Settings) -> str:

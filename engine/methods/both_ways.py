@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.core.progress import Watch, last
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods.occlusion import Rows, ask, attribution_of, score_rows
-from engine.methods.spans import Span, answer_spans, passage_numbers, passage_positions
+from engine.methods.spans import Span
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, require
 
@@ -42,16 +42,13 @@ def both_ways(
     2n + 2 rows for n passages. Raises what `occlusion` raises.
     """
     require(model, "score")
-    start, coded = time.perf_counter(), model.encode(prompt)
-    groups = [(number,) for number in passage_numbers(coded)]
-    removed = [passage_positions(coded, group) for group in groups]
-    chosen = tuple(spans) if spans is not None else answer_spans(answer)
-    asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=count_citation_markers)
+    start = time.perf_counter()
+    asked = ask(model.encode(prompt), answer, spans, count_citation_markers=count_citation_markers)
     with count_forwards(model) as count:
         rows = last(score_rows(model, asked, (), alone=True, watch=watch))
     gains = token_gains(rows.full - rows.without, rows.alone[1:] - rows.alone[0])
     as_drops: Rows = changed(rows, without=rows.full - gains)  # so that the drop without a passage is its gain
-    found = attribution_of(model.name, METHOD, asked, as_drops, (None, None))
+    found = attribution_of(model.name, METHOD, asked, as_drops)
     return replace(found, forwards=count.rows, seconds=time.perf_counter() - start)
 
 

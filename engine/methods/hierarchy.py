@@ -21,7 +21,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods.occlusion import Rows, ask, attribution_of, occlusion
-from engine.methods.spans import Span, answer_spans, passage_numbers, passage_positions
+from engine.methods.spans import Span, passage_numbers
 from engine.methods.subject import answer_for
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, require
@@ -56,7 +56,6 @@ def hierarchical(
         found = occlusion(model, prompt, answer, spans=spans, floors=False, settings=settings, watch=watch)
         return replace(found, method=METHOD)
     start = time.perf_counter()
-    chosen = tuple(spans) if spans is not None else answer_spans(answer)
     left = max(int(share * (len(numbers) + 1)), 2) - 1
     with count_forwards(model) as count:
         full = model.score([coded], [token.id for token in answer.tokens], watch)
@@ -71,13 +70,11 @@ def hierarchical(
             kept = tuple(numbers[j] for j in np.argsort(-drops, kind="stable")[:left])
             how = f"{proxy.name} left out each passage and ranked them by effect on its answer"
         kept = tuple(n for n in numbers if n in set(kept))
-        groups = [(n,) for n in kept]
-        removed = [passage_positions(coded, group) for group in groups]
-        asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=count_citation_markers)
-        without = model.score([asked.without(j) for j in range(len(groups))], asked.ids, watch)
+        asked = ask(coded, answer, spans, [(n,) for n in kept], count_citation_markers=count_citation_markers)
+        without = model.score([asked.without(j) for j in range(len(kept))], asked.ids, watch)
     none = np.zeros((0, len(asked.ids)))
     said = f"{len(kept)} of {len(numbers)} passages were left out one by one: {how}. The others are not scored."
-    result = attribution_of(model.name, METHOD, asked, Rows(full[0], without, none, none, notes=(said,)), (None, None))
+    result = attribution_of(model.name, METHOD, asked, Rows(full[0], without, none, none, notes=(said,)))
     return replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
@@ -92,9 +89,8 @@ def _drops(
 ) -> np.ndarray:
     """The whole answer's drop in nats without each block; -inf where the model gave no finite probability."""
     coded = model.encode(prompt)
-    removed = [passage_positions(coded, block) for block in blocks]
     whole = [(0, len(answer.text))]
-    asked = ask(coded, answer, blocks, removed, whole, count_citation_markers=settings.count_citation_markers)
+    asked = ask(coded, answer, whole, blocks, count_citation_markers=settings.count_citation_markers)
     rows = [asked.without(j) for j in range(len(blocks))]
     scored = model.score([coded, *rows] if full is None else rows, asked.ids, watch)
     full, without = (scored[:1], scored[1:]) if full is None else (full, scored)

@@ -161,24 +161,29 @@ def rows_needed(sources: int, *, alone: bool = False, placebos: int = 0, floors:
 def ask(
     prompt: TokenPrompt,
     answer: Answer,
-    groups: Sequence[tuple[int, ...]],
-    removed: Sequence[frozenset[int]],
-    spans: Sequence[Span],
+    spans: Sequence[Span] | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
+    removed: Sequence[frozenset[int]] | None = None,
     *,
     count_citation_markers: bool,
 ) -> OcclusionTask:
-    """Check that there is something to ask; `AttributionError` without sources or content tokens."""
-    if not groups:
+    """What is left out for which spans; default the whole passages of each group, each passage, answer and sentences.
+
+    Raises `AttributionError` without sources or content tokens.
+    """
+    chosen = tuple(map(tuple, groups if groups is not None else [(n,) for n in passage_numbers(prompt)]))
+    if not chosen:
         raise AttributionError("The prompt has no source to leave out. Answer with at least one passage first.")
     content = content_mask(answer, count_citation_markers=count_citation_markers)
+    stretches = tuple(spans) if spans is not None else answer_spans(answer)
     return OcclusionTask(
         prompt=prompt,
-        groups=tuple(groups),
-        removed=tuple(removed),
+        groups=chosen,
+        removed=tuple(removed or (passage_positions(prompt, group) for group in chosen)),
         ids=tuple(token.id for token in answer.tokens),
-        spans=tuple(spans),
-        masks=span_masks(answer, spans, content),
-        marked=np.stack([span_mask(answer, span) for span in spans]),
+        spans=stretches,
+        masks=span_masks(answer, stretches, content),
+        marked=np.stack([span_mask(answer, span) for span in stretches]),
     )
 
 
@@ -238,8 +243,11 @@ def floors_of(model: LanguageModel, asked: OcclusionTask, rows: Rows) -> tuple[F
     return numerical, largest_change(rows.placebos, rows.full, masks) if len(rows.placebos) else None
 
 
+NO_FLOORS: tuple[Floats | None, Floats | None] = (None, None)
+
+
 def attribution_of(
-    model: str, method: str, asked: OcclusionTask, rows: Rows, floors: tuple[Floats | None, Floats | None]
+    model: str, method: str, asked: OcclusionTask, rows: Rows, floors: tuple[Floats | None, Floats | None] = NO_FLOORS
 ) -> Attribution:
     """Differences of rows as a value; sources whose row is missing or not finite are left out and named."""
     kept = [j for j, row in enumerate(rows.without) if np.isfinite(row).all()]
@@ -290,105 +298,82 @@ def as_tuples(matrix: Floats) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-@dataclass(frozen=True)
-class Options:
-    """Measurements besides the scores: floors, each source alone, and the method."""
-
-    placebos: Sequence[str] = ()
-    alone: bool = False
-    floors: bool = True
-    settings: Occlusion = Occlusion()
-    watch: Watch | None = None
-
-
 def occluding(
     model: LanguageModel,
     prompt: Prompt,
     answer: Answer,
     *,
     sources: Sequence[Sequence[int]] | None = None,
+    removed: Sequence[frozenset[int]] | None = None,
     spans: Sequence[Span] | None = None,
     placebos: Sequence[str] = (),
     alone: bool = False,
     floors: bool = True,
     settings: Occlusion | None = None,
     watch: Watch | None = None,
+    method: str = "occlusion",
 ) -> Iterator[Attribution]:
     """Score sources (groups of passage numbers; default each passage) for spans (default the answer, its sentences).
 
-    `answer.tokens` must carry the ids of `model` (see `answer_for`). `placebos` are texts of other documents.
-    `details` holds, each (spans, sources): `with_markers`, and `alone` on demand; each (spans,): `full` (nats),
-    `content_tokens`, `numerical_floor_by_span`, `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`,
-    `AttributionError`, `Cancelled`. What comes before the last value lacks floors and the sources not scored yet.
+    `answer.tokens` must carry the ids of `model` (see `answer_for`). `removed` are the prompt positions of each source,
+    by default its whole passages; `placebos` texts of other documents. `details` holds, each (spans, sources):
+    `with_markers`, and `alone` on demand; each (spans,): `full` (nats), `content_tokens`, `numerical_floor_by_span`,
+    `placebo_floor_by_span`. Raises `CannotDo`, `PromptTooLong`, `AttributionError`, `Cancelled`. What comes before the
+    last value lacks floors and the sources not scored yet.
     """
     require(model, "score")
-    coded = model.encode(prompt)
-    groups = tuple(tuple(group) for group in sources or [(n,) for n in passage_numbers(coded)])
-    removed = tuple(passage_positions(coded, group) for group in groups)
-    options = Options(placebos, alone, floors, settings or Occlusion(), watch)
-    return occlude("occlusion", model, prompt, answer, coded, groups, removed, spans, options)
+    start, settings = time.perf_counter(), settings or Occlusion()
+    counted = settings.count_citation_markers
+    asked = ask(model.encode(prompt), answer, spans, sources, removed, count_citation_markers=counted)
+    with count_forwards(model) as count:
+        if len(asked.groups) > settings.max_sources:
+            grown = iter((_approximate(method, model, asked, settings.seed, watch),))
+        else:
+            texts = placebos[: settings.placebos] if floors else ()
+            grown = _exact(method, model, prompt, asked, texts, settings, watch, alone=alone, floors=floors)
+        for result in grown:
+            yield replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
 
 
 occlusion = whole(occluding)
 
 
-def occlude(
+def _exact(
     method: str,
     model: LanguageModel,
     prompt: Prompt,
-    answer: Answer,
-    coded: TokenPrompt,
-    groups: Sequence[tuple[int, ...]],
-    removed: Sequence[frozenset[int]],
-    spans: Sequence[Span] | None,
-    options: Options,
+    asked: OcclusionTask,
+    placebos: Sequence[str],
+    settings: Occlusion,
+    watch: Watch | None,
+    *,
+    alone: bool,
+    floors: bool,
 ) -> Iterator[Attribution]:
-    """Occlusion of any sets of prompt positions `removed`; `groups[j]` lists the passages of j."""
-    start = time.perf_counter()
-    chosen = tuple(spans) if spans is not None else answer_spans(answer)
-    counted = options.settings.count_citation_markers
-    asked = ask(coded, answer, groups, removed, chosen, count_citation_markers=counted)
-    with count_forwards(model) as count:
-        approximate = len(groups) > options.settings.max_sources
-        grown = (
-            iter((_approximate(method, model, asked, options),))
-            if approximate
-            else _exact(method, model, prompt, asked, options)
-        )
-        for result in grown:
-            yield replace(result, forwards=count.rows, seconds=time.perf_counter() - start)
-
-
-def _exact(
-    method: str, model: LanguageModel, prompt: Prompt, asked: OcclusionTask, options: Options
-) -> Iterator[Attribution]:
-    settings = options.settings
-    texts = options.placebos[: settings.placebos] if options.floors else ()
-    extra = [model.encode(changed) for changed in placebo_prompts(prompt, texts, settings.seed)]
-    for rows in score_rows(model, asked, extra, alone=options.alone, watch=options.watch):
+    extra = [model.encode(changed) for changed in placebo_prompts(prompt, placebos, settings.seed)]
+    for rows in score_rows(model, asked, extra, alone=alone, watch=watch):
         if not rows.whole:
-            yield attribution_of(model.name, method, asked, rows, (None, None))
-    floors = floors_of(model, asked, rows) if options.floors else (None, None)
-    result = attribution_of(model.name, method, asked, rows, floors)
-    if texts and len(rows.placebos) < settings.placebos:
-        said = f"The placebo floor uses {len(rows.placebos)} unrelated passages instead of {settings.placebos}."
-        result = replace(result, notes=(*result.notes, said))
-    if result.numerical_floor == 0.0 and getattr(model, "dtype", "float32") != "float32":
-        said = f"The floor shows no rounding, but {model.name} computes in {getattr(model, 'dtype', '')}: "
-        said += "differences of a few tenths of a nat may be rounding."
-        result = replace(result, notes=(*result.notes, said))
-    yield result
+            yield attribution_of(model.name, method, asked, rows)
+    notes = []
+    result = attribution_of(model.name, method, asked, rows, floors_of(model, asked, rows) if floors else NO_FLOORS)
+    if placebos and len(rows.placebos) < settings.placebos:
+        notes.append(f"The placebo floor uses {len(rows.placebos)} unrelated passages instead of {settings.placebos}.")
+    dtype = getattr(model, "dtype", "float32")
+    if result.numerical_floor == 0.0 and dtype != "float32":
+        notes.append(
+            f"The floor shows no rounding, but {model.name} computes in {dtype}: differences of a few tenths of a nat "
+            "may be rounding."
+        )
+    yield replace(result, notes=(*result.notes, *notes))
 
 
-def _approximate(method: str, model: LanguageModel, asked: OcclusionTask, options: Options) -> Attribution:
+def _approximate(
+    method: str, model: LanguageModel, asked: OcclusionTask, seed: int, watch: Watch | None
+) -> Attribution:
     """The surrogate's weights in the same shape; no per-token scores, no floors."""
     masks = np.vstack([asked.masks, asked.marked])
     fit = surrogate_scores(
-        lambda prompts: model.score(prompts, asked.ids, options.watch),
-        asked.prompt,
-        asked.removed,
-        masks,
-        seed=options.settings.seed,
+        lambda prompts: model.score(prompts, asked.ids, watch), asked.prompt, asked.removed, masks, seed
     )
     count = len(asked.spans)
     return Attribution(

@@ -14,14 +14,11 @@ from components.agreement import _table
 from components.analysis_run import about, is_banner, seconds_said
 from components.source_map import source_map_data
 from components.token_map import explained_pieces, occluded, token_map_data
-from engine.analyses.attribution import method_of
-from engine.analyses.faithfulness import faithfulness_of
-from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of
+from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
 from engine.analyses.removal import removal
-from engine.analyses.token_map import ALONE, MapRows, TokenMap, methods_run, token_map_of
+from engine.analyses.token_map import ALONE, TokenMap, methods_run
 from engine.answer.citations import annotate
 from engine.answer.write import Written
-from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, Stamp
 from engine.methods.attr_rag import attr_rag, scored_by, with_drops
@@ -29,6 +26,7 @@ from engine.methods.faithfulness import agreement
 from engine.methods.subject import banner
 from engine.models.defaults import READER
 from engine.models.scripted import ScriptedScorer
+from tests.analysing import analysed
 from tests.engine.methods.test_attr_rag import SETS, quote_wanted
 from tests.tiny import save_tiny, tiny_model
 
@@ -50,10 +48,10 @@ def case():
     )
     placebos = AuditRecord(question="q", passages=("Ships sail on the sea.",) * 5, answer="x").as_passages()
     analyses = (
-        last(occlusion_of(bare, model, Settings(), placebos=placebos)),
-        last(token_map_of(bare, model, Settings(), asked=MapRows(sentences=(0,), tokens=tuple(range(14))))),
-        method_of(bare, "value-weighted attention", model, Settings()),
-        last(sentence_occlusion_of(bare, model, Settings(), numbers=(1, 3))),
+        analysed(bare, OCCLUSION, model, unrelated=placebos),
+        analysed(bare, TOKEN_MAP, model, sentences=(0,), tokens=tuple(range(14))),
+        analysed(bare, "value-weighted attention", model),
+        analysed(bare, SENTENCES, model, passages=(1, 3)),
     )
     return Case.from_dict({**bare.to_dict(), "analyses": [a.to_dict() for a in analyses]})
 
@@ -228,7 +226,7 @@ def draw_check(case):
 def checked(case, abpc):
     """The page's check of the case's map, as if its ABPC had come out so; another ranking's is 0.5."""
     few = Settings().apply(["faithfulness.steps=2", "faithfulness.rankings=2"])
-    report = last(faithfulness_of(case, tiny_model("llama"), few))
+    report = analysed(case, FAITHFULNESS, tiny_model("llama"), few)
     mine, other = report.stored()["curves"]
     random = {"mean": 0.0, "deviation": 0.1, "low": -0.1, "high": 0.1, "n": 20}
     result = {**report.stored(), "curves": [{**mine, "abpc": abpc}, {**other, "abpc": 0.5}], "random": random}

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from engine.analyses.facts import facts_of
+from engine.analyses.kind import STEPS
 from engine.analyses.registry import kind_named
-from engine.analyses.steps import steps_of
 from engine.cases.review import MarkDraft
 from engine.core.progress import last
 from engine.core.settings import Settings
@@ -23,7 +23,7 @@ from engine.models.embedder import ScriptedEmbedder
 from engine.models.huggingface import HuggingFaceModel
 from engine.models.scripted import ScriptedWriter
 from engine.workbench import Workbench
-from tests.analysing import refined
+from tests.analysing import analysed, refined
 from tests.engine.are.scripted import WordVerifier
 from tests.tiny import TURNS, tiny_config, tiny_tokenizer
 from tests.trust.attacks import ALL, FORMULAS, LINE, LONG_LINE, TEXTS
@@ -96,7 +96,8 @@ def _reasoned(bench: Workbench, case_id: str, scorer: Path) -> None:
     loaded = HuggingFaceModel.load(scorer)
     refined(store, case_id, writer, bench.settings, variants=wanted, scorer=loaded)
     for method in ("raise", "hyde"):
-        store.add_analysis(case_id, last(steps_of(case, method, writer, Collection.open(CORPUS), bench.settings)))
+        found = analysed(case, STEPS, writer, bench.settings, collection=Collection.open(CORPUS), method=method)
+        store.add_analysis(case_id, found)
 
 
 def _drafts() -> tuple[MarkDraft, ...]:

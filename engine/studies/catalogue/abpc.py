@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.analyses.faithfulness import FURTHER, METHODS, FaithfulnessReport, faithfulness_of, rows_needed
+from engine.analyses.faithfulness import FURTHER, KIND, METHODS, Rankings, rows_needed
+from engine.analyses.kind import Loaders, RunContext, examine
 from engine.core.errors import InputError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch
 from engine.methods import registry
 from engine.methods.refinement.costs import metered
 from engine.studies.config import Config
@@ -151,8 +152,10 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     with metered(scorer) as meter:
         written = tools.write(unit.seed)(example.question, example.passages, None, watch)
         case = case_of(example, example.passages, written)
-        analysis = last(faithfulness_of(case, scorer, settings, watch, (*METHODS, *extra(tools.config))))
-    report = FaithfulnessReport.from_dict(analysis.result)
+        context = RunContext(settings, Loaders(writer=lambda name: scorer), watch)
+        rankings = Rankings(model=scorer.name, methods=(*METHODS, *extra(tools.config)))
+        case = examine(case, KIND, rankings, context)
+    (report,) = KIND.of(case)
     found = {curve.ranking: curve for curve in report.curves}
     values: dict[str, Any] = {
         "abpc": {**{name: curve.abpc for name, curve in found.items()}, "random": report.random.mean},
@@ -164,7 +167,7 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
         "tokens": len(case.answer.tokens),
     }
     cost = replace(meter.cost, written=len(written.answer.tokens))
-    return Found(values=values, case=replace(case, analyses=(analysis,)), cost=cost)
+    return Found(values=values, case=case, cost=cost)
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:

@@ -8,11 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from engine.analyses.facts import facts_of
-from engine.analyses.kind import Loaders
-from engine.analyses.occlusion import occlusion_of
+from engine.analyses.kind import OCCLUSION, STEPS, USED_SUPPORTS, Loaders
 from engine.analyses.refinement import analysis_of
-from engine.analyses.steps import steps_of
-from engine.analyses.used_supports import used_supports_of
 from engine.answer.context import consecutive_alignment
 from engine.answer.write import prompting
 from engine.core.progress import last
@@ -27,6 +24,7 @@ from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
 from engine.retrieve.search import rerank, search
+from tests.analysing import analysed
 from tests.engine.are.scripted import WordVerifier
 from tests.engine.refinement.refine_cases import QUESTION, REPLIES, purpose
 
@@ -82,17 +80,16 @@ def full_record() -> Case:
     collection = Collection.create(CORPUS, EMBEDDER)
     collection.add([Document(id=k, title=k, text=t, source=k, media_type="text/plain") for k, t in DOCUMENTS.items()])
     case = _answered(collection)
-    case = _with(case, last(occlusion_of(case, Scorer(), SETTINGS, placebos=_others(case, collection)[:1])))
-    case = _with(
-        case, used_supports_of(case, Scorer(), WordVerifier(), SETTINGS, placebos=_others(case, collection)[:1])
-    )
+    case = _with(case, analysed(case, OCCLUSION, Scorer(), SETTINGS, unrelated=_others(case, collection)[:1]))
+    given = {"unrelated": _others(case, collection)[:1], "verifier": WordVerifier()}
+    case = _with(case, analysed(case, USED_SUPPORTS, Scorer(), SETTINGS, **given))
     case = _with(case, last(facts_of(case, Judges(WordVerifier()), SETTINGS, EMBEDDER, collection)))
     labelled = replace(case, passages=(replace(case.passages[0], relevant=True), *case.passages[1:]))
     request = request_for(labelled, Scorer(), SETTINGS, gate="always", history=(0.2, 0.4))
     facts = (("Hanna Lind built the bridge.", "supportive"),)
     report = last(refine_case(labelled, request, verifier=WordVerifier(), facts=facts))
     case = _with(case, analysis_of(case, report, use_answer=False))
-    case = _with(case, last(steps_of(case, "raise", Scorer(), collection, SETTINGS)))
+    case = _with(case, analysed(case, STEPS, Scorer(), SETTINGS, collection=collection, method="raise"))
     return Case.from_dict(msgspec.json.decode(msgspec.json.encode(case)))
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from engine.analyses.attribution import other_revision
 from engine.analyses.kind import Loaders, Outcome
-from engine.analyses.occlusion import occlusion_of
 from engine.answer.context import consecutive_alignment
 from engine.answer.quoting_reader import QuotingReader
 from engine.answer.write import quoting
 from engine.core.errors import Cancelled, ModelNotFound
 from engine.core.files import package_versions
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch
 from engine.core.settings import Occlusion, Reader, Retrieval, Settings
 from engine.core.values import Analysis, Case, Document, Stamp, inputs_hash
 from engine.corpus.collection import Collection
@@ -25,6 +24,7 @@ from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
 from engine.replay import compare, replay, replay_here, stripped
 from engine.retrieve.search import rerank, search
+from tests.analysing import analysed
 from tests.engine.cases.samples import full_case
 
 QUESTION = "Which solvent dissolves the crude product?"
@@ -76,7 +76,7 @@ def case() -> Case:
         analyses=(Analysis(id="reading", kind="reading", stamp=stamp, result=reading.to_dict()),),
     )
     settings = Settings(occlusion=Occlusion(placebos=0))
-    occluded = last(occlusion_of(made, scorer(), settings))
+    occluded = analysed(made, "occlusion", scorer(), settings)
     made = msgspec.structs.replace(made, analyses=(*made.analyses, occluded))
     return Case.from_dict(msgspec.json.decode(msgspec.json.encode(made)))
 

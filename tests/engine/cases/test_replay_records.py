@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from engine.analyses.facts import facts_of
-from engine.analyses.kind import Loaders
-from engine.analyses.steps import steps_of
+from engine.analyses.kind import STEPS, Loaders
 from engine.cases.places import leaves
 from engine.core.canonical import canonical
 from engine.core.errors import ModelNotFound
@@ -22,7 +21,7 @@ from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
 from engine.replay import again_of, compared, recompute, replay, replay_here, stripped
 from engine.workbench import Workbench
-from tests.analysing import refined
+from tests.analysing import analysed, refined
 from tests.engine.cases.records import CORPUS, EMBEDDER, TOOLS, full_record
 from tests.planted import save_planted
 
@@ -118,7 +117,9 @@ def test_in_a_fresh_process_every_kind_reproduces_and_each_altered_number_is_nam
     judges = Judges(load_entailment())
     bench.cases.add_analysis(case.id, last(facts_of(case, judges, bench.settings, bench.embedder, collection)))
     refined(bench.cases, case.id, model, bench.settings, variants=("A", "B", "v2a"), verifier=judges.verifier)
-    case = bench.cases.add_analysis(case.id, last(steps_of(case, "cot-rag", model, collection, bench.settings)))
+    case = bench.cases.add_analysis(
+        case.id, analysed(case, STEPS, model, bench.settings, collection=collection, method="cot-rag")
+    )
     found = replay(case)
     assert [(n.place, n.status, n.difference, n.floor) for n in found.numbers if n.status != "reproduced"] == []
     places = {

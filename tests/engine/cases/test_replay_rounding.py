@@ -7,17 +7,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.attribution import method_of
-from engine.analyses.faithfulness import faithfulness_of
 from engine.analyses.floors import drop_floor, entailment_floor, relevance_floors, rounding, token_floor
-from engine.analyses.kind import Loaders
-from engine.analyses.occlusion import occlusion_of
-from engine.analyses.token_map import token_map_of
-from engine.analyses.used_supports import used_supports_of
+from engine.analyses.kind import FAITHFULNESS, OCCLUSION, TOKEN_MAP, USED_SUPPORTS, Loaders
 from engine.answer.citations import annotate
 from engine.answer.prompt import stamp_of
 from engine.core.canonical import canonical
-from engine.core.progress import last
 from engine.core.settings import Faithfulness, Gradient, Settings
 from engine.core.values import Case, inputs_hash
 from engine.methods import registry
@@ -25,6 +19,7 @@ from engine.models.memory import computed_otherwise, in_double
 from engine.models.scripted import ScriptedScorer
 from engine.models.verifier import load_entailment
 from engine.replay import replay_here
+from tests.analysing import analysed
 from tests.engine.are.scripted import WordVerifier
 from tests.tiny import passages, tiny_model, tiny_prompt
 
@@ -36,16 +31,13 @@ TOOLS = Loaders(writer=lambda name: MODEL, verifier=lambda name: WordVerifier())
 
 
 def analyses_by(case, model):
+    rankings = ("input x gradient", "occlusion", "value-weighted attention")
     return (
-        last(occlusion_of(case, model, SETTINGS)),
-        last(token_map_of(case, model, SETTINGS)),
-        last(
-            faithfulness_of(
-                case, model, SETTINGS, methods=("input x gradient", "occlusion", "value-weighted attention")
-            )
-        ),
-        used_supports_of(case, model, WordVerifier(), SETTINGS),
-        *(method_of(case, name, model, SETTINGS) for name in METHODS),
+        analysed(case, OCCLUSION, model, SETTINGS),
+        analysed(case, TOKEN_MAP, model, SETTINGS),
+        analysed(case, FAITHFULNESS, model, SETTINGS, methods=rankings),
+        analysed(case, USED_SUPPORTS, model, SETTINGS, verifier=WordVerifier()),
+        *(analysed(case, name, model, SETTINGS) for name in METHODS),
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.analyses.occlusion import sentence_occlusion, top_passages
+from engine.analyses.occlusion import top_passages
 from engine.core.errors import AttributionError, CannotDo
-from engine.core.progress import last
 from engine.core.settings import Occlusion
 from engine.core.values import Answer, Prompt, Segment
+from engine.methods.aggregate import sentence_sources
 from engine.methods.occlusion import occluding, occlusion, rows_needed
 from engine.models.hooks import count_forwards
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
@@ -149,8 +149,12 @@ def test_too_few_placebos_are_said():
 def test_sentences_inside_passages_are_sources():
     model = tiny_model("llama")
     prompt = tiny_prompt(4)
-    result = last(sentence_occlusion(model, prompt, tiny_answer(model), numbers=(1, 4)))
-    where = result.details.source_spans
+    coded = model.encode(prompt)
+    found = sentence_sources(model, prompt, coded, (1, 4))
+    removed = [source.positions for source in found]
+    sources = [(source.number,) for source in found]
+    result = occlusion(model, prompt, tiny_answer(model), sources=sources, removed=removed)
+    where = [(source.number, source.start, source.end) for source in found]
     texts = {s.number: s.text for s in prompt.segments}
     assert next(texts[n][a:b] for n, a, b in where) == "Hanna Lind built the bridge in 1874."
     assert {n for n, _, _ in where} == {1, 4}

@@ -6,23 +6,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.analyses.attribution import method_of, placebos_for, subject
-from engine.analyses.faithfulness import faithfulness_of, rows_needed
-from engine.analyses.occlusion import occlusion_of, sentence_occlusion_of, sources_of, top_passages
-from engine.analyses.token_map import (
-    KIND,
-    MapRows,
-    TokenMap,
-    concentration_of,
-    flags_of,
-    methods_run,
-    rows_for_flags,
-    token_map_of,
-)
+from engine.analyses.attribution import placebos_for, subject
+from engine.analyses.faithfulness import rows_needed
+from engine.analyses.kind import FAITHFULNESS, OCCLUSION, SENTENCES, TOKEN_MAP
+from engine.analyses.occlusion import sources_of, top_passages
+from engine.analyses.token_map import KIND, MapRows, TokenMap, concentration_of, flags_of, methods_run, rows_for_flags
 from engine.answer.citations import annotate
 from engine.answer.prompt import build_prompt
 from engine.core.errors import AttributionError, CannotDo
-from engine.core.progress import last
 from engine.core.settings import Settings
 from engine.core.values import Answer, Attribution, AuditRecord, Case, ChunkSet, Details, Stamp
 from engine.methods import registry
@@ -30,6 +21,7 @@ from engine.methods.aggregate import passage_attribution
 from engine.methods.faithfulness import agreement
 from engine.methods.input_x_gradient import input_x_gradient
 from engine.methods.refinement.gates import gradient_rows
+from tests.analysing import analysed, growing
 from tests.stopping import before_the_stop, stop_at
 from tests.tiny import tiny_model
 
@@ -68,7 +60,7 @@ def test_a_case_without_passages_says_so(model):
 
 
 def test_occlusion_of_a_case_scores_every_passage_and_stamps_its_inputs(model):
-    analysis = last(occlusion_of(make_case(), model, Settings()))
+    analysis = analysed(make_case(), OCCLUSION, model)
     found = Attribution.from_dict(analysis.result)
     assert found.sources == ((1,), (2,), (3,))
     assert len(found.scores) == 1 + 2
@@ -89,7 +81,7 @@ def test_the_rows_of_the_token_map_sum_to_the_table_of_passages(model):
 def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(model):
     settings = Settings().apply(["gradient.target=log_probability", "gradient.integrated_steps=3"])
     for name in ("input x gradient", "integrated gradients"):
-        analysis = method_of(make_case(), name, model, settings)
+        analysis = analysed(make_case(), name, model, settings)
         assert analysis.stored()["unit"] == analysis.stamp.settings["gradient"]["target"] == "log_probability"
     spans = len(analysis.stored()["spans"])
     assert analysis.stored()["backwards"] == 3 * spans
@@ -98,8 +90,13 @@ def test_a_registered_method_has_the_target_and_the_steps_that_its_stamp_names(m
 EVERY = MapRows(sentences=(0, 1), tokens=tuple(range(4)))
 
 
+def fields(asked):
+    """The rows that are asked for, without the model's name."""
+    return {name: value for name, value in asked.to_dict().items() if name != "model"}
+
+
 def map_analysis(model, asked=None, settings=None, case=None):
-    return last(token_map_of(case or make_case(), model, settings or Settings(), asked=asked))
+    return analysed(case or make_case(), TOKEN_MAP, model, settings, **fields(asked or MapRows()))
 
 
 def mapped(model, asked=None, settings=None, case=None):
@@ -107,12 +104,12 @@ def mapped(model, asked=None, settings=None, case=None):
 
 
 def test_a_map_begins_with_the_whole_answer_and_gains_the_rows_that_are_asked_for(model):
-    case, first = make_case(), last(token_map_of(make_case(), model, Settings()))
+    case, first = make_case(), map_analysis(model)
     assert [len(first.stored()[name]) for name in ("rows", "sentences", "tokens")] == [1, 0, 0]
     assert (first.stored()["forwards"], first.stored()["backwards"]) == (1, 1)
     stored = replace(case, analyses=(first,))
-    second = last(token_map_of(stored, model, Settings(), asked=MapRows(sentences=(1,), tokens=(2,))))
-    third = last(token_map_of(replace(case, analyses=(second,)), model, Settings(), asked=EVERY))
+    second = map_analysis(model, MapRows(sentences=(1,), tokens=(2,)), case=stored)
+    third = map_analysis(model, EVERY, case=replace(case, analyses=(second,)))
     grown, at_once = TokenMap.from_dict(third.result), mapped(model, EVERY)
     assert (grown.sentences, grown.tokens) == (at_once.sentences, at_once.tokens)
     assert grown.sentences == make_case().answer.sentences
@@ -131,13 +128,13 @@ def test_the_cost_said_before_a_token_map_is_what_it_takes(model):
 
 
 def test_rows_that_are_there_cost_nothing(model):
-    held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
-    again = last(token_map_of(replace(make_case(), analyses=(held,)), model, Settings(), asked=MapRows(tokens=(1,))))
+    held = map_analysis(model, EVERY)
+    again = map_analysis(model, MapRows(tokens=(1,)), case=replace(make_case(), analyses=(held,)))
     assert again.result == held.result
 
 
 def test_rows_under_other_settings_are_not_mixed(model):
-    held = last(token_map_of(make_case(), model, Settings(), asked=EVERY))
+    held = map_analysis(model, EVERY)
     other = Settings().apply(["gradient.target=log_probability"])
     found = mapped(model, MapRows(tokens=(1,)), other, replace(make_case(), analyses=(held,)))
     assert (found.target, found.tokens, found.sentences) == ("log_probability", (1,), ())
@@ -153,8 +150,8 @@ def test_a_row_that_the_answer_does_not_have_is_refused(model):
 
 
 def test_maps_by_other_methods_stand_beside_it_in_a_case(model):
-    one = last(token_map_of(make_case(), model, Settings()))
-    other = last(token_map_of(make_case(), model, Settings(), asked=MapRows(method="value-weighted attention")))
+    one = map_analysis(model)
+    other = map_analysis(model, MapRows(method="value-weighted attention"))
     assert one.id != other.id
     held = replace(make_case(), analyses=(one, other))
     assert set(methods_run(held, model.name)) == {"input x gradient", "value-weighted attention"}
@@ -220,14 +217,14 @@ def test_v2_is_triggered_by_any_registered_method(model):
 
 def test_the_map_by_passage_is_the_registered_method(model):
     found = mapped(model, EVERY).by_passage()
-    other = Attribution.from_dict(method_of(make_case(), "input x gradient", model, Settings()).result)
+    other = Attribution.from_dict(analysed(make_case(), "input x gradient", model).result)
     assert (found.spans, found.sources, found.unit) == (other.spans, other.sources, other.unit)
     assert np.array(found.scores) == pytest.approx(np.array(other.scores), rel=1e-4, abs=1e-5)
 
 
 def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=6"])
-    told = before_the_stop(faithfulness_of(make_case(), model, settings, stop_at(3, "random")))
+    told = before_the_stop(growing(make_case(), FAITHFULNESS, model, settings, stop_at(3, "random")))
     result = told[-1].stored()
     assert result["random"]["n"] == 3
     assert any("3 of 6" in note for note in result["notes"])
@@ -235,31 +232,31 @@ def test_a_stopped_report_keeps_its_curves_and_says_how_many_rankings(model):
 
 
 def test_a_stop_before_anything_says_something_keeps_nothing(model):
-    told = before_the_stop(faithfulness_of(make_case(), model, Settings(), stop_at(0, "scoring")))
+    told = before_the_stop(growing(make_case(), FAITHFULNESS, model, None, stop_at(0, "scoring")))
     assert told == []
 
 
 def test_sentences_are_those_of_the_passages_that_mattered(model):
     case = make_case()
-    whole = last(occlusion_of(case, model, Settings()))
+    whole = analysed(case, OCCLUSION, model)
     numbers = top_passages(Attribution.from_dict(whole.result))
     stored = Case.from_dict({**case.to_dict(), "analyses": [whole.to_dict()]})
-    found = last(sentence_occlusion_of(stored, model, Settings()))
+    found = analysed(stored, SENTENCES, model)
     assert found.stamp.settings["of"] == list(numbers)
     assert {where[0] for where in found.stored()["details"]["source_spans"]} == set(numbers)
-    one = last(sentence_occlusion_of(case, model, Settings(), numbers=(2,)))
+    one = analysed(case, SENTENCES, model, passages=(2,))
     assert [where[0] for where in one.stored()["details"]["source_spans"]] == [2]
 
 
 def test_rows_of_a_report_are_at_most_what_is_said_before(model):
     settings = Settings().apply(["faithfulness.steps=4", "faithfulness.rankings=3"])
-    result = last(faithfulness_of(make_case(), model, settings)).stored()
+    result = analysed(make_case(), FAITHFULNESS, model, settings).stored()
     said = rows_needed(3, settings.faithfulness)
     assert 0.7 * said <= result["forwards"] <= said
 
 
 def test_token_spans_of_a_passage_cover_its_words(model):
-    found = TokenMap.from_dict(last(token_map_of(make_case(), model, Settings())).result)
+    found = TokenMap.from_dict(map_analysis(model).result)
     for (_, spans), text in zip(found.passages, PASSAGES, strict=True):
         covered = {i for start, end in spans for i in range(max(0, start), min(len(text), end))}
         assert covered >= {i for i, character in enumerate(text) if character != " "}
@@ -283,7 +280,7 @@ def test_placebos_come_from_documents_that_the_case_does_not_hold():
 
 def test_the_faithfulness_report_holds_both_rankings_and_the_random_ones(model):
     settings = Settings().apply(["faithfulness.steps=3", "faithfulness.rankings=4"])
-    result = last(faithfulness_of(make_case(), model, settings)).stored()
+    result = analysed(make_case(), FAITHFULNESS, model, settings).stored()
     assert [curve["ranking"] for curve in result["curves"]] == ["input x gradient", "occlusion"]
     assert result["random"]["n"] == 4
     assert all(-1 <= curve["abpc"] <= 1 for curve in result["curves"])
@@ -296,16 +293,16 @@ def test_citation_markers_count_in_every_attribution_where_they_are_asked_for(mo
     prompt, answer, _ = subject(case, model, asked)
     counted = input_x_gradient(model, prompt, answer, count_citation_markers=True)
     table = passage_attribution(counted, model.encode(prompt)).scores[0]
-    drawn = last(token_map_of(case, model, asked))
+    drawn = map_analysis(model, None, asked, case)
     assert TokenMap.from_dict(drawn.result).passage_rows()[0] == pytest.approx(table)
     assert drawn.stamp.settings["occlusion"] == {"count_citation_markers": True}
-    assert "occlusion" not in last(token_map_of(case, model, Settings())).stamp.settings
+    assert "occlusion" not in map_analysis(model, None, Settings(), case).stamp.settings
     for name in ("input x gradient", "integrated gradients", "value-weighted attention", "occlusion"):
-        scores = method_of(case, name, model, asked).stored()["scores"][0]
-        assert scores != method_of(case, name, model, Settings()).stored()["scores"][0]
+        scores = analysed(case, name, model, asked).stored()["scores"][0]
+        assert scores != analysed(case, name, model).stored()["scores"][0]
         assert name != "input x gradient" or scores == pytest.approx(table)
     few = Settings().apply(["faithfulness.rankings=2"])
-    curves, plain = (last(faithfulness_of(case, model, settings)).stored()["curves"] for settings in (asked, few))
+    curves, plain = (analysed(case, FAITHFULNESS, model, settings).stored()["curves"] for settings in (asked, few))
     assert all(one["morf"][0] != other["morf"][0] for one, other in zip(curves, plain, strict=True))
     rows = gradient_rows(model, prompt, answer, asked.apply(["gradient.first_tokens=99"]))
     assert list(rows.details.tokens) == list(range(len(answer.tokens)))

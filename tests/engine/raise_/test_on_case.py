@@ -8,14 +8,13 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-from engine.analyses.kind import Loaders, RunContext, analyse
-from engine.analyses.occlusion import occlusion_of
-from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case, steps_of
+from engine.analyses.kind import OCCLUSION, STEPS, Loaders, RunContext, analyse
+from engine.analyses.steps import KIND, StepsOptions, at_threshold, changed_steps, step_case
 from engine.cases.store import CaseStore
 from engine.commands import shared, steps as commands
 from engine.commands.shared import settings_of
 from engine.core.errors import Cancelled, RecordError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.corpus.collection import Collection
@@ -23,6 +22,7 @@ from engine.methods.raise_.values import Solution, similarity
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedScorer, ScriptedWriter, reads
 from engine.workbench import Workbench
+from tests.analysing import analysed, growing
 
 TEXTS = {
     "ice": "Ice floats on water because ice expands on freezing.",
@@ -61,9 +61,13 @@ def collection(tmp_path):
     return made
 
 
+def stepped(case, writer, collection, method="raise"):
+    return analysed(case, STEPS, writer, SETTINGS, collection=collection, method=method)
+
+
 def test_a_run_becomes_an_analysis_that_reads_back(collection):
     writer = ScriptedWriter(reply)
-    seen = list(steps_of(CASE, "raise", writer, collection, SETTINGS))
+    seen = list(growing(CASE, STEPS, writer, SETTINGS, collection=collection, method="raise"))
     analysis = seen[-1]
     solution = Solution.from_dict(analysis.result)
     assert (analysis.id, analysis.kind, analysis.stamp.model) == ("steps:raise:scripted", "steps", "scripted")
@@ -74,7 +78,7 @@ def test_a_run_becomes_an_analysis_that_reads_back(collection):
 
 
 def test_similarities_are_the_cosines_of_the_search_text(collection):
-    solution = Solution.from_dict(last(steps_of(CASE, "raise", ScriptedWriter(reply), collection, SETTINGS)).result)
+    solution = Solution.from_dict(stepped(CASE, ScriptedWriter(reply), collection).result)
     search = solution.steps[0].search
     vectors = ScriptedEmbedder().embed([search.text, *(hit.passage.text for hit in search.hits)])
     assert [similarity(hit) for hit in search.hits] == pytest.approx(list(vectors[1:] @ vectors[0]), abs=1e-6)
@@ -83,7 +87,7 @@ def test_similarities_are_the_cosines_of_the_search_text(collection):
 
 def test_another_t_moves_passages_without_a_call_or_a_search(collection):
     writer = ScriptedWriter(reply)
-    solution = Solution.from_dict(last(steps_of(CASE, "raise", writer, collection, SETTINGS)).result)
+    solution = Solution.from_dict(stepped(CASE, writer, collection).result)
     asked, embedded = len(writer.prompts), collection.embedder.embedded
     everything, nothing = at_threshold(solution, -1.0), at_threshold(solution, 1.1)
     assert [len(s.kept) for s in everything.steps] == [3, 3]
@@ -96,10 +100,10 @@ def test_another_t_moves_passages_without_a_call_or_a_search(collection):
 
 def test_a_baseline_on_the_same_case_takes_the_decomposition_over(collection):
     writer = ScriptedWriter(reply)
-    first = last(steps_of(CASE, "raise", writer, collection, SETTINGS))
+    first = stepped(CASE, writer, collection)
     held = Case.from_dict({**CASE.to_dict(), "analyses": [first.to_dict()]})
     before = len(writer.prompts)
-    hyde = Solution.from_dict(last(steps_of(held, "hyde", writer, collection, SETTINGS)).result)
+    hyde = Solution.from_dict(stepped(held, writer, collection, "hyde").result)
     assert not any(prompt.startswith("You plan") for prompt in writer.prompts[before:])
     assert hyde.decomposition == KIND.of(held)[0].decomposition
     assert hyde.cost.calls == 6
@@ -123,11 +127,11 @@ def test_cancel_keeps_the_finished_steps_in_the_library(collection, tmp_path):
 
 def test_a_step_opens_as_a_case_that_attribution_reads(collection):
     scorer = ScriptedScorer(reads({1}), replies=reply, name="scripted")
-    analysis = last(steps_of(CASE, "raise", scorer, collection, SETTINGS))
+    analysis = stepped(CASE, scorer, collection)
     case = step_case(CASE, analysis, 1, "c2")
     assert (case.question, case.parent, case.options) == ("Why is ice light?", "c1", ())
     assert [p.document for p in case.passages] == ["ice"]
-    result = last(occlusion_of(case, scorer, Settings())).stored()
+    result = analysed(case, OCCLUSION, scorer).stored()
     assert not result["notes"]  # the exact prompt, the model's own answer: no banner
     assert result["scores"][0][0] > 0
     assert Case.from_dict(case.to_dict()) == case
@@ -136,7 +140,7 @@ def test_a_step_opens_as_a_case_that_attribution_reads(collection):
 
 
 def test_the_only_step_of_raise_direct_opens_with_the_whole_answer(collection):
-    analysis = last(steps_of(CASE, "raise-direct", ScriptedWriter(reply), collection, SETTINGS))
+    analysis = stepped(CASE, ScriptedWriter(reply), collection, "raise-direct")
     case = step_case(CASE, analysis, 1, "c2")
     assert (case.question, case.options) == (CASE.question, CASE.options)
     assert case.answer.text == Solution.from_dict(analysis.result).final.reply
