@@ -80,7 +80,7 @@ def judged(judge: Writer, case: Planted, *, reason: bool) -> dict[str, Any]:
         "orders": pair.orders,
         "shares": pair.probabilities,
         "totals": totals,
-        "levels": [found.level for found in relevance],
+        "levels": [found.option for found in relevance],
         "level shares": [found.probabilities for found in relevance],
         "seconds": time.perf_counter() - start,
     }

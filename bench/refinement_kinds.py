@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine.core.metrics import Entails, statements, supported
 from engine.core.values import Answer, Passage
-from engine.methods.refinement.assess import RefinementReport, pair_key
+from engine.methods.refinement.assess import RefinementReport
+from engine.methods.signals import pair_key
 
 
 def supported_sentences(answer: Answer, passages: Sequence[Passage], entails: Entails) -> tuple[str, ...]:

@@ -21,13 +21,7 @@ from engine.english.statements import split
 from engine.methods.are.decompose import clause_spans
 from engine.methods.are.edit import edit_prompt
 from engine.methods.are.evidence import expanded_by_rules
-from engine.methods.raise_.steps import (
-    decompose_prompt,
-    ending,
-    hypothetical_answer_prompt,
-    logical_query_prompt,
-    principle_prompt,
-)
+from engine.methods.raise_.steps import decompose_prompt, ending, search_prompt
 from engine.methods.raise_.values import Problem, SubQuestion, letter
 from engine.models.closed import closed
 from engine.prompts import ask, fill, system
@@ -119,21 +113,21 @@ def logical_query(sources: Sources, rng: random.Random) -> Example:
     """The statement of a helpful text: the answering sentence and the next one."""
     question = _answerable(sources, rng)
     sub = SubQuestion(question=_asked(question), query=_query(question))
-    return Example("logical_query", logical_query_prompt(sub), _around(question))
+    return Example("logical_query", search_prompt("logical query", sub), _around(question))
 
 
 def hypothetical(sources: Sources, rng: random.Random) -> Example:
     """A paragraph that answers."""
     question = _answerable(sources, rng)
     sub = SubQuestion(question=_asked(question), query=_query(question))
-    return Example("hypothetical_answer", hypothetical_answer_prompt(sub), _around(question))
+    return Example("hypothetical_answer", search_prompt("hypothetical answer", sub), _around(question))
 
 
 def principle(sources: Sources, rng: random.Random) -> Example:
     """The principle behind the question."""
     question = _answerable(sources, rng)
     sub = SubQuestion(question=_asked(question), query=_query(question))
-    return Example("principle", principle_prompt(sub), f"{question.passage.title}: {_around(question)}")
+    return Example("principle", search_prompt("principle", sub), f"{question.passage.title}: {_around(question)}")
 
 
 def sub_answer(sources: Sources, rng: random.Random) -> Example:

@@ -23,7 +23,7 @@ from engine.core.settings import Gradient, Settings
 from engine.core.text import counted as number_of
 from engine.core.values import Analysis, Answer, Attribution, Case, Details, Json, Prompt, Stamp, Value
 from engine.methods import registry
-from engine.methods.aggregate import passage_maps
+from engine.methods.aggregate import passage_places
 from engine.methods.flags import Concentration, Flags, concentration, distractor_flags
 from engine.methods.input_x_gradient import INPUT_X_GRADIENT, Relevance
 from engine.methods.spans import Span, content_mask, first_content_tokens
@@ -176,18 +176,20 @@ def _token_map(
     model: LanguageModel, prompt: Prompt, coded: TokenPrompt, answer: Answer, found: Relevance, whole: int
 ) -> TokenMap:
     """The rows as a map; the first `whole` spans of `found` are the whole answer."""
-    maps = [passage_maps(model, prompt, coded, row) for row in (*found.by_span, *found.by_token)]
-    bodies = {s.number: passage_body(s)[0] for s in prompt.segments if s.kind == "passage"}
+    passages = list(passage_places(model, prompt, coded))
+    rows = (*found.by_span, *found.by_token)
+    bodies = [(segment.number, passage_body(segment)[0], tokens) for segment, tokens in passages]
     return TokenMap(
         model=model.name,
         target=found.target,
         answer=answer,
         passages=tuple(
-            (m.number, tuple((t.start - bodies[m.number], t.end - bodies[m.number]) for t in m.tokens)) for m in maps[0]
+            (number, tuple((t.start - body, max(t.start, t.end) - body) for t in tokens))
+            for number, body, tokens in bodies
         ),
         sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
-        rows=tuple(tuple(tuple(t.relevance for t in m.tokens) for m in row) for row in maps),
+        rows=tuple(tuple(tuple(row[t.position] for t in tokens) for _, tokens in passages) for row in rows),
         argmax_differs=tuple(
             t
             for t in np.flatnonzero(content_mask(answer)).tolist()

@@ -6,7 +6,7 @@ Ranks go by the sum of |R| of its tokens, which do not cancel out: the sign says
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError
 from engine.core.text import sentences
-from engine.core.values import Attribution, Details, Prompt
+from engine.core.values import Attribution, Details, Prompt, Segment
 from engine.methods.input_x_gradient import Relevance
 from engine.methods.spans import passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
@@ -73,16 +73,24 @@ def _anchor(text: str, start: int, end: int) -> int:
     return start + len(piece) - len(piece.lstrip()) if piece.strip() else start
 
 
+def passage_places(
+    model: LanguageModel, prompt: Prompt, coded: TokenPrompt
+) -> Iterator[tuple[Segment, tuple[Place, ...]]]:
+    """Each passage segment with its tokens, in prompt order; raises what `places` raises."""
+    for index, segment in enumerate(prompt.segments):
+        if segment.kind == "passage" and segment.number is not None:
+            yield segment, places(model, prompt, coded, index)
+
+
 def sentence_sources(
     model: LanguageModel, prompt: Prompt, coded: TokenPrompt, numbers: Sequence[int]
 ) -> tuple[SentenceSource, ...]:
     """The sentences of the passages `numbers`, in prompt order; what the template adds belongs to none."""
     found: list[SentenceSource] = []
-    for index, segment in enumerate(prompt.segments):
-        if segment.kind != "passage" or segment.number is None or segment.number not in numbers:
+    for segment, tokens in passage_places(model, prompt, coded):
+        if segment.number is None or segment.number not in numbers:
             continue
         offset, body = passage_body(segment)
-        tokens = places(model, prompt, coded, index)
         for start, end in sentences(body):
             a, b = offset + start, offset + end
             inside = frozenset(place.position for place in tokens if a <= place.start < b)
@@ -92,23 +100,6 @@ def sentence_sources(
 
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Characters [start, end) of a segment's text with the sum of its tokens' relevance."""
-
-    start: int
-    end: int
-    relevance: float
-
-
-@dataclass(frozen=True)
-class PassageMap:
-    """The tokens of one passage, whose sum is the passage's relevance."""
-
-    number: int
-    tokens: tuple[Part, ...]
 
 
 def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: Sequence[Sequence[int]]) -> Floats:
@@ -151,20 +142,3 @@ def passage_attribution(relevance: Relevance, prompt: TokenPrompt) -> Attributio
             steps=relevance.steps,
         ),
     )
-
-
-def passage_maps(
-    model: LanguageModel, prompt: Prompt, coded: TokenPrompt, row: Sequence[float]
-) -> tuple[PassageMap, ...]:
-    """Every passage with its tokens. `row`: relevance of each input position.
-
-    Raises `AttributionError` where the model's tokens cannot be placed in the text; `passage_sums` still works.
-    """
-    maps = []
-    for index, segment in enumerate(prompt.segments):
-        if segment.kind != "passage" or segment.number is None:
-            continue
-        found = places(model, prompt, coded, index)
-        tokens = tuple(Part(p.start, max(p.start, p.end), float(row[p.position])) for p in found)
-        maps.append(PassageMap(segment.number, tokens))
-    return tuple(maps)

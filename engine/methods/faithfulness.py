@@ -10,7 +10,7 @@ model has seen, and how far methods agree. Left out: removing tokens outside the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch, whole
 from engine.core.settings import Faithfulness
-from engine.core.statistics import Spread, rank_correlation, sign_agreement, spread
+from engine.core.statistics import rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
 from engine.methods.spans import Mask, drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt, require
@@ -107,33 +107,49 @@ def curves(
     """
     require(model, "score")
     rows = known if known is not None else {}
-    gone = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
-    wanted = list(dict.fromkeys(g for pair in gone.values() for side in pair for g in side if g not in rows))
-    scored = model.score([drop_positions(prompt, g) for g in wanted], answer_ids, watch)[:, explained]
+    sides = {name: (batches(order, steps), batches(order[::-1], steps)) for name, order in rankings.items()}
+    _score(
+        model,
+        prompt,
+        answer_ids,
+        explained,
+        [gone for pair in sides.values() for side in pair for gone in side],
+        rows,
+        watch,
+    )
+    return {
+        name: _curves(name, rows, pair, [len(gone) / len(rankings[name]) for gone in pair[0]])
+        for name, pair in sides.items()
+    }
+
+
+def _score(
+    model: LanguageModel,
+    prompt: TokenPrompt,
+    answer_ids: Sequence[int],
+    explained: Mask,
+    wanted: Iterable[frozenset[int]],
+    rows: dict[frozenset[int], Floats],
+    watch: Watch | None,
+) -> None:
+    """Add the explained tokens' log-probabilities under each prompt, by the positions that are gone, to `rows`."""
+    new = [gone for gone in dict.fromkeys(wanted) if gone not in rows]
+    scored = model.score([drop_positions(prompt, gone) for gone in new], answer_ids, watch)[:, explained]
     if not np.isfinite(scored).all():
         raise AttributionError(f"{model.name} gave a probability that is not finite. Load it in float32.")
-    rows.update(zip(wanted, scored, strict=True))
-    return {name: _both_ways(name, rows, sides, len(rankings[name])) for name, sides in gone.items()}
+    rows.update(zip(new, scored, strict=True))
 
 
-def _both_ways(
-    name: str,
-    rows: dict[frozenset[int], Floats],
-    sides: tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]],
-    total: int,
+def _curves(
+    name: str, rows: Mapping[frozenset[int], Floats], sides: Sequence[Sequence[frozenset[int]]], shares: Sequence[float]
 ) -> Curves:
+    """The curves of both ways to remove, from rows of log-probabilities."""
     most, least = (np.array([rows[gone] for gone in side]) for side in sides)
-    return _curves(name, most, least, sides[0], total)
-
-
-def _curves(name: str, most: Floats, least: Floats, gone: Sequence[frozenset[int]], total: int) -> Curves:
-    """Put rows of log-probabilities, (steps + 1, tokens), into curves."""
-    shares = tuple(len(g) / total for g in gone)
-    morf, lerf = (tuple(np.exp(rows).mean(axis=1).tolist()) for rows in (most, least))
-    morf_nats, lerf_nats = (tuple(rows.mean(axis=1).tolist()) for rows in (most, least))
+    morf, lerf = (tuple(np.exp(part).mean(axis=1).tolist()) for part in (most, least))
+    morf_nats, lerf_nats = (tuple(part.mean(axis=1).tolist()) for part in (most, least))
     return Curves(
         ranking=name,
-        shares=shares,
+        shares=tuple(shares),
         morf=morf,
         lerf=lerf,
         morf_nats=morf_nats,
@@ -168,17 +184,11 @@ def random_abpcs(
         found.append(curves(model, prompt, answer_ids, explained, order, settings.steps, silent, rows)["random"].abpc)
         ends = {gone: row for gone, row in rows.items() if len(gone) in (0, len(positions))}
         if len(found) > 1 or settings.rankings == 1:
-            yield _described(found)
+            about = spread(found)
+            yield RandomABPC(mean=about.mean, deviation=about.deviation, low=about.low, high=about.high, n=len(found))
 
 
 random_abpc = whole(random_abpcs)
-
-
-def _described(abpcs: Sequence[float]) -> RandomABPC:
-    described: Spread = spread(list(abpcs))
-    return RandomABPC(
-        mean=described.mean, deviation=described.deviation, low=described.low, high=described.high, n=len(abpcs)
-    )
 
 
 def passage_curves(
@@ -191,14 +201,13 @@ def passage_curves(
 ) -> Curves:
     """As `curves`, with one whole passage removed a step, in the order of `scores` (one a passage, prompt order)."""
     require(model, "score")
-    numbers = passage_numbers(prompt)
-    order = sorted(range(len(numbers)), key=lambda j: (-scores[j], j))
-    sides = [[frozenset(numbers[j] for j in way[:k]) for k in range(len(way) + 1)] for way in (order, order[::-1])]
-    wanted = list(dict.fromkeys(gone for side in sides for gone in side))
-    rows = [drop_positions(prompt, passage_positions(prompt, gone)) for gone in wanted]
-    scored = model.score(rows, answer_ids, watch)[:, explained]
-    most, least = (scored[[wanted.index(gone) for gone in side]] for side in sides)
-    return _curves("passages", most, least, sides[0], len(numbers))
+    passages = [passage_positions(prompt, (number,)) for number in passage_numbers(prompt)]
+    order = sorted(range(len(passages)), key=lambda j: (-scores[j], j))
+    steps = range(len(passages) + 1)
+    sides = [[frozenset[int]().union(*(passages[j] for j in way[:k])) for k in steps] for way in (order, order[::-1])]
+    rows: dict[frozenset[int], Floats] = {}
+    _score(model, prompt, answer_ids, explained, (gone for side in sides for gone in side), rows, watch)
+    return _curves("passages", rows, sides, [k / len(passages) for k in steps])
 
 
 def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) -> dict[str, float | None]:

@@ -73,16 +73,6 @@ class CriteriaJudgement(Value, frozen=True):
     probabilities: dict[str, dict[str, float]] = {}
 
 
-class RelevanceJudgement(Value, frozen=True):
-    """The level, None where the reply names none or more than one; the shares of the levels by likelihood."""
-
-    level: Level | None
-    raw: str
-    judge: str
-    by: By = "reply"
-    probabilities: dict[str, float] = {}
-
-
 class Tally(Value, frozen=True):
     """Judgements of x against y. `win_share` is of the decided pairs without ties, None without any.
 
@@ -138,7 +128,7 @@ def judge_criteria(
     """Score an answer against a reference on the six criteria: six questions for a judge that scores, else one."""
     about = {"question": question, "reference": reference, "answer": answer}
     if can_score(judge):
-        prompts = [criterion_prompt(name, **about) for name in MEANING]
+        prompts = [ask("judge_criterion", criterion=f"{name}: {said}", **about) for name, said in MEANING.items()]
         asked = dict(zip(MEANING, choose_each(judge, prompts, NUMBERS, watch=watch), strict=True))
         scores = {name: int(str(choice.option)) for name, choice in asked.items()}
         return CriteriaJudgement(
@@ -158,25 +148,10 @@ def judge_criteria(
     return CriteriaJudgement(scores=read, total=total, raw=raw, judge=judge.name)
 
 
-def criterion_prompt(name: str, question: str, reference: str, answer: str) -> Prompt:
-    """The question for one criterion."""
-    criterion = f"{name}: {MEANING[name]}"
-    return ask("judge_criterion", question=question, reference=reference, answer=answer, criterion=criterion)
-
-
-def judge_relevance(
-    judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None
-) -> RelevanceJudgement:
-    """How far a document helps with a step of a problem."""
+def judge_relevance(judge: Writer, problem: str, step: str, document: str, watch: Watch | None = None) -> Choice:
+    """How far a document helps with a step of a problem: the level, None where the reply names none or several."""
     prompt = ask("judge_relevance", problem=problem, step=step, document=document)
-    choice = choose(judge, prompt, LEVELS, parse_relevance, watch=watch)
-    return RelevanceJudgement(
-        level=choice.option,  # type: ignore[arg-type]
-        raw=choice.reply,
-        judge=judge.name,
-        by=choice.by,
-        probabilities=choice.probabilities,
-    )
+    return choose(judge, prompt, LEVELS, parse_relevance, watch=watch)
 
 
 def _shares(choice: Choice, *, turned: bool = False) -> dict[str, float]:

@@ -29,7 +29,7 @@ from engine.core.metrics import (
 from engine.core.progress import Watch
 from engine.core.settings import SecondPass as Thresholds
 from engine.core.text import content_words, words
-from engine.core.values import Answer, Case, Passage, Prompt, Value
+from engine.core.values import Answer, Case, Passage, Prompt, Value, sha256
 from engine.methods.refinement.values import Cost, OverlapThreshold, Refinement, Word
 from engine.models.protocols import LanguageModel
 
@@ -137,15 +137,19 @@ MEASURES: tuple[tuple[str, str, bool | None], ...] = (
 gold answers, which data sets have and cases do not."""
 
 
-def remembered(entails: Entails) -> Entails:
-    """`entails` that judges no pair twice: the citation scores ask for the same pairs."""
-    known: dict[tuple[str, str], float] = {}
+def pair_key(claim: str, evidence: str) -> str:
+    """The hash that a pair is kept under."""
+    return sha256(f"{claim}\0{evidence}")[:16]
+
+
+def remembered(entails: Entails, known: dict[str, float]) -> Entails:
+    """`entails` that judges no pair twice: the citation scores ask for the same pairs. What it said goes to `known`."""
 
     def ask(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        new = [pair for pair in dict.fromkeys(pairs) if pair_key(*pair) not in known]
         if new:
-            known.update(zip(new, map(float, entails(new)), strict=True))
-        return [known[pair] for pair in pairs]
+            known.update({pair_key(*pair): float(p) for pair, p in zip(new, entails(new), strict=True)})
+        return [known[pair_key(*pair)] for pair in pairs]
 
     return ask
 
@@ -177,7 +181,7 @@ def _entailed(
     """The scores that ask a verifier; `labels` is empty where no passage has one."""
     if entails is None:
         return {}
-    cited, ask = statements(answer), remembered(entails)
+    cited, ask = statements(answer), remembered(entails, {})
     return {
         "citation_precision": nli_citation_precision(cited, texts, ask),
         "citation_recall": alce_citation_recall(cited, texts, ask),

@@ -108,7 +108,7 @@ def test_six_questions_where_the_judge_scores():
 def test_the_level_by_likelihood():
     judge = ScriptedScorer(lambda passages, words, t: 0.0 if words[t] == "partial" else -2.0)
     found = judge_relevance(judge, "p", "s", "d")
-    assert (found.level, found.by, found.raw) == ("partial", "likelihood", "")
+    assert (found.option, found.by, found.reply) == ("partial", "likelihood", "")
     assert found.probabilities["partial"] == pytest.approx(1 / (1 + 3 * math.exp(-2)))
 
 
@@ -216,7 +216,7 @@ def test_a_missing_criterion_leaves_no_total():
 def test_four_levels(level):
     judge = ScriptedWriter([f"It says so.\nRelevance: {level}"])
     found = judge_relevance(judge, "the problem", "the step", "the document")
-    assert found.level == level
+    assert found.option == level
     assert all(text in judge.prompts[0] for text in ("the problem", "the step", "the document"))
     assert parse_relevance("Relevance: full\nRelevance: none") is None
     assert parse_relevance("It is full of holes.") is None

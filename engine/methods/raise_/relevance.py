@@ -56,15 +56,9 @@ def rate(solution: Solution, judge: Writer, watch: Watch | None = None, *, dropp
     for done, (step, passage) in enumerate(asked):
         watch.step("relevance", done, len(asked))
         found = judge_relevance(judge, solution.problem.text, step.question, passage.text, watch)
-        ratings.append(
-            Rating(
-                step=step.number,
-                passage=passage.id,
-                level=found.level,
-                raw=found.raw,
-                probabilities=found.probabilities,
-            )
-        )
+        level: Level | None = found.option  # type: ignore[assignment]
+        shares = found.probabilities
+        ratings.append(Rating(step=step.number, passage=passage.id, level=level, raw=found.reply, probabilities=shares))
     return Ratings(method=solution.method, model=solution.model, by=judge.name, ratings=tuple(ratings))
 
 

@@ -21,10 +21,8 @@ from engine.methods.raise_.steps import (
     chain_of_thought_prompt,
     decompose_prompt,
     final_answer_prompt,
-    hypothetical_answer_prompt,
-    logical_query_prompt,
     parse,
-    principle_prompt,
+    search_prompt,
     sub_answer_prompt,
 )
 from engine.methods.raise_.values import (
@@ -50,11 +48,6 @@ EMPTY_ANSWER = "The model wrote nothing for this step."
 UNPARSED = "The reply contains no readable sub-question, so there are no steps and no answer."
 NO_OPTION = "The answer does not name an option, so none counts as chosen."
 OPTION_ASKED = "The answer does not name an option. Asked for one, the model ranks ({}) first, with a share of {:.0%}."
-_WRITTEN_BY: Mapping[Searched, tuple[Purpose, Callable[[SubQuestion], Prompt]]] = {
-    "logical query": ("logical query", logical_query_prompt),
-    "principle": ("principle", principle_prompt),
-    "hypothetical answer": ("hypothetical answer", hypothetical_answer_prompt),
-}
 
 
 @dataclass(frozen=True)
@@ -91,12 +84,7 @@ def solve(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch 
 def solutions(problem: Problem, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
     """The run as it grows, one value after every call and every search; the last one is finished."""
     require(means.model, "generate")
-    start = _start(problem, method, means)
-    return _by_steps(start, method, means, watch) if method.decomposed else _directly(start, method, means, watch)
-
-
-def _start(problem: Problem, method: ReasoningMethod, means: Means) -> Solution:
-    return Solution(
+    start = Solution(
         method=method.name,
         model=means.model.name,
         problem=problem,
@@ -105,6 +93,7 @@ def _start(problem: Problem, method: ReasoningMethod, means: Means) -> Solution:
         embedder=means.embedder if method.searches else "",
         threshold=means.threshold if method.thresholded else None,
     )
+    return _by_steps(start, method, means, watch) if method.decomposed else _directly(start, method, means, watch)
 
 
 def _by_steps(solution: Solution, method: ReasoningMethod, means: Means, watch: Watch) -> Iterator[Solution]:
@@ -151,7 +140,8 @@ def _step(
         step = _searched(step, search_for(method.searches, sub, means, watch), solution.threshold)
         yield step
     if method.principled:
-        step = replace(step, principle=ask(means, "principle", principle_prompt(sub, means.demonstrations), watch))
+        prompt = search_prompt("principle", sub, means.demonstrations)
+        step = replace(step, principle=ask(means, "principle", prompt, watch))
         yield step
     asked = ask(means, "sub-answer", sub_answer_prompt(solution.problem, earlier, step), watch)
     empty = () if asked.reply.strip() else (EMPTY_ANSWER,)
@@ -168,10 +158,8 @@ def decompose(problem: Problem, means: Means, watch: Watch) -> ProblemDecomposit
 def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> Search:
     """Find the top k for the text of that kind; a text that the model left empty gives way to the search query."""
     asked, text, note = None, sub.question, ""
-    if kind in _WRITTEN_BY:
-        purpose, prompt = _WRITTEN_BY[kind]
-        written = principle_prompt(sub, means.demonstrations) if kind == "principle" else prompt(sub)
-        asked = ask(means, purpose, written, watch)
+    if kind == "logical query" or kind == "principle" or kind == "hypothetical answer":
+        asked = ask(means, kind, search_prompt(kind, sub, means.demonstrations), watch)
         text = asked.reply.strip()
     if not text:
         text, note = sub.query, f"The model did not write a {kind}, so the search used the search query."
@@ -181,9 +169,8 @@ def search_for(kind: Searched, sub: SubQuestion, means: Means, watch: Watch) -> 
 
 def ask(means: Means, purpose: Purpose, prompt: Prompt, watch: Watch) -> Call:
     """One call, or the same one out of an earlier run."""
-    known = means.known.get(prompt.text)
-    if known is not None:
-        return known
+    if prompt.text in means.known:
+        return means.known[prompt.text]
     watch.step(purpose)
     with metered(means.model) as meter:
         answer = means.model.generate(prompt, means.decoding, None, watch)

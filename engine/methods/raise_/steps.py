@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.answer.prompt import passage_segments
 from engine.core.values import Passage, Prompt, Segment
@@ -143,38 +144,31 @@ def _notes(drafts: Sequence[_Draft], kept: Sequence[_Draft], most: int) -> tuple
     return tuple(text for count, text in said if count > 0)
 
 
-# Logical query (RAISE, figure 13): the principle that the search should find. It may be wrong, so the model that
-# answers never sees it.
-
 LABEL = "guess used only to search"
 
 
-def logical_query_prompt(sub: SubQuestion) -> Prompt:
-    """p_2 of Algorithm 1: the sub-question and its search query, not the problem."""
-    return ask("logical_query", question=sub.question, query=sub.query)
+def search_prompt(
+    kind: Literal["logical query", "principle", "hypothetical answer"], sub: SubQuestion, shots: int = 0
+) -> Prompt:
+    """Ask for the text that is searched for a sub-question.
 
-
-# HyDE (Gao et al. 2023): a hypothetical answer to the sub-question is searched.
-
-
-def hypothetical_answer_prompt(sub: SubQuestion) -> Prompt:
-    """Ask for a paragraph that answers the sub-question."""
+    The logical query (p_2 of Algorithm 1, figure 13) is the principle that the search should find: it may be wrong, so
+    the model that answers never sees it. Step-Back (figure 9) gives the principles, asked for after `shots` examples,
+    to the model that answers; Step-Back+RAG searches with them. HyDE (Gao et al. 2023) searches a paragraph that might
+    answer the sub-question.
+    """
+    if kind == "logical query":
+        return ask("logical_query", question=sub.question, query=sub.query)
+    if kind == "principle":
+        return with_examples("principle", ask("principle", question=sub.question), shots)
     return ask("hypothetical_answer", question=sub.question)
 
 
-# Step-Back (RAISE, figure 9): the principle goes to the model that answers; Step-Back+RAG searches with it instead.
-
-
-def principle_prompt(sub: SubQuestion, shots: int = 0) -> Prompt:
-    """Ask for the principles of the sub-question alone, after so many examples."""
-    return with_examples("principle", ask("principle", question=sub.question), shots)
-
-
-# CoT (Wei et al. 2022; RAISE, figure 8), CoT+RAG and RAISE-Direct share one wording: they differ in passages only.
-
-
 def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) -> Prompt:
-    """Instruction, passages if any, and the problem with its options."""
+    """Instruction, passages if any, and the problem with its options.
+
+    CoT (Wei et al. 2022; RAISE, figure 8), CoT+RAG and RAISE-Direct share one wording: they differ in passages only.
+    """
     ask = Segment(kind="question", text=fill("think_problem", problem=problem.text))
     return Prompt(segments=(system("think", ending=ending(problem)), *passage_segments(passages), ask))
 

@@ -24,7 +24,7 @@ from engine.core.values import Document, Hit, Passage, Value, decoded
 from engine.corpus.collection import Collection
 from engine.corpus.store import Snapshot, storage
 from engine.corpus.worlds import World, WorldQuestion, load_world
-from engine.methods.raise_.steps import logical_query_prompt
+from engine.methods.raise_.steps import search_prompt
 from engine.methods.raise_.values import Solution, SubQuestion, similarity
 from engine.models.protocols import Writer
 
@@ -123,7 +123,7 @@ def logical_query(model: Writer, decoding: Decoding, watch: Watch | None = None)
     """Writes the logical query of a sub-question, which is also its search query."""
 
     def write(question: str) -> str:
-        prompt = logical_query_prompt(SubQuestion(question=question, query=question))
+        prompt = search_prompt("logical query", SubQuestion(question=question, query=question))
         return model.generate(prompt, decoding, None, watch).text.strip() or question
 
     return write

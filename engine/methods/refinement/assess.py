@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
-from engine.core.values import Answer, Case, Passage, Value, sha256
+from engine.core.values import Answer, Case, Passage, Value
 from engine.methods.refinement.request import Request, conditions_of, stamp_for
 from engine.methods.refinement.run import refining
 from engine.methods.refinement.values import Refinement
-from engine.methods.signals import FactKept, Scores, facts_kept, scores_of
+from engine.methods.signals import FactKept, Scores, facts_kept, pair_key, remembered, scores_of
 from engine.models.protocols import Entailment
 
 
@@ -62,11 +62,6 @@ def _nothing(request: Request) -> Refinement:
     return Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
 
 
-def pair_key(claim: str, evidence: str) -> str:
-    """The hash that a pair is kept under."""
-    return sha256(f"{claim}\0{evidence}")[:16]
-
-
 def assessed(
     refinement: Refinement,
     passages: Sequence[Passage],
@@ -76,14 +71,7 @@ def assessed(
 ) -> RefinementReport:
     """Ask the verifier for every pair that the scores need and that it has not judged yet."""
     kept = dict(known.entailments) if known is not None and known.verifier == verifier.name else {}
-
-    def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        new = [pair for pair in dict.fromkeys(pairs) if pair_key(*pair) not in kept]
-        if new:
-            probabilities = verifier.entailment(new, watch)
-            kept.update({pair_key(*pair): float(p) for pair, p in zip(new, probabilities, strict=True)})
-        return [kept[pair_key(*pair)] for pair in pairs]
-
+    entails = remembered(lambda pairs: verifier.entailment(pairs, watch).tolist(), kept)
     facts = known.facts if known is not None else ()
     for answer in answers_of(refinement).values():
         scores_of(answer, passages, entails)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from engine.methods.raise_.steps import decompose_prompt, parse, principle_prompt
+from engine.methods.raise_.steps import decompose_prompt, parse, search_prompt
 from engine.methods.raise_.values import Problem, SubQuestion, parse_choice, stated_answer
 from engine.prompts import examples
 
@@ -171,5 +171,5 @@ def test_every_example_of_a_decomposition_is_in_the_form_that_is_asked_for():
 
 def test_step_back_is_shown_principles():
     sub = SubQuestion(question="Why is the sky blue?", query="sky")
-    assert [s.kind for s in principle_prompt(sub, 2).segments].count("demonstration") == 4
-    assert principle_prompt(sub).segments[-1].text == principle_prompt(sub, 2).segments[-1].text
+    assert [s.kind for s in search_prompt("principle", sub, 2).segments].count("demonstration") == 4
+    assert search_prompt("principle", sub).segments[-1].text == search_prompt("principle", sub, 2).segments[-1].text

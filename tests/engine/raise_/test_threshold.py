@@ -12,7 +12,7 @@ from engine.core.settings import Chunking, Decoding
 from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
 from engine.corpus.samples import SAMPLES
-from engine.methods.raise_.steps import logical_query_prompt
+from engine.methods.raise_.steps import search_prompt
 from engine.methods.raise_.threshold import (
     FEWEST,
     LabelledQuestion,
@@ -72,7 +72,7 @@ def test_what_is_searched_is_what_the_model_writes_of_the_sub_question():
     model = ScriptedWriter({"Why?": "Ice expands.", "Empty?": " "})
     write = logical_query(model, Decoding())
     assert (write("Why?"), write("Empty?")) == ("Ice expands.", "Empty?")
-    assert model.prompts[0] == logical_query_prompt(SubQuestion(question="Why?", query="Why?")).text
+    assert model.prompts[0] == search_prompt("logical query", SubQuestion(question="Why?", query="Why?")).text
 
 
 def test_too_little_gold_is_refused():

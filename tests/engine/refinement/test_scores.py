@@ -73,7 +73,7 @@ def test_no_pair_is_judged_twice():
     score("Lind built it [cite_1]. Lind built it [cite_1].")
     flat = [pair for pairs in ASKED for pair in pairs]
     assert len(flat) == len(set(flat)) == 1
-    ask = remembered(entails)
+    ask = remembered(entails, {})
     assert ask([("Lind built it", TEXTS[0])] * 2) == [0.9, 0.9]
 
 
