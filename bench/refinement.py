@@ -37,7 +37,7 @@ from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Passage, Stamp
 from engine.corpus.worlds import World, WorldQuestion, load_world
 from engine.methods.refinement.assess import RefinementReport, assessed
-from engine.methods.refinement.request import request_for
+from engine.methods.refinement.request import Request, read_by
 from engine.methods.refinement.run import refine
 from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer
@@ -153,7 +153,8 @@ def run_once(run: Run, model: str, names: tuple[str, ...]) -> tuple[Case, Refine
         stamp=Stamp(model=writer.name, seed=seed),
         corpus=WORLD,
     )
-    return case, assessed(refine(request_for(case, writer, settings, variants=names)), case.passages, verifier)
+    request = Request(case, writer, settings, variants=names, read=read_by(writer.name, case, settings.retrieval))
+    return case, assessed(refine(request), case.passages, verifier)
 
 
 def save(found: Search, folder: Path) -> None:

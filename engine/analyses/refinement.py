@@ -54,7 +54,7 @@ from engine.methods import registry
 from engine.methods.are.values import AreRecord
 from engine.methods.refinement.assess import RefinementReport, assessed, refine_case, report_facts, report_scores
 from engine.methods.refinement.conditions import VARIANTS
-from engine.methods.refinement.request import Request, own_tokens, request_for, scored_prompt
+from engine.methods.refinement.request import Request, own_tokens, read_by, scored_prompt
 from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Gate, Refinement
 from engine.methods.signals import MEASURES, Scores, deployed_cost, overlap_history
@@ -112,7 +112,7 @@ def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterato
     """Run conditions on a saved case with the reviewers' labels, continuing from its stored ones."""
     settings, tools, cases = context.settings, context.tools, context.cases
     writer = tools.generator(options.model)
-    request = request_for(
+    request = Request(
         case,
         writer,
         settings,
@@ -121,9 +121,9 @@ def _run(case: Case, options: RefinementOptions, context: RunContext) -> Iterato
         use_answer=options.use_answer,
         scorer=tools.scorer(options.scorer) if options.scorer not in ("", writer.name, options.model) else None,
         history=history_of(cases, writer.name, settings) if cases else context.overlaps,
+        read=read_by(writer.name, case, settings.retrieval, use_answer=options.use_answer),
     )
     grown = refine_case(
-        case,
         request,
         earlier=reports_of(case).get(analysis_id(writer.name, options.use_answer)),
         verifier=tools.verifier(options.verifier) if options.verifier else None,
@@ -359,7 +359,7 @@ def _request(
 ) -> Request:
     rules = Rules.from_dict(stamp.settings.get("refinement", {}))
     settings = replace(settings_of(stamp), refinement=rules)
-    return request_for(
+    return Request(
         case,
         writer,
         settings,

@@ -178,7 +178,7 @@ def _token_map(
     """The rows as a map; the first `whole` spans of `found` are the whole answer."""
     passages = list(passage_places(model, prompt, coded))
     rows = (*found.by_span, *found.by_token)
-    bodies = [(segment.number, passage_body(segment)[0], tokens) for segment, tokens in passages]
+    bodies = [(number, passage_body(segment)[0], tokens) for number, segment, tokens in passages]
     return TokenMap(
         model=model.name,
         target=found.target,
@@ -189,7 +189,7 @@ def _token_map(
         ),
         sentences=tuple(found.spans[whole:]),
         tokens=found.tokens,
-        rows=tuple(tuple(tuple(row[t.position] for t in tokens) for _, tokens in passages) for row in rows),
+        rows=tuple(tuple(tuple(row[t.position] for t in tokens) for *_, tokens in passages) for row in rows),
         argmax_differs=tuple(
             t
             for t in np.flatnonzero(content_mask(answer)).tolist()

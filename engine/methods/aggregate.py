@@ -75,11 +75,11 @@ def _anchor(text: str, start: int, end: int) -> int:
 
 def passage_places(
     model: LanguageModel, prompt: Prompt, coded: TokenPrompt
-) -> Iterator[tuple[Segment, tuple[Place, ...]]]:
-    """Each passage segment with its tokens, in prompt order; raises what `places` raises."""
+) -> Iterator[tuple[int, Segment, tuple[Place, ...]]]:
+    """Each passage's number, segment and tokens, in prompt order; raises what `places` raises."""
     for index, segment in enumerate(prompt.segments):
         if segment.kind == "passage" and segment.number is not None:
-            yield segment, places(model, prompt, coded, index)
+            yield segment.number, segment, places(model, prompt, coded, index)
 
 
 def sentence_sources(
@@ -87,15 +87,15 @@ def sentence_sources(
 ) -> tuple[SentenceSource, ...]:
     """The sentences of the passages `numbers`, in prompt order; what the template adds belongs to none."""
     found: list[SentenceSource] = []
-    for segment, tokens in passage_places(model, prompt, coded):
-        if segment.number is None or segment.number not in numbers:
+    for number, segment, tokens in passage_places(model, prompt, coded):
+        if number not in numbers:
             continue
         offset, body = passage_body(segment)
         for start, end in sentences(body):
             a, b = offset + start, offset + end
             inside = frozenset(place.position for place in tokens if a <= place.start < b)
             if inside:
-                found.append(SentenceSource(segment.number, a, b, inside))
+                found.append(SentenceSource(number, a, b, inside))
     return tuple(found)
 
 

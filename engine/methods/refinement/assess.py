@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.core.metrics import Entails
 from engine.core.progress import Watch
-from engine.core.values import Answer, Case, Passage, Value
+from engine.core.values import Answer, Passage, Value
 from engine.methods.refinement.request import Request, conditions_of, stamp_for
 from engine.methods.refinement.run import refining
 from engine.methods.refinement.values import Refinement
@@ -34,7 +34,6 @@ class RefinementReport(Value, frozen=True):
 
 
 def refine_case(
-    case: Case,
     request: Request,
     *,
     earlier: RefinementReport | None = None,
@@ -44,7 +43,7 @@ def refine_case(
 ) -> Iterator[RefinementReport]:
     """Run the conditions and the verifier: the report after every step.
 
-    `case` carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
+    The case carries the labels as they are now, `facts` are those of A with their verdicts. Raises what `refining`
     raises.
     """
     labels = {str(number): label for number, label in request.labels.items() if label is not None}
@@ -53,7 +52,7 @@ def refine_case(
         report = replace(report, refinement=value)
         yield report
     if verifier is not None:
-        yield assessed(report.refinement, case.passages, verifier, report, watch)
+        yield assessed(report.refinement, request.case.passages, verifier, report, watch)
 
 
 def _nothing(request: Request) -> Refinement:

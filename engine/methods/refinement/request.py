@@ -58,27 +58,33 @@ def _tokens(conditions: Conditions, critique: str) -> int:
 class Request:
     """One case and what is asked of it. Labels are the passages' own `relevant`.
 
-    `given` is A where the answer comes from elsewhere (`given_by` wrote it, from `given_prompt` if known). `scorer`
-    computes S2 and the gradient rows, by default the writer where it can. `history` is S3 over the loaded question
-    set or the library's cases by this writer. `read` is what the writer is given of the passages, each under its number
-    (`read_by`); empty: all of them, whole. `own_set` is the question's set or corpus, for the demonstrations;
-    `demonstrations` replaces the shipped ones.
+    `use_answer`: A is the case's answer, and where its prompt is known every condition reads that prompt; else the
+    writer writes A. `scorer` computes S2 and the gradient rows, by default the writer where it can. `history` is S3
+    over the loaded question set or the library's cases by this writer. `read` is what the writer is given of the
+    passages, each under its number (`read_by`); empty: all of them, whole. `demonstrations` replaces the shipped ones.
     """
 
-    question: str
-    passages: tuple[Passage, ...]
+    case: Case
     writer: Writer
     settings: Settings = Settings()
     variants: tuple[str, ...] = tuple(VARIANTS)
     gate: Gate = "own"
-    given: Answer | None = None
-    given_by: str = ""
-    given_prompt: Prompt | None = None
+    use_answer: bool = False
     scorer: LanguageModel | None = None
     history: tuple[float, ...] = ()
     read: tuple[tuple[int, Passage], ...] = ()
-    own_set: str | None = None
     demonstrations: tuple[Segment, ...] | None = None
+
+    @property
+    def given(self) -> Answer | None:
+        """A where it comes from elsewhere."""
+        own = self.case.answer
+        return Answer(text=own.text, tokens=own.tokens) if self.use_answer else None
+
+    @property
+    def given_prompt(self) -> Prompt | None:
+        """The prompt that the given A answers, if known."""
+        return self.case.prompt if self.use_answer else None
 
     @property
     def scores_with(self) -> LanguageModel:
@@ -88,51 +94,20 @@ class Request:
     @property
     def labels(self) -> dict[int, bool | None]:
         """Relevance by passage number."""
-        return {number: passage.relevant for number, passage in enumerate(self.passages, start=1)}
+        return {number: passage.relevant for number, passage in enumerate(self.case.passages, start=1)}
 
 
 def read_by(
-    writer: str, question: str, passages: tuple[Passage, ...], retrieval: Retrieval
+    writer: str, case: Case, retrieval: Retrieval, *, use_answer: bool = False
 ) -> tuple[tuple[int, Passage], ...]:
-    """What a writer is given of the passages, as `Request.read` wants it: a small one the best sentences."""
-    most = retrieval.sentences_for(writer)
-    return shortened(question, passages, load_embedder(), most) if most and passages else ()
+    """What a writer is given of a case's passages, as `Request.read` wants it: a small one the best sentences.
 
-
-def request_for(
-    case: Case,
-    writer: Writer,
-    settings: Settings,
-    *,
-    variants: tuple[str, ...] = tuple(VARIANTS),
-    gate: Gate = "own",
-    use_answer: bool = False,
-    scorer: LanguageModel | None = None,
-    history: tuple[float, ...] = (),
-    read: tuple[tuple[int, Passage], ...] | None = None,
-) -> Request:
-    """A case as a request. `use_answer`: A is the case's answer, else the writer writes it.
-
-    `read` None: what the case's own prompt gave where its answer is A, else what this writer is given (`read_by`).
+    Nothing of its own where A is the case's answer and its prompt is known.
     """
-    if read is None:
-        shown = use_answer and case.prompt is not None
-        read = () if shown else read_by(writer.name, case.question, case.passages, settings.retrieval)
-    return Request(
-        question=case.question,
-        passages=case.passages,
-        writer=writer,
-        settings=settings,
-        variants=variants,
-        gate=gate,
-        given=Answer(text=case.answer.text, tokens=case.answer.tokens) if use_answer else None,
-        given_by=case.stamp.model if use_answer else "",
-        given_prompt=case.prompt if use_answer else None,
-        scorer=scorer,
-        history=history,
-        read=read,
-        own_set=case.corpus,
-    )
+    most = retrieval.sentences_for(writer)
+    if not most or not case.passages or (use_answer and case.prompt is not None):
+        return ()
+    return shortened(case.question, case.passages, load_embedder(), most)
 
 
 def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
@@ -140,13 +115,13 @@ def conditions_of(request: Request) -> tuple[Conditions, tuple[str, ...]]:
     settings, style = request.settings.refinement, request.settings.prompting.citations
     shots = request.demonstrations
     if shots is None:
-        shots = worked_examples(settings.demonstrations, request.question, MARKERS[style], request.own_set)
+        shots = worked_examples(settings.demonstrations, request.case.question, MARKERS[style], request.case.corpus)
     decoding = changed(
         request.settings.decoding, temperature=settings.temperature, max_new_tokens=asked_limit(request.settings)
     )
     conditions = Conditions(
-        question=request.question,
-        passages=request.passages,
+        question=request.case.question,
+        passages=request.case.passages,
         writer=request.writer,
         prompting=request.settings.prompting,
         decoding=decoding,
@@ -207,15 +182,15 @@ def stamp_for(request: Request, decoding: Decoding) -> Stamp:
 
     The scorer is not part of it: another one measures the same answers again.
     """
-    given = request.given.text if request.given else ""
-    inputs = inputs_hash(request.question, request.passages, given)
+    case = request.case
+    inputs = inputs_hash(case.question, case.passages, case.answer.text if request.use_answer else "")
     stamp = stamp_of(request.writer, request.settings.prompting, decoding, inputs)
     own = {
         "refinement": request.settings.refinement.to_dict(),
         "gradient": request.settings.gradient.to_dict(),
-        "given": request.given is not None,
+        "given": request.use_answer,
         "read": [
-            (n, p.start - request.passages[n - 1].start, p.end - request.passages[n - 1].start) for n, p in request.read
+            (n, p.start - case.passages[n - 1].start, p.end - case.passages[n - 1].start) for n, p in request.read
         ],
         **markers_stamped(request.settings),
     }
@@ -233,8 +208,9 @@ def same_run(first: Stamp, second: Stamp) -> bool:
 
 def own_tokens(request: Request, answer: Answer) -> Answer:
     """A with the scorer's token ids: as generated where it wrote A, else its text tokenised once."""
-    writer = (request.given_by if request.given is not None else request.writer.name) or "elsewhere"
-    return answer_for(request.scores_with, answer, writer, len(request.passages), request.settings.prompting.citations)
+    case, style = request.case, request.settings.prompting.citations
+    writer = (case.stamp.model if request.use_answer else request.writer.name) or "elsewhere"
+    return answer_for(request.scores_with, answer, writer, len(case.passages), style)
 
 
 def sent_for_a(value: Refinement) -> Prompt | None:
@@ -246,7 +222,7 @@ def sent_for_a(value: Refinement) -> Prompt | None:
 def scored_prompt(request: Request, value: Refinement) -> Prompt:
     """The prompt that A answers, as the scorer sees it."""
     sent = sent_for_a(value) or request.given_prompt
-    return sent or build_prompt(request.question, request.passages, request.settings.prompting)
+    return sent or build_prompt(request.case.question, request.case.passages, request.settings.prompting)
 
 
 def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch) -> tuple[Signals, dict[str, Cost]]:
@@ -257,7 +233,7 @@ def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch
     missing: dict[str, str] = {}
     if memory is None:
         missing["S1"] = "There is no answer without passages (condition B)."
-    words = signals.overlap_words(answer.text, request.passages)
+    words = signals.overlap_words(answer.text, request.case.passages)
     if not words:
         missing["S3"] = "The answer has no content words."
     old = value.signals
@@ -299,5 +275,5 @@ def _second_signal(
 
 
 def _banner(request: Request) -> str:
-    writer = request.given_by or "another system" if request.given is not None else request.writer.name
+    writer = request.case.stamp.model or "another system" if request.use_answer else request.writer.name
     return banner(writer, request.scores_with.name)

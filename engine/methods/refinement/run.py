@@ -95,7 +95,7 @@ def refining(
     condition's time limit is measured with. Raises `InputError` without passages, `CannotDo` for a writer that cannot
     write, `Cancelled`.
     """
-    if not request.passages:
+    if not request.case.passages:
         raise InputError("This case has no passages to ground the answer in.")
     require(request.writer, "generate")
     yield from _Refining(request, earlier, watch or Watch(), clock).values()

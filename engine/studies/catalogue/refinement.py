@@ -25,7 +25,7 @@ from engine.methods.refinement.advisor import advise
 from engine.methods.refinement.assess import refine_case, report_scores
 from engine.methods.refinement.conditions import VARIANTS, chosen
 from engine.methods.refinement.gates import concentration_of, concentration_trigger, flags_of, labels_trigger
-from engine.methods.refinement.request import Request, asked_limit, request_for
+from engine.methods.refinement.request import Request, asked_limit, read_by
 from engine.methods.refinement.values import Cost, Refinement
 from engine.methods.signals import deployed_cost
 from engine.studies.config import Config
@@ -189,8 +189,9 @@ def run(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> Found:
     settings = tools.settings(unit.seed)
     names = conditions(tools.config)
     plain = case_of(example, example.passages, Written(answer=Answer(text=""), stamp=Stamp(model=tools.writer.name)))
-    request = request_for(plain, tools.writer, settings, variants=names, gate="always")
-    report = last(refine_case(plain, request, verifier=tools.verifier, watch=watch))
+    read = read_by(tools.writer.name, plain, settings.retrieval)
+    request = Request(plain, tools.writer, settings, variants=names, gate="always", read=read)
+    report = last(refine_case(request, verifier=tools.verifier, watch=watch))
     value = report.refinement
     golds = [spelling for thing in example.short_answers for spelling in thing]
     scores = report_scores(report, example.passages, golds)

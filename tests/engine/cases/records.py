@@ -19,7 +19,7 @@ from engine.corpus.collection import Collection
 from engine.methods.are.tools import Tools as Judges
 from engine.methods.attr_rag import attr_rag
 from engine.methods.refinement.assess import refine_case
-from engine.methods.refinement.request import request_for
+from engine.methods.refinement.request import Request
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.reranker import BestSentence
 from engine.models.scripted import ScriptedScorer
@@ -85,9 +85,9 @@ def full_record() -> Case:
     case = _with(case, analysed(case, USED_SUPPORTS, Scorer(), SETTINGS, **given))
     case = _with(case, last(facts_of(case, Judges(WordVerifier()), SETTINGS, EMBEDDER, collection)))
     labelled = replace(case, passages=(replace(case.passages[0], relevant=True), *case.passages[1:]))
-    request = request_for(labelled, Scorer(), SETTINGS, gate="always", history=(0.2, 0.4))
+    request = Request(labelled, Scorer(), SETTINGS, gate="always", history=(0.2, 0.4))
     facts = (("Hanna Lind built the bridge.", "supportive"),)
-    report = last(refine_case(labelled, request, verifier=WordVerifier(), facts=facts))
+    report = last(refine_case(request, verifier=WordVerifier(), facts=facts))
     case = _with(case, analysis_of(case, report, use_answer=False))
     case = _with(case, analysed(case, STEPS, Scorer(), SETTINGS, collection=collection, method="raise"))
     return Case.from_dict(msgspec.json.decode(msgspec.json.encode(case)))

@@ -115,7 +115,7 @@ def test_the_tokens_of_a_passage_have_its_sum(kind):
     result = input_x_gradient(model, prompt, tiny_answer(model))
     coded = model.encode(prompt)
     sums = passage_sums(result.by_span, coded, [(n,) for n in prompt.numbers])[0]
-    for (_, tokens), total in zip(passage_places(model, prompt, coded), sums, strict=True):
+    for (*_, tokens), total in zip(passage_places(model, prompt, coded), sums, strict=True):
         own = [result.by_span[0][token.position] for token in tokens]
         assert sum(own) == pytest.approx(total, abs=1e-9 * sum(map(abs, own)))
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.settings import Settings
-from engine.core.values import Attribution, Details, Passage
+from engine.core.values import Answer, Attribution, Case, Details, Passage, Stamp
 from engine.methods.refinement.request import Request
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 
@@ -70,9 +69,14 @@ def scorer(gain: float = 1.0) -> ScriptedScorer:
     return ScriptedScorer(lambda given, words, t: -9.0 + gain * len(given), replies())
 
 
-def request(model=None, labels=(None, None, None), **changed) -> Request:
-    given = {"settings": Settings(), **changed}
-    return Request(question=QUESTION, passages=passages(labels), writer=model or writer(), **given)
+def asked_case(given, question=QUESTION, answer=None, by="", prompt=None) -> Case:
+    """A case of these passages; `answer` by `by`, from `prompt`."""
+    answer = answer or Answer(text="")
+    return Case(id="c", question=question, passages=given, answer=answer, stamp=Stamp(model=by), prompt=prompt)
+
+
+def request(model=None, labels=(None, None, None), case=None, **changed) -> Request:
+    return Request(case or asked_case(passages(labels)), model or writer(), **changed)
 
 
 def rows(*per_token, scores=None, lengths=(10, 10, 10)) -> Attribution:

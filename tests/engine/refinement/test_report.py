@@ -11,7 +11,7 @@ from engine.answer.citations import annotate
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
 from engine.methods.refinement.assess import assessed, report_scores
-from engine.methods.refinement.request import request_for
+from engine.methods.refinement.request import Request
 from engine.methods.refinement.run import refine
 from engine.methods.signals import overlap_history, scores_of
 from engine.models.scripted import ScriptedWriter
@@ -47,7 +47,7 @@ def case(text="Hanna Lind built it in 1874 [cite_1].", labels=(None, None, None)
 
 def run(verifier, labels=(None, None, None)):
     given = case(labels=labels)
-    value = refine(request_for(given, writer(), Settings(), variants=("A", "C2", "D")))
+    value = refine(Request(given, writer(), Settings(), variants=("A", "C2", "D")))
     return given, assessed(value, given.passages, verifier)
 
 
@@ -86,15 +86,15 @@ def test_a_report_comes_back_from_the_case_and_is_gone_on_from():
     found = reports_of(replace(given, analyses=(analysis,)))
     assert found == {"refinement:scripted:written": report}
     more = writer()
-    value = refine(request_for(given, more, Settings(), variants=("C1",)), report.refinement)
+    value = refine(Request(given, more, Settings(), variants=("C1",)), report.refinement)
     assert len(more.prompts) == 1
     assert set(value.variants) == {"A", "B", "C1", "C2", "D"}
 
 
 def test_the_cases_own_answer_can_be_a():
-    value = refine(request_for(case("Given."), writer(), Settings(), variants=("A",), use_answer=True))
+    value = refine(Request(case("Given."), writer(), Settings(), variants=("A",), use_answer=True))
     assert value.baseline.text == "Given."
-    assert refine(request_for(case("Given."), writer(), Settings(), variants=("A",))).baseline.text == DRAFT
+    assert refine(Request(case("Given."), writer(), Settings(), variants=("A",))).baseline.text == DRAFT
 
 
 def test_the_history_is_of_the_models_own_finished_answers():
@@ -117,7 +117,7 @@ def test_a_stored_report_of_another_prompt_is_not_used():
     given, report = run(Verifier())
     other = replace(given, question="Who repaired the bridge?")
     model = ScriptedWriter(writer().replies)
-    refine(request_for(other, model, Settings(), variants=("A",)), report.refinement)
+    refine(Request(other, model, Settings(), variants=("A",)), report.refinement)
     assert len(model.prompts) == 2
 
 
@@ -125,7 +125,7 @@ def test_the_facts_of_a_are_followed_into_every_condition():
     from engine.analyses.refinement import RefinementReport, report_facts
 
     given = case()
-    value = refine(request_for(given, writer(C2="Lind built it [cite_1]."), Settings(), variants=("A", "C2")))
+    value = refine(Request(given, writer(C2="Lind built it [cite_1]."), Settings(), variants=("A", "C2")))
     facts = (("Hanna built it.", "supportive"), ("Lind built it.", "irrelevant"))
     verifier = Verifier()
     report = assessed(value, given.passages, verifier, RefinementReport(refinement=value, facts=facts))

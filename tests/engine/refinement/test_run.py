@@ -16,7 +16,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding, Prompting, SecondPass as RefinementSettings, Settings
 from engine.core.values import Answer
 from engine.methods.refinement.conditions import VARIANTS, chosen, omit_critique, revision_prompt
-from engine.methods.refinement.request import MORE_TOKENS, Request, conditions_of, stream
+from engine.methods.refinement.request import MORE_TOKENS, conditions_of, stream
 from engine.methods.refinement.run import refine, refining
 from engine.methods.refinement.values import Refinement
 from engine.models.scripted import ScriptedWriter, word_tokens
@@ -27,6 +27,7 @@ from tests.engine.refinement.refine_cases import (
     QUESTION,
     REPLIES,
     TEXTS,
+    asked_case,
     passages,
     purpose,
     replies,
@@ -378,7 +379,9 @@ def test_without_a_baseline_nothing_is_revised():
 def test_a_given_answer_is_the_baseline_and_costs_nothing():
     model = writer()
     given = Answer(text="The bridge is red.")
-    value = refine(request(model, variants=PLAIN, given=given, given_by="elsewhere"))
+    value = refine(
+        request(model, case=asked_case(passages(), answer=given, by="elsewhere"), variants=PLAIN, use_answer=True)
+    )
     assert value.baseline.text == "The bridge is red."
     assert value.variants["A"].cost.forwards == 0
     assert len(asked(model, "A")) == 1  # C1
@@ -391,7 +394,8 @@ def test_with_a_given_answer_every_condition_reads_the_prompt_that_it_answers():
     prompt = build_prompt(QUESTION, short, demonstrations=(), numbers=(2,))
     given = Answer(text="It was repaired in 1931 [cite_2].")
     model = ScriptedWriter(lambda text: "Reply [cite_2].")
-    value = refine(request(model, gate="always", variants=PLAIN, given=given, given_by="w", given_prompt=prompt))
+    case = asked_case(passages(), answer=given, by="w", prompt=prompt)
+    value = refine(request(model, case=case, gate="always", variants=PLAIN, use_answer=True))
     turns = {name: variant.turns for name, variant in value.variants.items()}
     assert turns["C1"][0].prompt == prompt
     assert turns["B"][0].prompt == prompt.keep(set())
@@ -402,7 +406,7 @@ def test_with_a_given_answer_every_condition_reads_the_prompt_that_it_answers():
 
 def test_a_case_without_passages_is_refused():
     with pytest.raises(InputError, match="no passages"):
-        refine(Request(question=QUESTION, passages=(), writer=writer()))
+        refine(request(case=asked_case(())))
 
 
 def test_names_are_read_in_any_case_and_order():
@@ -427,7 +431,7 @@ def test_all_nine_on_real_weights_with_exactly_the_counted_forwards():
     settings = Settings(refinement=RefinementSettings(max_new_tokens=6, demonstrations=0))
     short = tuple(replace(p, text=p.text[:12]) for p in passages())
     with count_forwards(tiny) as count:
-        value = refine(Request(question="Who?", passages=short, writer=tiny, settings=settings, gate="always"))
+        value = refine(request(tiny, case=asked_case(short, "Who?"), settings=settings, gate="always"))
     said = sum(v.cost.forwards for v in value.variants.values()) + sum(c.forwards for c in value.shared.values())
     assert said == count.forwards
     tokens = sum(v.cost.tokens for v in value.variants.values()) + sum(c.tokens for c in value.shared.values())
