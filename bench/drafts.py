@@ -16,7 +16,7 @@ from engine.corpus.worlds import Draft, PlantedError, World, load_world
 from engine.methods.are.are import check_answer
 from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
-from engine.methods.are.tools import Tools
+from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import AreRecord
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
@@ -110,7 +110,8 @@ def _spoilt(draft: Draft, record: AreRecord, number: int) -> Row:
 def _checked(world: World, draft: Draft, verifier: Entailment, embedder: Any) -> AreRecord:
     question = world.question(draft.question_id)
     sources = Sources(embedder=embedder, case=world.given_passages(question))
-    return check_answer(question.question, draft.draft, sources, Tools(verifier), Verification(evidence_from="case"))
+    settings = Verification(evidence_from="case")
+    return check_answer(Task(question.question, draft.draft, sources, Tools(verifier), settings))
 
 
 def _span(draft: Draft, error: PlantedError) -> tuple[int, int]:

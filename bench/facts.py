@@ -29,7 +29,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.decompose import decompose
 from engine.methods.are.edit import smallest_edit
 from engine.methods.are.evidence import Sources
-from engine.methods.are.tools import Tools
+from engine.methods.are.tools import Task, Tools
 from engine.models.embedder import load_embedder
 from engine.models.protocols import Entailment
 from engine.models.verifier import load_entailment
@@ -120,7 +120,7 @@ def speed(verifier: Entailment) -> Row:
     assert sum(len(clause.facts) for clause in decompose(answer).clauses) == 40
     verifier.judge([("warm", "warm")])
     started, spent = time.perf_counter(), time.process_time()
-    check_answer("Which ships left?", answer, sources, Tools(verifier))
+    check_answer(Task("Which ships left?", answer, sources, Tools(verifier)))
     clock, processor = time.perf_counter() - started, time.process_time() - spent
     return {"facts": 40, "passages": 10, "seconds": clock, "processor_seconds": processor, "load": os.getloadavg()[0]}
 

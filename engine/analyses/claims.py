@@ -20,7 +20,7 @@ from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.edit import asked_edit, smallest_edit
 from engine.methods.are.entropy import Entropy, entropies
 from engine.methods.are.evidence import Sources
-from engine.methods.are.tools import load_tools
+from engine.methods.are.tools import Task, load_tools
 from engine.methods.are.values import Decomposition, Edit, Ruling
 from engine.methods.are.verdict import ask_verdict, judge
 from engine.models.defaults import AUTO
@@ -133,9 +133,9 @@ def _compare(case: Case, options: PeerOptions, context: RunContext) -> Iterator[
     settings, runs = context.settings, list[Baseline]()
     tools = load_tools(options.verifier, judge=options.judge, demonstrations=settings.prompting.demonstrations)
     sources = Sources(context.tools.embedder(DEFAULT), case.passages, context.tools.collection_of(case))
-    given = (case.question, case.answer.text, sources, tools.verifier, settings.verification, tools.judge)
+    task = Task(case.question, case.answer.text, sources, tools, settings.verification)
     for name in options.methods:
-        runs.append(run_baseline(name, *given, context.watch, tools.demonstrations))
+        runs.append(run_baseline(name, task, context.watch))
         yield _analysis(case, PEERS.name, tools.verifier.name, Peers(runs=tuple(runs)))
 
 

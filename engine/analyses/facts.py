@@ -39,7 +39,7 @@ from engine.methods.are.are import check_answer, checking
 from engine.methods.are.decompose import RULES, decompose
 from engine.methods.are.evidence import Sources, cited_numbers
 from engine.methods.are.export import Decision
-from engine.methods.are.tools import LANGUAGE_MODEL, Tools as Judges, load_tools
+from engine.methods.are.tools import LANGUAGE_MODEL, Task, Tools as Judges, load_tools
 from engine.methods.are.values import MEANING, AreRecord, Evidence, Exchange, FactRecord, Iteration, Placed, Report
 from engine.models.closed import listed
 from engine.models.embedder import DEFAULT
@@ -59,7 +59,7 @@ def facts_of(
 ) -> Iterator[Analysis]:
     """ARE on the case's answer, as it grows."""
     sources = Sources(embedder=embedder, case=case.passages, collection=collection)
-    for record in checking(case.question, case.answer.text, sources, judges, settings.verification, watch):
+    for record in checking(Task(case.question, case.answer.text, sources, judges, settings.verification), watch):
         yield analysis_of(case, record, settings)
 
 
@@ -339,7 +339,7 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
         return Outcome(why=why)
     embedder, verifier = tools.embedder(DEFAULT), Listening(tools.verifier(asked.verifier))
     sources = Sources(embedder=embedder, case=case.passages, collection=collection)
-    record = check_answer(case.question, case.answer.text, sources, Judges(verifier), settings)
+    record = check_answer(Task(case.question, case.answer.text, sources, Judges(verifier), settings))
     cosines = embedding_floor(embedder, case.answer.text, [p.text for p in case.passages])
     most = max(verifier.floor, cosines) + ROUNDED
     return Outcome(values=less(record.to_dict()), floor=most)

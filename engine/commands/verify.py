@@ -34,7 +34,8 @@ from engine.core.metrics import d_correct, n_c
 from engine.core.values import AuditRecord, Case, GivenPassage, Value
 from engine.english.parser import absence
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered
-from engine.methods.are.tools import LANGUAGE_MODEL, RULES, load_tools
+from engine.methods.are.decompose import RULES
+from engine.methods.are.tools import LANGUAGE_MODEL, load_tools
 from engine.methods.are.values import AreRecord
 from engine.models.verifier import entails_by, load_entailment
 

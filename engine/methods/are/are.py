@@ -10,40 +10,32 @@ A round is in `rounds.py`. Every round stays in the record; facts shown = facts 
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from engine.core.progress import Watch, whole
-from engine.core.settings import Verification
 from engine.english.parser import absence
 from engine.methods.are.backtrack import hold_clauses, offered, proposals, revised
 from engine.methods.are.decompose import RULES, decompose
-from engine.methods.are.evidence import Sources
 from engine.methods.are.report import attribution_report
 from engine.methods.are.rounds import one_round
-from engine.methods.are.tools import Task, Tools
+from engine.methods.are.tools import Task
 from engine.methods.are.values import AreRecord, Decomposition, FactRecord, note_of
 from engine.models.protocols import Judged
 
 _SURE = Judged("supportive", {"supportive": 1.0, "editing_required": 0.0, "irrelevant": 0.0})
 
 
-def checking(
-    question: str,
-    answer: str,
-    sources: Sources,
-    tools: Tools,
-    settings: Verification | None = None,
-    watch: Watch | None = None,
-) -> Iterator[AreRecord]:
+def checking(task: Task, watch: Watch | None = None) -> Iterator[AreRecord]:
     """The record of an answer as it grows: after the decomposition, after each fact of each round, and whole."""
-    settings, watch = settings or Verification(), watch or Watch()
-    task = Task(question, answer, sources.chosen(settings), tools, settings)
+    settings, tools, watch = task.settings, task.tools, watch or Watch()
+    task = dataclasses.replace(task, sources=task.sources.chosen(settings))
     started = time.perf_counter()
     found = decompose(
-        answer,
+        task.answer,
         tools.decomposer,
         watch,
         atomic=settings.atomic,

@@ -18,15 +18,15 @@ import numpy as np
 from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import ENTAILED, attribution_precision_unpaired, attribution_recall
 from engine.core.progress import Watch
-from engine.core.settings import Decoding, Verification
 from engine.core.values import Value
 from engine.methods.are.decompose import decompose, plain
 from engine.methods.are.edit import asked_edit
-from engine.methods.are.evidence import Sources, find_evidence
+from engine.methods.are.evidence import find_evidence
 from engine.methods.are.report import entailment_matrix, measured
+from engine.methods.are.tools import Task
 from engine.methods.are.values import Evidence, Exchange, Measures
-from engine.methods.are.verdict import ask_verdict
-from engine.models.protocols import Entailment, Writer
+from engine.methods.are.verdict import ask_verdict, asked
+from engine.models.protocols import Writer
 from engine.models.replies import lines
 from engine.prompts import ask, with_examples
 
@@ -61,57 +61,47 @@ class Baseline(Value, frozen=True):
 
 @dataclass
 class _Run:
-    """The inputs of every baseline, and what it notes on the way."""
+    """What every baseline is given, and what it notes on the way; the judge of the tools asks, gates and edits."""
 
-    question: str
-    answer: str
-    sources: Sources
-    verifier: Entailment
-    settings: Verification
-    writer: Writer | None
+    task: Task
     watch: Watch
-    demonstrations: int
     notes: list[str] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.sources = self.sources.chosen(self.settings)
+        self.answer, self.shown = self.task.answer, self.task.tools.demonstrations
         self.found = decompose(self.answer)
+
+    @property
+    def writer(self) -> Writer:
+        """The language model; `run_baseline` refuses without one."""
+        assert self.task.tools.judge is not None
+        return self.task.tools.judge
 
     def best(self, queries: Sequence[str]) -> list[Evidence | None]:
         """The evidence most similar to each query."""
         if not queries:
             return []
-        found = find_evidence(queries, [(query,) for query in queries], self.sources, self.settings, self.watch)
+        sources, settings = self.task.sources.chosen(self.task.settings), self.task.settings
+        found = find_evidence(queries, [(query,) for query in queries], sources, settings, self.watch)
         return [max(seen, key=lambda one: one.score) if seen else None for seen in found]
 
 
-def run_baseline(
-    name: str,
-    question: str,
-    answer: str,
-    sources: Sources,
-    verifier: Entailment,
-    settings: Verification | None = None,
-    writer: Writer | None = None,
-    watch: Watch | None = None,
-    demonstrations: int = 0,
-) -> Baseline:
+def run_baseline(name: str, task: Task, watch: Watch | None = None) -> Baseline:
     """One of `NAMES` on an answer; the measures are the verifier's.
 
     Raise `InputError` for another name, `CannotDo` where the method needs a language model and has none.
     """
     if name not in METHODS:
         raise InputError(f"There is no baseline {name!r}. Choose from: {', '.join(NAMES)}.")
-    if name not in offered(writer):
+    if name not in offered(task.tools.judge):
         raise CannotDo(NEEDS_MODEL.format(name))
-    settings, watch = settings or Verification(), watch or Watch()
-    return METHODS[name](_Run(question, answer, sources, verifier, settings, writer, watch, demonstrations))
+    return METHODS[name](_Run(task, watch or Watch()))
 
 
 def drqa(run: _Run) -> Baseline:
     """Retrieval alone: question and answer as one query."""
-    query = f"{run.question} {plain(run.answer)}".strip()
+    query = f"{run.task.question} {plain(run.answer)}".strip()
     found = run.best([query])
     return _result(run, "drqa", [query], found, run.answer)
 
@@ -149,8 +139,7 @@ def _research_and_revise(run: _Run, name: str, kind: Kind) -> Baseline:
 
 def _questions(run: _Run, kind: Kind, text: str) -> tuple[str, ...]:
     """The questions about a text by the run's model; a reply without one is noted."""
-    assert run.writer is not None
-    queries, exchange = ask_questions(kind, plain(text), run.writer, run.watch, run.demonstrations)
+    queries, exchange = ask_questions(kind, plain(text), run.writer, run.watch, run.shown)
     run.exchanges.append(exchange)
     if not queries:
         run.notes.append(f"The reply of {run.writer.name} about {plain(text)[:60]!r} does not contain a question.")
@@ -169,14 +158,12 @@ def _revised(run: _Run, name: str, found: Sequence[Evidence | None]) -> str:
 
 def _disagrees(run: _Run, text: str, evidence: str) -> bool:
     """The agreement gate: does the evidence ask for an edit."""
-    assert run.writer is not None
-    ruling, _ = ask_verdict(text, evidence, text, run.writer, run.watch, demonstrations=run.demonstrations)
+    ruling, _ = ask_verdict(text, evidence, text, run.writer, run.watch, demonstrations=run.shown)
     return ruling.verdict == "editing_required"
 
 
 def _edited(run: _Run, text: str, evidence: str) -> str:
-    assert run.writer is not None
-    edit = asked_edit(text, evidence, run.writer, run.watch, demonstrations=run.demonstrations)[0]
+    edit = asked_edit(text, evidence, run.writer, run.watch, demonstrations=run.shown)[0]
     return edit.after if edit else text
 
 
@@ -214,7 +201,7 @@ def _aggregated(
     if not texts or len(texts) != len(run.found.clauses):
         return None
     joined = [_joined(found, clauses, number) for number in range(len(texts))]
-    paired = entailment_matrix(joined, texts, run.verifier, {}, run.watch)
+    paired = entailment_matrix(joined, texts, run.task.tools.verifier, {}, run.watch)
     precision = float((np.diag(paired) > ENTAILED).mean())
     return _measures(run, attribution_recall(paired), precision, revised_answer)
 
@@ -223,7 +210,7 @@ def _unpaired(
     run: _Run, evidence: Sequence[str], clauses: Sequence[str], known: dict[tuple[str, str], float], text: str
 ) -> Measures:
     """Measures of `text`, whose clauses these are; what was asked already is in `known`."""
-    matrix = entailment_matrix(evidence, clauses, run.verifier, known, run.watch)
+    matrix = entailment_matrix(evidence, clauses, run.task.tools.verifier, known, run.watch)
     return _measures(run, attribution_recall(matrix), attribution_precision_unpaired(matrix > ENTAILED), text)
 
 
@@ -233,7 +220,7 @@ def _joined(found: Sequence[Evidence | None], clauses: Sequence[int], number: in
 
 
 def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -> Measures:
-    return measured(recall, precision, run.answer, revised_answer, run.verifier.name, len(run.found.clauses))
+    return measured(recall, precision, run.answer, revised_answer, run.task.tools.verifier.name, len(run.found.clauses))
 
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
@@ -256,9 +243,11 @@ def ask_questions(
 ) -> tuple[tuple[str, ...], Exchange]:
     """The questions about `text` in the model's order, each once, and the exchange; none where the reply holds none."""
     prompt = with_examples(kind, ask(kind, text=text), demonstrations)
-    reply = writer.generate(prompt, Decoding(max_new_tokens=300), None, watch).text
-    found = parse_questions(reply, yes_no=kind == "yes_no_questions")
-    return found, Exchange(step="questions", prompt=prompt.text, reply=reply, parsed=bool(found))
+    yes_no = kind == "yes_no_questions"
+    found, exchange = asked(
+        "questions", prompt, writer, 300, lambda reply: parse_questions(reply, yes_no=yes_no) or None, watch
+    )
+    return found or (), exchange
 
 
 def parse_questions(reply: str, *, yes_no: bool = False) -> tuple[str, ...]:
@@ -267,5 +256,5 @@ def parse_questions(reply: str, *, yes_no: bool = False) -> tuple[str, ...]:
     >>> parse_questions("1. Did it open in 1990?\\n2. Who built it?\\nIt did.", yes_no=True)
     ('Did it open in 1990?',)
     """
-    asked = [line for line in lines(reply) if line.endswith("?")]
-    return tuple(dict.fromkeys(line for line in asked if not (yes_no and _OPEN.match(line))))[:_MOST]
+    found = [line for line in lines(reply) if line.endswith("?")]
+    return tuple(dict.fromkeys(line for line in found if not (yes_no and _OPEN.match(line))))[:_MOST]

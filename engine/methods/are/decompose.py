@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from engine.answer.citations import cited_sentences
 from engine.core.progress import Watch
-from engine.core.settings import Decoding
-from engine.core.values import Prompt
 from engine.english.pronouns import Known, resolve
 from engine.english.statements import clause_starts, split_with_pieces
 from engine.methods.are.values import Clause, Decomposition, Exchange, Fact, Piece
+from engine.methods.are.verdict import asked
 from engine.models.protocols import Writer
 from engine.models.replies import lines
 from engine.prompts import ask, with_examples
@@ -72,6 +72,7 @@ def _trimmed(text: str, start: int, end: int) -> Span:
 
 RULES = "rules"
 _WORD = re.compile(r"\w+|[^\w\s]")
+LONGEST = 400  # tokens of a reply
 _MOST = 24  # facts of a clause that are read from a reply
 _LOOSE = frozenset("\"'“”‘’«»`*")  # marks that a copy may have or lack
 _FINAL = frozenset(".,;:!?…")
@@ -187,20 +188,15 @@ def _beside(mine: Sequence[re.Match[str]], i: int, theirs: Sequence[re.Match[str
     return before or after
 
 
-def _reply(writer: Writer, step: str, prompt: Prompt, watch: Watch) -> str:
-    watch.step(step)
-    return writer.generate(prompt, Decoding(max_new_tokens=400), None, watch).text
-
-
 def _spans(
     text: str, writer: Writer | None, demonstrations: int, exchanges: list[Exchange], watch: Watch
 ) -> tuple[tuple[int, int], ...]:
     if writer is None:
         return clause_spans(text)
     prompt = with_examples("clauses", ask("clauses", text=text), demonstrations)
-    reply = _reply(writer, "clauses", prompt, watch)
-    spans = parse_clauses(reply, text)
-    exchanges.append(Exchange(step="clauses", prompt=prompt.text, reply=reply, parsed=spans is not None))
+    watch.step("clauses")
+    spans, exchange = asked("clauses", prompt, writer, LONGEST, lambda reply: parse_clauses(reply, text), watch)
+    exchanges.append(exchange)
     return spans or clause_spans(text)
 
 
@@ -273,11 +269,10 @@ def _facts_by_model(
     done = []
     for number, clause in enumerate(clauses):
         watch.step("facts", number, len(clauses))
-        asked = ask("facts", text=blanked(text), clause=plain(clause.text))
-        prompt = with_examples("facts", asked, demonstrations)
-        reply = _reply(writer, "facts", prompt, watch)
-        facts = parse_facts(reply, clause.text)
-        exchanges.append(Exchange(step="facts", prompt=prompt.text, reply=reply, parsed=facts is not None))
+        bare = ask("facts", text=blanked(text), clause=plain(clause.text))
+        prompt = with_examples("facts", bare, demonstrations)
+        facts, exchange = asked("facts", prompt, writer, LONGEST, partial(parse_facts, clause=clause.text), watch)
+        exchanges.append(exchange)
         if facts is None:
             done.append(replace(clause, facts=tuple(replace(f, fallback=True) for f in by_rules[number].facts)))
         else:

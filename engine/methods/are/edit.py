@@ -18,7 +18,7 @@ from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.gaps import missing
 from engine.methods.are.quantities import holds, quantities, rival
 from engine.methods.are.shared_words import stems
-from engine.methods.are.values import Change, Edit, Ruling
+from engine.methods.are.values import Change, Edit, Exchange, Ruling
 from engine.models.protocols import Entailment, Judged, Writer
 from engine.models.replies import lines
 from engine.prompts import ask, with_examples
@@ -172,16 +172,17 @@ def _alike(fact: str, line: str) -> bool:
 
 def asked_edit(
     fact: str, evidence: str, writer: Writer, watch: Watch | None = None, *, demonstrations: int = 0
-) -> tuple[Edit | None, str]:
-    """A language model's edit, not yet checked, and its raw reply; no edit where the reply cannot be parsed.
+) -> tuple[Edit | None, Exchange]:
+    """A language model's edit, not yet checked, and the exchange; no edit where the reply cannot be parsed.
 
     `fact` may be a whole answer, so the limit grows with it; a line cut at the limit is not read as a fix.
     """
+    prompt = edit_prompt(fact, evidence, demonstrations)
     limit = Decoding(max_new_tokens=max(200, 100 + 2 * len(fact.split())))
-    written = writer.generate(edit_prompt(fact, evidence, demonstrations), limit, None, watch)
-    reply = written.text
-    parsed = parse_edit(reply if written.finished else reply.rpartition("\n")[0], fact)
-    if parsed is None or parsed[1] == fact:
-        return None, reply
-    wrong, fix = parsed
-    return Edit(before=fact, after=fix, changes=changes(fact, fix), why=wrong, made_by=writer.name), reply
+    written = writer.generate(prompt, limit, None, watch)
+    parsed = parse_edit(written.text if written.finished else written.text.rpartition("\n")[0], fact)
+    edit = None
+    if parsed is not None and parsed[1] != fact:
+        wrong, fix = parsed
+        edit = Edit(before=fact, after=fix, changes=changes(fact, fix), why=wrong, made_by=writer.name)
+    return edit, Exchange(step="edit", prompt=prompt.text, reply=written.text, parsed=edit is not None)

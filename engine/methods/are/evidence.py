@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from engine.answer.citations import find_citations
 from engine.core.progress import Watch
-from engine.core.settings import Decoding, Retrieval, Verification
+from engine.core.settings import Retrieval, Verification
 from engine.core.text import content_words, sentences, unwrapped
 from engine.core.values import Hit, Passage
 from engine.corpus.collection import Collection
 from engine.methods.are.values import Clause, Evidence, Exchange
+from engine.methods.are.verdict import asked
 from engine.models.embedder import embed_passages
 from engine.models.protocols import Embedder, Entailment, Writer
 from engine.models.replies import lines
@@ -233,8 +234,10 @@ def expand(
     """Two queries for a fact, and the exchange with the language model if one was asked."""
     if writer is None:
         return expanded_by_rules(fact, question, context), None
-    prompt = ask("expand", fact=fact)
-    reply = writer.generate(prompt, Decoding(max_new_tokens=80), None, watch).text
-    phrases = tuple(lines(reply)[:2])
-    exchange = Exchange(step="expand", prompt=prompt.text, reply=reply, parsed=len(phrases) == 2)
-    return (phrases if len(phrases) == 2 else expanded_by_rules(fact, question, context)), exchange
+    phrases, exchange = asked("expand", ask("expand", fact=fact), writer, 80, _two_phrases, watch)
+    return phrases or expanded_by_rules(fact, question, context), exchange
+
+
+def _two_phrases(reply: str) -> tuple[str, ...] | None:
+    found = tuple(lines(reply)[:2])
+    return found if len(found) == 2 else None

@@ -15,7 +15,7 @@ from engine.core.progress import Watch
 from engine.core.settings import Verification
 from engine.methods.are.anchor import Anchor, Others, anchors, others
 from engine.methods.are.anchored_edit import anchored_edit
-from engine.methods.are.edit import asked_edit, edit_prompt
+from engine.methods.are.edit import asked_edit
 from engine.methods.are.event_order import dated_parts
 from engine.methods.are.evidence import cited_numbers, expand, find_evidence
 from engine.methods.are.guards import doubted, guarded, speaks
@@ -258,9 +258,7 @@ def _edit(
     if tools.editor is None:
         return anchored_edit(fact, evidence, anchor, beside, tools.verifier, watch), None
     shown = tools.demonstrations
-    edit, reply = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
-    prompt = edit_prompt(fact, evidence.text, shown)
-    exchange = Exchange(step="edit", prompt=prompt.text, reply=reply, parsed=edit is not None)
+    edit, exchange = asked_edit(fact, evidence.text, tools.editor, watch, demonstrations=shown)
     if edit is None:
         return None, exchange
     if tools.judge is not None and not tools.measured:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from engine.core.files import EMBEDDED
 from engine.core.settings import Verification
+from engine.methods.are.decompose import RULES
 from engine.methods.are.evidence import Sources
 from engine.models.protocols import Entailment, Writer
 from engine.models.registry import load_writer
 from engine.models.verifier import load_entailment
-
-# What a check of an answer is given: the answer, where evidence may come from, and who decides.
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,16 @@ class Tools:
 
 @dataclass(frozen=True)
 class Task:
-    """One answer and what it is checked with."""
+    """One answer, where evidence may come from, and what it is checked with."""
 
     question: str
     answer: str
     sources: Sources
     tools: Tools
-    settings: Verification
+    settings: Verification = Verification()
 
 
 LANGUAGE_MODEL = "lm:"
-RULES = "rules"
 
 
 def load_tools(verifier: str, decomposer: str = RULES, judge: str = "", demonstrations: int = 0) -> Tools:

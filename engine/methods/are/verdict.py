@@ -7,7 +7,8 @@ another one's reply is parsed. A reply that cannot be parsed is a verdict of its
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
@@ -24,6 +25,18 @@ _SAID = re.compile(r"\b(agrees|disagrees|irrelevant)\b", re.IGNORECASE)
 SHORT = Decoding(max_new_tokens=200)
 _LABELS = ("answer", "verdict", "conclusion")
 _DENIED = re.compile(r"\b(?:not|nor|neither)\b|n't\b", re.IGNORECASE)
+
+
+T = TypeVar("T")
+
+
+def asked(
+    step: str, prompt: Prompt, writer: Writer, limit: int, parse: Callable[[str], T | None], watch: Watch | None = None
+) -> tuple[T | None, Exchange]:
+    """What `parse` reads in a language model's reply of at most `limit` tokens (None: nothing), and the exchange."""
+    reply = writer.generate(prompt, Decoding(max_new_tokens=limit), None, watch).text
+    found = parse(reply)
+    return found, Exchange(step=step, prompt=prompt.text, reply=reply, parsed=found is not None)
 
 
 def judge(pairs: Sequence[tuple[str, str]], verifier: Entailment, watch: Watch | None = None) -> list[Ruling]:

@@ -31,7 +31,7 @@ from engine.methods.are.are import check_answer
 from engine.methods.are.baselines import NAMES, NEEDS_MODEL, offered, run_baseline
 from engine.methods.are.decompose import decompose
 from engine.methods.are.evidence import Sources
-from engine.methods.are.tools import Tools as Deciders
+from engine.methods.are.tools import Task, Tools as Deciders
 from engine.methods.are.values import Measures
 from engine.methods.refinement.values import Cost
 from engine.studies.config import Config
@@ -71,7 +71,7 @@ def checked(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     written, passages = given_answer(tools, unit, example, watch)
     deciders = replaced(_deciders(tools), demonstrations=settings.prompting.demonstrations)
     sources, text = sources_of(tools, example, settings), written.answer.text
-    record = check_answer(example.question, text, sources, deciders, settings.verification, watch)
+    record = check_answer(Task(example.question, text, sources, deciders, settings.verification), watch)
     case = case_of(example, passages, written)
     case = replace(case, analyses=(analysis_of(case, record, settings),))
     unparsed = record.decomposition.fallbacks + sum(fact.outcome == "unparsed" for fact in record.facts)
@@ -93,13 +93,13 @@ def revised(tools: StudyTools, unit: Unit, example: Example, settings: Settings,
     """A baseline on the example's answer; the case holds the answer as it was, the values what became of it."""
     written, passages = given_answer(tools, unit, example, watch)
     writer = tools.writer if _roles(tools) else None
-    text, sources = written.answer.text, sources_of(tools, example, settings)
-    name, how, shown = unit.method, settings.verification, settings.prompting.demonstrations
+    text, sources, name = written.answer.text, sources_of(tools, example, settings), unit.method
     if name not in offered(writer):
         why = f"{NEEDS_MODEL.format(name)} Set options.by_model."
         return Found(values={"attr_r": None}, missing={"attr_r": why}, case=case_of(example, passages, written))
     start = time.perf_counter()
-    found = run_baseline(name, example.question, text, sources, tools.verifier, how, writer, watch, shown)
+    deciders = Deciders(tools.verifier, judge=writer, demonstrations=settings.prompting.demonstrations)
+    found = run_baseline(name, Task(example.question, text, sources, deciders, settings.verification), watch)
     cost = Cost(forwards=None, tokens=None, seconds=time.perf_counter() - start)
     assert found.before is not None
     missing = {} if found.aggregated else {"aggregated_attr_r": "Its evidence is not assigned to clauses."}

@@ -17,7 +17,7 @@ from engine.methods.are.backtrack import revised
 from engine.methods.are.evidence import Sources
 from engine.methods.are.report import measures
 from engine.methods.are.rounds import deciding
-from engine.methods.are.tools import Tools
+from engine.methods.are.tools import Task, Tools
 from engine.methods.are.values import AreRecord, Check, Ruling
 from engine.models.embedder import ScriptedEmbedder
 from engine.models.scripted import ScriptedWriter
@@ -36,8 +36,14 @@ def sources(texts=GIVEN):
     return Sources(embedder=ScriptedEmbedder(256), case=tuple(passage(i, t) for i, t in enumerate(texts)))
 
 
+def task(answer=ANSWER, texts=GIVEN, tools=None, settings=None):
+    return Task(
+        "What of the bridge?", answer, sources(texts), tools or Tools(WordVerifier()), settings or Verification()
+    )
+
+
 def run(answer=ANSWER, texts=GIVEN, settings=None, tools=None, watch=None):
-    return check_answer("What of the bridge?", answer, sources(texts), tools or Tools(WordVerifier()), settings, watch)
+    return check_answer(task(answer, texts, tools, settings), watch)
 
 
 def test_the_papers_figure_supportive_edited_and_nothing_found():
@@ -195,8 +201,7 @@ def test_both_verifiers_side_by_side():
 
 
 def test_cancel_gives_back_what_was_finished():
-    given = "What of the bridge?", ANSWER, sources(GIVEN), Tools(WordVerifier()), None
-    record = before_the_stop(checking(*given, stop_at(0, "edits into clauses")))[-1]
+    record = before_the_stop(checking(task(), stop_at(0, "edits into clauses")))[-1]
     assert [r.outcome for r in record.facts] == ["edited", "supported", "unsettled"]
     assert not record.finished
 
@@ -251,7 +256,7 @@ def test_a_case_passage_that_the_corpus_holds_too_speaks_for_the_corpus(tmp_path
     corpus.ingest([tmp_path / "bridge.txt"])
     given = corpus.snapshot().passages
     both = Sources(embedder=ScriptedEmbedder(256), case=given, collection=corpus)
-    record = check_answer("When?", "The bridge opened in 1934.", both, Tools(WordVerifier()))
+    record = check_answer(Task("When?", "The bridge opened in 1934.", both, Tools(WordVerifier())))
     (fact,) = record.facts
     assert [one.source for done in fact.iterations for one in done.considered] == ["case"]
     assert (fact.supported_by_case, fact.supported_by_corpus) == (True, True)

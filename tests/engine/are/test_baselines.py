@@ -10,16 +10,17 @@ from engine.core.errors import CannotDo, InputError
 from engine.core.metrics import d_correct, n_c, paired
 from engine.methods.are.baselines import NAMES, offered, parse_questions, run_baseline
 from engine.methods.are.entropy import entropies, entropy
+from engine.methods.are.tools import Tools
 from engine.models.scripted import ScriptedScorer, ScriptedWriter
 from tests.engine.are.scripted import WordVerifier
-from tests.engine.are.test_are import sources
+from tests.engine.are.test_are import task
 
 ANSWER = "The bridge opened in 1932. It rained all day."
 TEXTS = ("The bridge opened in 1934.", "It rained all day.")
 
 
 def run(name, writer=None):
-    return run_baseline(name, "What of the bridge?", ANSWER, sources(TEXTS), WordVerifier(), writer=writer)
+    return run_baseline(name, task(ANSWER, TEXTS, Tools(WordVerifier(), judge=writer)))
 
 
 def asked_of(question, answer=ANSWER):

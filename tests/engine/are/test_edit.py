@@ -75,11 +75,11 @@ def test_replacements_are_applied_from_behind_so_that_offsets_hold():
 
 
 def test_a_language_models_edit_says_what_is_wrong_and_is_read_only_in_the_asked_form():
-    edit, reply = asked_edit(
+    edit, exchange = asked_edit(
         "It was built in 1978.", "Built in 1983.", ScriptedWriter(["The year.\nIt was built in 1983."])
     )
     assert (edit.why, edit.after, edit.changes[0].new) == ("The year.", "It was built in 1983.", "1983")
-    assert reply == "The year.\nIt was built in 1983."
+    assert exchange.reply == "The year.\nIt was built in 1983."
     assert parse_edit("no idea", "It was built in 1978.") is None
     assert parse_edit("It was built in 1983.", "It was built in 1978.") is None
     assert parse_edit("Wrong.\nWhales sing in the deep sea.", "It was built in 1978.") is None
@@ -91,10 +91,10 @@ def test_an_edit_of_a_long_answer_is_read_whole_or_not_at_all():
     edit, _ = asked_edit(answer, "Nine.", ScriptedWriter([f"{'The ninth word. ' * 20}\n{fix}"]))
     assert edit.after == fix
     assert asked_edit(answer, "Nine.", ScriptedWriter([f"{'The ninth word. ' * 90}\n{fix}"]))[0] is None
-    edit, reply = asked_edit(
+    edit, exchange = asked_edit(
         "It was built in 1978.", "1983.", ScriptedWriter(["The year.\nIt was built in 1983.\n" + "So it is. " * 99])
     )
-    assert (edit.after, len(reply.split())) == ("It was built in 1983.", 200)
+    assert (edit.after, len(exchange.reply.split())) == ("It was built in 1983.", 200)
 
 
 @pytest.mark.parametrize(
