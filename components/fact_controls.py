@@ -11,7 +11,7 @@ from components.settings_panel import one_setting, settings_panel
 from engine.core.errors import FileError
 from engine.core.files import EMBEDDED
 from engine.core.settings import Settings, all_settings
-from engine.methods.are.tools import RULES
+from engine.methods.are.decompose import RULES
 from engine.models.catalogue import catalogue
 from engine.models.defaults import default_for
 from engine.models.verifier import LARGE, MEDIUM, VERIFIERS
