@@ -38,7 +38,6 @@ from engine.corpus.formats.records import Fields
 from engine.corpus.samples import FIRST_CASE, FIRST_QUESTION, SAMPLES, Sample
 from engine.methods.attr_rag import Score, scored_by
 from engine.methods.refinement.advisor import CORPUS as TASK_CORPUS, AmlTask
-from engine.methods.regeneration import Answering
 from engine.methods.support import SentenceSupport, answer_support
 from engine.models.cluster import RayEmbedder
 from engine.models.defaults import AUTO, READER, resolve_writer
@@ -231,29 +230,21 @@ class Workbench:
 
     def _attr_rag(self, grow: Growing, collection: Collection, write: Write, watch: Watch) -> Case:
         """Attr-RAG's second stage on all the retrieved chunk sets; the case keeps what was selected."""
-        last: list[Written] = []
-
-        def kept(write: Write) -> Answering:
-            def written(question: str, passages: Sequence[Passage]) -> Answer:
-                last[:] = [write(question, passages, watch.text, watch)]
-                return last[0].answer
-
-            return written
-
         run = attr_rag_run(
             grow.case,
             collection.snapshot().passages,
-            kept(write),
-            lambda passages: kept(self.writer(grow.case.stamp.model, passages)),
+            write,
+            lambda passages: self.writer(grow.case.stamp.model, passages),
             embedder=self.embedder,
             settings=self.settings.selection,
             seed=self.settings.occlusion.seed,
             score=self._own_drops(grow.case, watch),
             watch=watch,
             on_step=grow.step,
+            on_text=watch.text,
         )
         grow.change(passages=run.found.passages)
-        case = grow.answer(last[0])
+        case = grow.answer(run.written[-1])
         return grow.change(analyses=(*case.analyses, run.analysis(case.stamp)))
 
     # Analyses

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from engine.analyses.kind import Loaders
 from engine.core.errors import CaseError
@@ -89,15 +89,8 @@ class Repeating:
         model: LanguageModel = self._model  # type: ignore[assignment]
         coded, ids = model.encode(prompt), tuple(token.id for token in answer.tokens)
         self.rows.append((coded, ids))
-        return with_logprobs(answer, model.score([coded], ids)[0].tolist())
-
-
-def with_logprobs(answer: Answer, logprobs: Iterable[float]) -> Answer:
-    """The answer with these log-probabilities (nats) at its tokens."""
-    joined = zip(answer.tokens, logprobs, strict=True)
-    return msgspec.structs.replace(
-        answer, tokens=tuple(msgspec.structs.replace(token, logprob=value) for token, value in joined)
-    )
+        scored = zip(answer.tokens, model.score([coded], ids)[0].tolist(), strict=True)
+        return replace(answer, tokens=tuple(replace(token, logprob=value) for token, value in scored))
 
 
 def reranker_of(case: Case) -> str:

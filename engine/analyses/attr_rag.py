@@ -24,7 +24,7 @@ from engine.analyses.attribution import (
 from engine.analyses.floors import embedding_floor, token_floor
 from engine.analyses.kind import AS_IT_CAME, ATTR_RAG, COSTS, Again, ByModel, Kind, Loaders, Outcome, RunContext, less
 from engine.analyses.reading import READER
-from engine.answer.write import Write, prompting, quoting
+from engine.answer.write import OnText, Write, Written, prompting, quoting
 from engine.cases.blocks import Block, Cell, Facts, Fold, Notice, Section, Table, Text, answer_runs, short, table
 from engine.cases.review import Review
 from engine.core.errors import AttributionError, GroundworkError
@@ -33,7 +33,7 @@ from engine.core.settings import Occlusion, Reader, Selection, Settings
 from engine.core.values import Analysis, Case, ChunkSet, Json, Passage, Stamp, Step, Value
 from engine.corpus.store import Snapshot
 from engine.methods.attr_rag import AttrRag, Lookup, Score, attr_rag, scored_by, with_drops
-from engine.methods.regeneration import PLACEBOS, Answering
+from engine.methods.regeneration import PLACEBOS, answering
 from engine.models.embedder import DEFAULT
 from engine.models.protocols import Embedder
 from engine.models.registry import SERVED
@@ -41,10 +41,11 @@ from engine.models.registry import SERVED
 
 @dataclass(frozen=True)
 class AttrRagRun:
-    """A run, and the additions to the answer's stamp: selection, seed, ids of the placebos."""
+    """A run, the additions to the answer's stamp (selection, seed, ids of the placebos), and all that was written."""
 
     found: AttrRag
     chosen: Json
+    written: Sequence[Written]
 
     def analysis(self, stamp: Stamp) -> Analysis:
         """The run as an analysis of the case whose answer carries `stamp`."""
@@ -55,8 +56,8 @@ class AttrRagRun:
 def attr_rag_run(
     case: Case,
     corpus: Sequence[Passage],
-    write: Answering,
-    ablate: Callable[[Sequence[Passage]], Answering],
+    write: Write,
+    ablate: Callable[[Sequence[Passage]], Write],
     *,
     embedder: Embedder,
     settings: Selection,
@@ -64,18 +65,20 @@ def attr_rag_run(
     score: Score | None = None,
     watch: Watch | None = None,
     on_step: Callable[[Step], None] | None = None,
+    on_text: OnText | None = None,
 ) -> AttrRagRun:
     """Attr-RAG on the case's question and re-ranked chunk sets, which came from the passages `corpus` (see `attr_rag`).
 
     Raises what `attr_rag` raises.
     """
+    done: list[Written] = []
     seen = replace(case, passages=tuple(passage for chunk_set in case.chunk_sets for passage in chunk_set.passages))
     placebos = placebos_for(seen, corpus, PLACEBOS, seed)
     found = attr_rag(
         case.question,
         case.chunk_sets,
-        write,
-        ablate=ablate,
+        answering(write, watch, on_text, done),
+        ablate=lambda passages: answering(ablate(passages), watch, on_text, done),
         embedder=embedder,
         lookup=lookup_in(corpus),
         placebos=placebos,
@@ -85,7 +88,8 @@ def attr_rag_run(
         watch=watch,
         on_step=on_step,
     )
-    return AttrRagRun(found, {"selection": settings.to_dict(), "seed": seed, "placebos": [p.id for p in placebos]})
+    chosen = {"selection": settings.to_dict(), "seed": seed, "placebos": [p.id for p in placebos]}
+    return AttrRagRun(found, chosen, done)
 
 
 def lookup_in(passages: Sequence[Passage]) -> Lookup:
@@ -206,8 +210,8 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     result = attr_rag(
         case.question,
         case.chunk_sets,
-        _answering(writer(())),
-        ablate=lambda passages: _answering(writer(passages)),
+        answering(writer(())),
+        ablate=lambda passages: answering(writer(passages)),
         embedder=embedder,
         lookup=lookup_in(snapshot.passages) if snapshot is not None else None,
         placebos=found,
@@ -256,10 +260,6 @@ def _placebos(
     # Before they were stamped they were drawn by the seed alone.
     seen = replace(case, passages=tuple(p for chunk_set in case.chunk_sets for p in chunk_set.passages))
     return placebos_for(seen, snapshot.passages, PLACEBOS, Occlusion().seed), ""
-
-
-def _answering(write: Write) -> Answering:
-    return lambda question, passages: write(question, passages).answer
 
 
 def _writer(

@@ -31,26 +31,32 @@ FLOOR_ROWS = 12  # rows that a language model's rounding is measured on
 
 def embedding_floor(embedder: Embedder, question: str, texts: Sequence[str]) -> float:
     """Of the cosine of a question and a text, in [0, 2]."""
-    ordered = sorted(set(texts), key=len)
-    sample = _spread(ordered, FLOOR_TEXTS)
-    if not sample:
-        return 0.0
+
     query = embedder.embed([question])[0]
-    together = embed_passages(embedder, ordered)[[ordered.index(text) for text in sample]]
+
+    def cosines(some: Sequence[str]) -> Floats:
+        found: Floats = embed_passages(embedder, some) @ query
+        return found
+
     # With a space at its end a text has the same tokens and is none that the embedder remembers.
-    apart = np.concatenate([embed_passages(embedder, [f"{text} "]) for text in sample])
-    return WIDE * max(STEP, float(np.abs(together @ query - apart @ query).max()))
+    return _apart(texts, cosines, lambda text: cosines([f"{text} "]))
 
 
 def reranking_floor(reranker: Reranker, question: str, texts: Sequence[str]) -> float:
     """Of a cross-encoder's score, on its own scale: alone against in one batch."""
+    return _apart(
+        texts, lambda some: reranker.rank_scores(question, some), lambda text: reranker.rank_scores(question, [text])
+    )
+
+
+def _apart(texts: Sequence[str], together: Callable[[Sequence[str]], Floats], alone: Callable[[str], Floats]) -> float:
+    """The floor of numbers, one a text, computed together and each alone; 0 without texts."""
     ordered = sorted(set(texts), key=len)
     sample = _spread(ordered, FLOOR_TEXTS)
     if not sample:
         return 0.0
-    together = reranker.rank_scores(question, ordered)[[ordered.index(text) for text in sample]]
-    apart = np.concatenate([reranker.rank_scores(question, [text]) for text in sample])
-    return WIDE * max(STEP, float(np.abs(together - apart).max()))
+    once = together(ordered)[[ordered.index(text) for text in sample]]
+    return WIDE * max(STEP, float(np.abs(once - np.concatenate([alone(text) for text in sample])).max()))
 
 
 def entailment_floor(verifier: Entailment, pairs: Sequence[tuple[str, str]]) -> float:

@@ -23,7 +23,7 @@ from engine.core.text import sentences
 from engine.core.values import Analysis, Answer, Attribution, Case
 from engine.methods.aggregate import sentence_sources
 from engine.methods.occlusion import occluding, occlusion, rows_needed
-from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, attribution_of, regenerate
+from engine.methods.regeneration import METHOD as REGENERATION, PLACEBOS, answering, attribution_of, regenerate
 from engine.methods.spans import Span, content_mask
 from engine.methods.subject import analysis_of, subject
 from engine.models.embedder import DEFAULT
@@ -178,7 +178,7 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
     found = regenerate(
         case.question,
         [(passage,) for passage in case.passages],
-        lambda question, passages: write(question, passages, None, context.watch).answer,
+        answering(write, context.watch),
         context.tools.embedder(DEFAULT),
         placebos=unrelated,
         floor="largest" if settings.selection.floor == "largest" else "median",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 import msgspec
@@ -299,9 +300,8 @@ Run = tuple[int, int, int]
 
 def best_sentences(question: str, passages: Sequence[Passage], embedder: Embedder, most: int) -> tuple[Passage, ...]:
     """The `most` best sentences, best first; neighbours in one passage become one piece, at the better one's place."""
-    ranked = sorted(score_sentences(question, passages, embedder), key=lambda c: -c.score)
     pieces: list[Run] = []
-    for candidate in _each_once(ranked, passages)[:most]:
+    for candidate in _best(question, passages, embedder, most):
         pieces = _joined(pieces, (candidate.number, candidate.start, candidate.end), passages)
     return tuple(piece(passages[number - 1], start, end) for number, start, end in pieces)
 
@@ -313,13 +313,17 @@ def shortened(
 
     Each comes with the number that it has among `passages`, so that citations and labels of the whole hold for it.
     """
-    ranked = sorted(score_sentences(question, passages, embedder), key=lambda c: -c.score)
-    best = _each_once(ranked, passages)[:most]
-    ends = {n: [(c.start, c.end) for c in best if c.number == n] for n in sorted({c.number for c in best})}
+    best = sorted(_best(question, passages, embedder, most), key=lambda c: c.number)
+    held = {number: list(own) for number, own in groupby(best, key=lambda c: c.number)}
     return tuple(
-        (n, piece(passages[n - 1], min(start for start, _ in spans), max(end for _, end in spans)))
-        for n, spans in ends.items()
+        (n, piece(passages[n - 1], min(c.start for c in own), max(c.end for c in own))) for n, own in held.items()
     )
+
+
+def _best(question: str, passages: Sequence[Passage], embedder: Embedder, most: int) -> list[Candidate]:
+    """The `most` best sentences, best first, headings left out, each text once."""
+    candidates = score_sentences(question, passages, embedder)
+    return sorted(_distinct(candidates, passages), key=lambda c: -c.score)[:most]
 
 
 def piece(passage: Passage, start: int, end: int) -> Passage:
@@ -342,15 +346,6 @@ def whole_id(passage: Passage) -> str:
     'a'
     """
     return re.sub(rf"{_CUT}\d+-\d+$", "", passage.id)
-
-
-def _each_once(ranked: Sequence[Candidate], passages: Sequence[Passage]) -> list[Candidate]:
-    """The candidates less headings, each text once."""
-    first: dict[str, Candidate] = {}
-    for candidate in ranked:
-        if not candidate.heading:
-            first.setdefault(sentence_text(candidate, passages), candidate)
-    return list(first.values())
 
 
 def _joined(pieces: Sequence[Run], new: Run, passages: Sequence[Passage]) -> list[Run]:

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from engine.answer.citations import without_markers
+from engine.answer.write import OnText, Write, Written
 from engine.core.errors import AttributionError
 from engine.core.metrics import LEXICAL, cosine, terms
 from engine.core.progress import Watch
@@ -24,6 +25,21 @@ from engine.models.protocols import Embedder
 
 Answering = Callable[[str, Sequence[Passage]], Answer]
 """(question, passages) to the answer of any writer: the quoting reader, a local model, a server."""
+
+
+def answering(
+    write: Write, watch: Watch | None = None, on_text: OnText | None = None, kept: list[Written] | None = None
+) -> Answering:
+    """A `Write` that gives the answer alone; what it wrote is added to `kept`."""
+
+    def answer(question: str, passages: Sequence[Passage]) -> Answer:
+        written = write(question, passages, on_text, watch)
+        if kept is not None:
+            kept.append(written)
+        return written.answer
+
+    return answer
+
 
 METHOD = "occlusion-regenerate"
 METRICS = ("cosine", *LEXICAL)

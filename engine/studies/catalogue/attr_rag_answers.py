@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from engine.analyses.attr_rag import attr_rag_run
 from engine.answer.citations import without_markers
 from engine.answer.context import find_context
-from engine.answer.write import Write, Written
+from engine.answer.write import Written
 from engine.core.progress import Watch
-from engine.core.values import Answer, Case, Passage, Stamp
+from engine.core.values import Answer, Case, Stamp
 from engine.methods.attr_rag import answers_needed
 from engine.methods.baselines import DEPTHS, METHODS, against_reference, rag_baselines, winners
 from engine.methods.judge import CRITERIA, judge_criteria, judge_warning
 from engine.methods.refinement.costs import metered
-from engine.methods.regeneration import PLACEBOS, Answering
+from engine.methods.regeneration import PLACEBOS, answering
 from engine.models.reranker import title_of
 from engine.retrieve.search import search
 from engine.studies.config import Config
@@ -174,7 +174,7 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
     pool = retrieval.rerank_pool if method == "re-ranked" else depth
     hits = search(tools.collection(example.corpus), example.question, replace(retrieval, k=pool))
     last: list[Written] = []
-    write = _keeping(tools.write(unit.seed), last, watch)
+    write = answering(tools.write(unit.seed), watch, kept=last)
     found = rag_baselines(example.question, hits, tools.reranker, write, (depth,), watch, (method,))
     return case_of(example, found[0].passages, last[0], hits=hits), {}
 
@@ -182,33 +182,22 @@ def _baseline(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> 
 def _ours(tools: StudyTools, unit: Unit, example: Example, watch: Watch) -> tuple[Case, dict[str, Any]]:
     settings, collection = tools.settings(unit.seed), tools.collection(example.corpus)
     context = find_context(example.question, collection, tools.reranker, settings.retrieval)
-    last: list[Written] = []
     unanswered = case_of(example, (), Written(answer=Answer(text=""), stamp=Stamp(model="")))
     made = attr_rag_run(
         replace(unanswered, chunk_sets=context.sets),
         collection.snapshot().passages,
-        _keeping(tools.write(unit.seed), last, watch),
-        lambda passages: _keeping(tools.write(unit.seed, passages), last, watch),
+        tools.write(unit.seed),
+        lambda passages: tools.write(unit.seed, passages),
         embedder=tools.embedder,
         settings=settings.selection,
         seed=unit.seed,
         watch=watch,
     )
-    found = made.found
-    case = case_of(example, found.passages, last[-1], hits=context.hits)
+    found, written = made.found, made.written
+    case = case_of(example, found.passages, written[-1], hits=context.hits)
     case = replace(case, chunk_sets=context.sets, analyses=(made.analysis(case.stamp),))
     more = {"sets": len(found.sets), "kept": len(found.selection.chosen), "filled": len(found.filled)}
-    return case, {**more, "answers": len(last), "written": sum(len(w.answer.tokens) for w in last)}
-
-
-def _keeping(write: Write, kept: list[Written], watch: Watch) -> Answering:
-    """A writer of answers that adds to `kept` what it has written."""
-
-    def written(question: str, passages: Sequence[Passage]) -> Answer:
-        kept.append(write(question, passages, None, watch))
-        return kept[-1].answer
-
-    return written
+    return case, {**more, "answers": len(written), "written": sum(len(w.answer.tokens) for w in written)}
 
 
 def cost(tools: StudyTools, unit: Unit, example: Example) -> Estimate:
