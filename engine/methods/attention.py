@@ -8,7 +8,7 @@ nothing. Left out: the output projection and the residual stream.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from engine.core.errors import CannotDo
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
-from engine.methods.input_x_gradient import Inputs, Relevance, Rows, relevance_by
-from engine.methods.spans import Span
+from engine.methods.input_x_gradient import Explained, Inputs, Relevance, Rows, relevance_by
 from engine.models.memory import eager_attention
 from engine.models.protocols import LanguageModel
 
@@ -25,23 +24,16 @@ Floats = NDArray[np.float64]
 
 
 def value_weighted_attention(
-    model: LanguageModel,
-    prompt: Prompt,
-    answer: Answer,
-    *,
-    spans: Sequence[Span] | None = None,
-    tokens: Sequence[int] = (),
-    count_citation_markers: bool = False,
-    watch: Watch | None = None,
+    model: LanguageModel, prompt: Prompt, answer: Answer, **explained: Unpack[Explained]
 ) -> Relevance:
     """Relevance >= 0 of every input token, summed over the tokens of a span. Raises `CannotDo`, `PromptTooLong`."""
 
-    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any]) -> tuple[Rows, dict[str, Any]]:
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
         matrix = attention_rows(module, inputs)
         return [matrix[positions].sum(axis=0).tolist() for positions in wanted], {}
 
-    method, unit, counted = "value-weighted attention", "attention x value norm", count_citation_markers
-    return relevance_by(rows, method, unit, model, prompt, answer, spans, tokens, counted, watch)
+    method, unit = "value-weighted attention", "attention x value norm"
+    return relevance_by(rows, method, unit, model, prompt, answer, **explained)
 
 
 def attention_rows(module: Any, inputs: Inputs) -> Floats:

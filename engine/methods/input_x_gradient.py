@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -90,50 +90,56 @@ class Inputs:
         return self.ids + self.answer[:-1]
 
 
+class Explained(TypedDict, total=False):
+    """What a method over input tokens explains: `spans` (default the whole answer) and the answer tokens `tokens`."""
+
+    spans: Sequence[Span] | None
+    tokens: Sequence[int]
+    count_citation_markers: bool
+    watch: Watch | None
+
+
 def input_x_gradient(
     model: LanguageModel,
     prompt: Prompt,
     answer: Answer,
     *,
-    spans: Sequence[Span] | None = None,
-    tokens: Sequence[int] = (),
     target: Target = "logit",
     form: Form = "product",
-    count_citation_markers: bool = False,
-    watch: Watch | None = None,
+    **explained: Unpack[Explained],
 ) -> Relevance:
-    """Relevance of every input token for `spans` (default the whole answer) and for the answer tokens `tokens`.
+    """Relevance of every input token for the spans and tokens that are explained.
 
     `form` "product" is the paper's e_i * dl / de_i; "norm" is ||dl / de_i||^2, whose unit is the target squared.
     One forward and len(spans) + len(tokens) backwards. Raises `CannotDo` for a model
     without gradients, `PromptTooLong`, `Cancelled`, `AttributionError` for an answer without content tokens or for
     logits that are not finite.
     """
-    watch = watch or Watch()
 
-    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any]) -> tuple[Rows, dict[str, Any]]:
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
         found, values, argmax = _backwards(module, inputs, wanted, target, form, watch)
         return found, {"values": values, "argmax": argmax, "backwards": len(found)}
 
-    method = INPUT_X_GRADIENT if form == "product" else GRADIENT_NORM
-    counted = count_citation_markers
-    return relevance_by(rows, method, unit_of(target, form), model, prompt, answer, spans, tokens, counted, watch)
+    method, unit = (
+        (INPUT_X_GRADIENT, target) if form == "product" else (GRADIENT_NORM, f"squared gradient of the {target}")
+    )
+    return relevance_by(rows, method, unit, model, prompt, answer, **explained)
 
 
 Rows = Sequence[Sequence[float]]
 
 
 def relevance_by(
-    rows: Callable[[Any, Inputs, Sequence[Any]], tuple[Rows, dict[str, Any]]],
+    rows: Callable[[Any, Inputs, Sequence[Any], Watch], tuple[Rows, dict[str, Any]]],
     method: str,
     unit: str,
     model: LanguageModel,
     prompt: Prompt,
     answer: Answer,
-    spans: Sequence[Span] | None,
-    tokens: Sequence[int],
-    count_citation_markers: bool,
-    watch: Watch | None,
+    spans: Sequence[Span] | None = None,
+    tokens: Sequence[int] = (),
+    count_citation_markers: bool = False,
+    watch: Watch | None = None,
 ) -> Relevance:
     """The value of a method over input tokens, with what it took.
 
@@ -147,7 +153,7 @@ def relevance_by(
     inputs = inputs_of(model, prompt, answer)
     wanted = [*(np.flatnonzero(mask) for mask in masks), *(np.array([t]) for t in tokens)]
     with memory_named(), count_forwards(model) as count, model.hold(watch) as module:  # type: ignore[attr-defined]
-        found, more = rows(module, inputs, wanted)
+        found, more = rows(module, inputs, wanted, watch or Watch())
     return Relevance(
         method=method,
         model=model.name,
@@ -206,11 +212,6 @@ def _row(
     factor = gradient if form == "norm" else embeddings.detach()
     relevance = (factor.float() * gradient.float()).sum(-1)[0]
     return tuple(relevance.tolist())
-
-
-def unit_of(target: Target, form: Form) -> str:
-    """The unit of a row."""
-    return target if form == "product" else f"squared gradient of the {target}"
 
 
 def embed(module: Any, ids: Sequence[int]) -> torch.Tensor:

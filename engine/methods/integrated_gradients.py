@@ -9,12 +9,13 @@ Left out: other baselines. Captum's layer methods are not safe when two sessions
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
 from engine.methods.input_x_gradient import (
+    Explained,
     Inputs,
     Relevance,
     Rows,
@@ -24,7 +25,6 @@ from engine.methods.input_x_gradient import (
     relevance_by,
     target_values,
 )
-from engine.methods.spans import Span
 from engine.models.protocols import LanguageModel
 
 if TYPE_CHECKING:
@@ -38,17 +38,13 @@ def integrated_gradients(
     prompt: Prompt,
     answer: Answer,
     *,
-    spans: Sequence[Span] | None = None,
-    tokens: Sequence[int] = (),
     target: Target = "logit",
     steps: int = 32,
-    count_citation_markers: bool = False,
-    watch: Watch | None = None,
+    **explained: Unpack[Explained],
 ) -> Relevance:
     """As `input_x_gradient`; `delta` is the largest |delta| of any row as a share of the difference."""
-    watch = watch or Watch()
 
-    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any]) -> tuple[Rows, dict[str, Any]]:
+    def rows(module: Any, inputs: Inputs, wanted: Sequence[Any], watch: Watch) -> tuple[Rows, dict[str, Any]]:
         found = []
         for done, positions in enumerate(wanted):
             watch.step("integrated gradients", done, len(wanted))
@@ -56,8 +52,7 @@ def integrated_gradients(
         more = {"delta": max(delta for _, delta in found), "steps": float(steps), "backwards": steps * len(wanted)}
         return [row for row, _ in found], more
 
-    method, counted = "integrated gradients", count_citation_markers
-    return relevance_by(rows, method, target, model, prompt, answer, spans, tokens, counted, watch)
+    return relevance_by(rows, "integrated gradients", target, model, prompt, answer, **explained)
 
 
 def _integrate(

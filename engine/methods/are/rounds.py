@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -37,39 +38,63 @@ EDITED_FROM = 2  # passages that ask for an edit from which one is tried
 FAR = 0.3  # shares of words by which another sentence says less of the fact
 
 
+@dataclass(frozen=True)
+class _Work:
+    """A fact in a round: its place among the records, what is asked and found for it, and the passages to check.
+
+    `near` are the anchors of the passages considered, the best first; `dated` the parts of these that name a day.
+    """
+
+    place: int
+    record: FactRecord
+    clause: str
+    queries: tuple[str, ...]
+    exchange: Exchange | None
+    considered: tuple[Evidence, ...] = ()
+    near: Sequence[Anchor] = ()
+    chosen: tuple[int, ...] = ()
+
+    @property
+    def fact(self) -> str:
+        """The fact's text."""
+        return self.record.fact.text
+
+    @property
+    def dated(self) -> tuple[str, ...]:
+        """The parts of all passages considered that name a day."""
+        return tuple(part for one in self.considered for part in dated_parts(one.text, one.title))
+
+
 def one_round(
     task: Task, found: Decomposition, records: list[FactRecord], number: int, watch: Watch
 ) -> Iterator[FactRecord]:
     """One round on the facts that are open, each as it is settled and put into `records`."""
-    wanted = [i for i, record in enumerate(records) if _open(record, number, task.settings)]
-    if not wanted:
+    works = []
+    for place, record in enumerate(records):
+        if _open(record, number, task.settings):
+            clause = found.clauses[record.clause].text
+            works.append(_Work(place, record, clause, *_queries(task, clause, record, number, watch)))
+    if not works:
         return
-    facts = [records[i].fact.text for i in wanted]
-    asked = [_queries(task, found, records[i], number, watch) for i in wanted]
-    cited = [cited_numbers(task.answer, found.clauses[records[i].clause]) for i in wanted]
+    cited = [cited_numbers(task.answer, found.clauses[work.record.clause]) for work in works]
     reader = task.tools.verifier if task.tools.measured else None
-    searched = [queries for queries, _ in asked]
+    facts, searched = [work.fact for work in works], [work.queries for work in works]
     considered = find_evidence(facts, searched, task.sources, task.settings, watch, cited, reader)
-    clauses = [found.clauses[records[i].clause].text for i in wanted]
-    sentences: list[Sequence[Anchor]] = [anchors(*each) for each in zip(facts, considered, cited, strict=True)]
-    chosen = [
-        _not_tried(records[i], evidence, near, task.settings)
-        for i, evidence, near in zip(wanted, considered, sentences, strict=True)
-    ]
-    checked = _checks(task, facts, considered, chosen, sentences, watch)
-    for done, i in enumerate(wanted):
-        watch.step("verdicts and edits", done, len(wanted))
-        queries, exchange = asked[done]
-        checks, said = checked[done]
+    for n, (work, evidence) in enumerate(zip(works, considered, strict=True)):
+        near = anchors(work.fact, evidence, cited[n])
+        chosen = _not_tried(work.record, evidence, near, task.settings)
+        works[n] = dataclasses.replace(work, considered=evidence, near=near, chosen=chosen)
+    for done, (work, (checks, said)) in enumerate(zip(works, _checks(task, works, watch), strict=True)):
+        watch.step("verdicts and edits", done, len(works))
         iteration = Iteration(
-            queries=tuple(queries),
-            considered=considered[done],
+            queries=work.queries,
+            considered=work.considered,
             checks=checks,
-            decided=deciding(checks, considered[done], sentences[done]),
-            exchanges=(*([exchange] if exchange else []), *said),
+            decided=deciding(checks, work.considered, work.near),
+            exchanges=(*([work.exchange] if work.exchange else []), *said),
         )
-        records[i] = _settled(task, records[i], clauses[done], iteration, sentences[done], watch)
-        yield records[i]
+        records[work.place] = _settled(task, work, iteration, watch)
+        yield records[work.place]
 
 
 def _open(record: FactRecord, number: int, settings: Verification) -> bool:
@@ -78,13 +103,12 @@ def _open(record: FactRecord, number: int, settings: Verification) -> bool:
 
 
 def _queries(
-    task: Task, found: Decomposition, record: FactRecord, number: int, watch: Watch
+    task: Task, clause: str, record: FactRecord, number: int, watch: Watch
 ) -> tuple[tuple[str, ...], Exchange | None]:
     """The fact itself in the first round, its expansions after that."""
     if number == 0:
         return (record.fact.text,), None
-    context = found.clauses[record.clause].text if number > 1 else ""
-    return expand(record.fact.text, task.question, task.tools.expander, context, watch)
+    return expand(record.fact.text, task.question, task.tools.expander, clause if number > 1 else "", watch)
 
 
 def _not_tried(
@@ -102,54 +126,36 @@ def _not_tried(
 
 
 def _checks(
-    task: Task,
-    facts: Sequence[str],
-    considered: Sequence[Sequence[Evidence]],
-    chosen: Sequence[Sequence[int]],
-    sentences: Sequence[Sequence[Anchor]],
-    watch: Watch,
-) -> list[tuple[tuple[Check, ...], tuple[Exchange, ...]]]:
-    """The rulings on every chosen passage, facts judged together by the verifier, one by one by a language model."""
-    pairs = [(fact, seen[i].text) for fact, seen, places in zip(facts, considered, chosen, strict=True) for i in places]
-    tools, exchanges = task.tools, []
-    asked: list[Ruling] = []
+    task: Task, works: Sequence[_Work], watch: Watch
+) -> Iterator[tuple[tuple[Check, ...], tuple[Exchange, ...]]]:
+    """The rulings on each fact's chosen passages, judged together by the verifier, one by one by a language model."""
+    tools, shown = task.tools, task.tools.demonstrations
+    rows = [(work, i) for work in works for i in work.chosen]
+    pairs = [(work.fact, work.considered[i].text) for work, i in rows]
+    said: list[tuple[Ruling, Exchange]] = []
     if tools.judge is not None:
         for done, (fact, text) in enumerate(pairs):
             watch.step("verdicts", done, len(pairs))
-            ruling, exchange = ask_verdict(
-                fact, text, task.answer, tools.judge, watch, demonstrations=tools.demonstrations
-            )
-            asked.append(ruling)
-            exchanges.append(exchange)
+            said.append(ask_verdict(fact, text, task.answer, tools.judge, watch, demonstrations=shown))
     own = judge(pairs, tools.verifier, watch) if tools.measured else []
     if own:
-        spots = [
-            ({a.evidence: a for a in near}[i], _dated(seen))
-            for near, seen, places in zip(sentences, considered, chosen, strict=True)
-            for i in places
-        ]
+        spots = [({anchor.evidence: anchor for anchor in work.near}[i], work.dated) for work, i in rows]
         own = [
             guarded(ruling, fact, text, anchor, task.settings, dated)
             for ruling, (fact, text), (anchor, dated) in zip(own, pairs, spots, strict=True)
         ]
-        read = [(f, seen[i]) for f, seen, places in zip(facts, considered, chosen, strict=True) for i in places]
+        read = [(work.fact, work.considered[i]) for work, i in rows]
         own = doubted(own, read, task.sources.embedder, task.settings)
-    result = []
-    at = 0
-    for places in chosen:
-        rows = range(at, at + len(places))
-        checks = tuple(
-            Check(evidence=place, ruling=own[row] if own else asked[row], second=asked[row] if own and asked else None)
-            for place, row in zip(places, rows, strict=True)
-        )
-        result.append((checks, tuple(exchanges[row] for row in rows) if exchanges else ()))
-        at += len(places)
-    return result
-
-
-def _dated(considered: Sequence[Evidence]) -> tuple[str, ...]:
-    """The parts of all passages considered that name a day."""
-    return tuple(part for one in considered for part in dated_parts(one.text, one.title))
+    rulings, asked = iter(own), iter(said)
+    for work in works:
+        checks, exchanges = [], []
+        for place in work.chosen:
+            ruling, (second, exchange) = next(rulings, None), next(asked, (None, None))
+            exchanges += [exchange] if exchange else []
+            first = ruling or second
+            assert first is not None  # the verifier or a language model judges
+            checks.append(Check(evidence=place, ruling=first, second=second if ruling else None))
+        yield tuple(checks), tuple(exchanges)
 
 
 def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near: Sequence[Anchor] = ()) -> int | None:
@@ -177,17 +183,15 @@ def deciding(checks: Sequence[Check], considered: Sequence[Evidence] = (), near:
     return max(range(len(checks)), key=lambda place: (*worth(place), -place)) if checks else None
 
 
-def _settled(
-    task: Task, record: FactRecord, clause: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch
-) -> FactRecord:
+def _settled(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> FactRecord:
     """The record with the round, its edit where one is asked for, and the outcome so far."""
-    check = iteration.check
+    check, record = iteration.check, work.record
     outcome: Outcome = "no evidence"
     if check is not None and iteration.evidence is not None:
         verdict = check.ruling.verdict
         outcome = {"supportive": "supported", "unparsed": "unparsed"}.get(verdict, "unsettled")  # type: ignore[assignment]
         if verdict == "editing_required":
-            iteration = _edited(task, record.fact.text, clause, iteration, near, watch)
+            iteration = _edited(task, work, iteration, watch)
             outcome = "edited" if iteration.edit else "contradicted"
     elif record.iterations:
         outcome = record.outcome  # nothing new was found: what stood before stands
@@ -214,25 +218,22 @@ def _either(first: bool | None, second: bool | None) -> bool | None:
     return second if first is None else first or bool(second)
 
 
-def _edited(
-    task: Task, fact: str, clause: str, iteration: Iteration, near: Sequence[Anchor], watch: Watch
-) -> Iteration:
+def _edited(task: Task, work: _Work, iteration: Iteration, watch: Watch) -> Iteration:
     """The round with an edit by a passage that asks for one and speaks of the fact; that passage then decides.
 
     The best anchor comes first, but after one whose edit the verifier calls supportive itself.
     """
     asking = {c.evidence: n for n, c in enumerate(iteration.checks) if c.ruling.verdict == "editing_required"}
-    read = {a: iteration.considered[a.evidence].text[a.start : a.end] for a in near if a.evidence in asking}
-    asked = [anchor for anchor, text in read.items() if speaks(fact, text, anchor, task.settings)]
+    read = {a: work.considered[a.evidence].text[a.start : a.end] for a in work.near if a.evidence in asking}
+    asked = [anchor for anchor, text in read.items() if speaks(work.fact, text, anchor, task.settings)]
     for anchor in asked[:EDITED_FROM]:
-        evidence = iteration.considered[anchor.evidence]
         beside = dataclasses.replace(
-            others(anchor, near),
-            dated=_dated(iteration.considered) if task.settings.event_order else (),
-            texts=tuple(f"{one.title}\n{one.text}" for one in iteration.considered),
-            clause=clause,
+            others(anchor, work.near),
+            dated=work.dated if task.settings.event_order else (),
+            texts=tuple(f"{one.title}\n{one.text}" for one in work.considered),
+            clause=work.clause,
         )
-        edit, exchange = _edit(task, fact, evidence, anchor, beside, watch)
+        edit, exchange = _edit(task, work.fact, work.considered[anchor.evidence], anchor, beside, watch)
         said = (*iteration.exchanges, *([exchange] if exchange else []))
         iteration = replace(iteration, exchanges=said)
         if edit is not None and (iteration.edit is None or _by_itself(edit)):
