@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.analyses.attribution import attributed, of_the_stamp, placebos, placebos_of, with_notes
+from engine.analyses.attribution import attributed, floors, of_the_stamp, placebos, placebos_of, with_notes
 from engine.analyses.floors import drop_floor, token_floor
 from engine.analyses.kind import OCCLUSION, SENTENCES, SETS, ByModel, Floor, Kind, Outcome, RunContext, less, words_of
 from engine.answer.prompt import passage_body
@@ -54,9 +54,9 @@ def strongest(case: Case) -> dict[int, tuple[int, float, str]]:
             continue
         row = found.spans.index(span)
         best = max(range(len(found.sources)), key=lambda j: found.scores[row][j])
-        floors = [floors[row] for floors in (details.numerical_floor_by_span, details.placebo_floor_by_span) if floors]
+        most = max(floor or 0.0 for floor in floors(found, row))
         tokens = details.content_tokens[row] if details.content_tokens else 0
-        if tokens and found.scores[row][best] > max(floors, default=0.0):
+        if tokens and found.scores[row][best] > most:
             result[number] = (found.sources[best][0], found.scores[row][best] / tokens, found.model)
     return result
 

@@ -290,7 +290,9 @@ def attr_rag(
     Raises `AttributionError` without sets, `Cancelled`.
     """
     settings, watch = settings or Selection(), watch or Watch()
-    sources = _sources(chunk_sets)
+    if not chunk_sets:
+        raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
+    sources = [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
     context = tuple(passage for source in sources for passage in source)
     without = ablate(context) if ablate is not None else write
     steps = Steps(watch, on_step)
@@ -308,7 +310,13 @@ def attr_rag(
         ),
         lambda r: {"answers": r.written},
     )
-    drops = _drops(steps, score, question, context, regeneration.full, _numbers(sources))
+    drops = None
+    if score is not None:
+        drops = steps.run(
+            "teacher-forced drop",
+            lambda: score(question, context, regeneration.full, _numbers(sources)),
+            lambda a: {"forwards": a.forwards},
+        )
     selection = steps.run(
         "selection",
         lambda: select(regeneration.alphas, regeneration.floors, settings),
@@ -317,6 +325,9 @@ def attr_rag(
     kept = tuple(passage for j in selection.chosen for passage in sources[j])
     filled = fill_gaps(kept, lookup, settings.max_gap) if lookup is not None else ()
     passages = by_best_set(kept, filled)
+    quoted = (
+        ("With the quoting reader, occlusion only shows which sets it quoted.",) if regeneration.full.quotes else ()
+    )
     answer = steps.run("final answer", lambda: write(question, passages), lambda a: {"passages": len(passages)})
     return AttrRag(
         question=question,
@@ -330,29 +341,7 @@ def attr_rag(
         passages=passages,
         answer=answer,
         steps=steps.done,
-        notes=(*selection.notes, *regeneration.notes, *_quoted(regeneration.full)),
-    )
-
-
-def _sources(chunk_sets: Sequence[ChunkSet]) -> list[list[Passage]]:
-    """The passages of each set, no character twice."""
-    if not chunk_sets:
-        raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
-    return [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
-
-
-def _drops(
-    steps: Steps,
-    score: Score | None,
-    question: str,
-    context: tuple[Passage, ...],
-    full: Answer,
-    groups: tuple[tuple[int, ...], ...],
-) -> Attribution | None:
-    if score is None:
-        return None
-    return steps.run(
-        "teacher-forced drop", lambda: score(question, context, full, groups), lambda a: {"forwards": a.forwards}
+        notes=(*selection.notes, *regeneration.notes, *quoted),
     )
 
 
@@ -365,12 +354,6 @@ def with_drops(found: AttrRag, score: Score) -> AttrRag:
 def answers_needed(sets: int, placebos: int) -> int:
     """The answers of one run: A_full, one without each set, A_full again, one with each placebo, the last answer."""
     return sets + placebos + 3
-
-
-def _quoted(answer: Answer) -> tuple[str, ...]:
-    if not answer.quotes:
-        return ()
-    return ("With the quoting reader, occlusion only shows which sets it quoted.",)
 
 
 def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...]:

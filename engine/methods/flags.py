@@ -22,7 +22,7 @@ from engine.core.values import Value
 Floats = NDArray[np.float64]
 FEW = 10  # passages under which the rule says little
 FEW_RATIO = 1.5  # concentration ratio for five passages or fewer
-RANDOM_RANKINGS = 200
+RANDOM_RANKINGS, SEED = 200, 1337
 
 
 class PassageFlag(Value, frozen=True):
@@ -87,7 +87,6 @@ def distractor_flags(
     numbers: Sequence[int],
     labels: Mapping[int, bool | None],
     settings: Gradient | None = None,
-    seed: int = 1337,
 ) -> Flags:
     """Apply the rule. `relevance`: signed, (tokens, passages), of which the first K rows count.
 
@@ -100,7 +99,9 @@ def distractor_flags(
     needed = settings.share * tokens - 1e-9
     distractor = np.array([labels.get(number) is False for number in numbers])
     high = times >= needed
-    random_high = _random_high(tokens, count, settings, needed, seed)
+    rng = np.random.default_rng(SEED)
+    drawn = [times_in_top(rng.random((tokens, count)), settings.used_top) for _ in range(RANDOM_RANKINGS)]
+    random_high = np.array(drawn) >= needed  # (rankings, passages)
     return Flags(
         passages=tuple(
             PassageFlag(number=n, times=int(t), high=bool(h), relevant=labels.get(n), flagged=bool(h and d))
@@ -110,15 +111,8 @@ def distractor_flags(
         chance=chance_rate(tokens, count, settings),
         random_rate=float(random_high.mean()),
         random_flag_rate=float((random_high & distractor).any(axis=1).mean()),
-        sentence=says_how_much(count),
+        sentence=f"With {count} passages this rule flags almost everything and says little." if count < FEW else "",
     )
-
-
-def says_how_much(passages: int) -> str:
-    """A warning if the rule says little with so many passages; empty from ten on."""
-    if passages >= FEW:
-        return ""
-    return f"With {passages} passages this rule flags almost everything and says little."
 
 
 def _matrix(relevance: Sequence[Sequence[float]], passages: int, first: int) -> Floats:
@@ -128,13 +122,6 @@ def _matrix(relevance: Sequence[Sequence[float]], passages: int, first: int) -> 
             "The answer has no content tokens, or there are no passages to rank. Choose an answer with both."
         )
     return matrix
-
-
-def _random_high(tokens: int, count: int, settings: Gradient, needed: float, seed: int) -> NDArray[np.bool_]:
-    """Which passages are high in each of 200 random rankings, shape (rankings, passages)."""
-    rng = np.random.default_rng(seed)
-    rows = [times_in_top(rng.random((tokens, count)), settings.used_top) for _ in range(RANDOM_RANKINGS)]
-    return np.array(rows) >= needed
 
 
 def concentration(

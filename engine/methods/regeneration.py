@@ -117,37 +117,25 @@ def regenerate(
         raise AttributionError("There is no source to leave out. Answer with at least one passage first.")
     passages = [passage for source in sources for passage in source]
     contexts = [passages, *([p for k, s in enumerate(sources) if k != j for p in s] for j in range(len(sources)))]
-    contexts += [passages, *_with_placebos(passages, placebos[:PLACEBOS], seed)]
+    rng, used = np.random.default_rng(seed), placebos[:PLACEBOS]
+    places = [int(rng.integers(0, len(passages) + 1)) for _ in used]
+    contexts += [passages, *(insert_at(passages, p, place) for p, place in zip(used, places, strict=True))]
     answers: list[Answer] = []
     watch = watch or Watch()
     for context in contexts:
         watch.step("writing without each source", len(answers), len(contexts))
         answers.append(write(question, context))
     watch.report("writing without each source", len(answers), len(contexts))
-    return _collect(answers, len(sources), embedder, floor)
-
-
-def _with_placebos(passages: list[Passage], placebos: Sequence[Passage], seed: int) -> list[list[Passage]]:
-    """The context once for each placebo, inserted at a random place."""
-    rng = np.random.default_rng(seed)
-    return [insert_at(passages, placebo, int(rng.integers(0, len(passages) + 1))) for placebo in placebos]
-
-
-def _collect(answers: Sequence[Answer], sources: int, embedder: Embedder | None, floor: Floor) -> Regeneration:
-    full, ablated, repeats = answers[0], answers[1 : sources + 1], answers[sources + 1 :]
-    floor_alphas = alphas(full, repeats, embedder)
-    notes: list[str] = []
-    placebos = len(repeats) - 1  # the first repeat has none
-    if placebos < PLACEBOS:
-        notes.append(f"The floor uses {placebos} unrelated passages instead of {PLACEBOS}.")
+    full, ablated, repeats = answers[0], answers[1 : len(sources) + 1], answers[len(sources) + 1 :]
+    said = f"The floor uses {len(used)} unrelated passages instead of {PLACEBOS}."
     return Regeneration(
         full=full,
         ablated=tuple(ablated),
         repeats=tuple(repeats),
         alphas=alphas(full, ablated, embedder),
-        floors={name: floor_of(values, floor) for name, values in floor_alphas.items()},
+        floors={name: floor_of(values, floor) for name, values in alphas(full, repeats, embedder).items()},
         written=len(answers),
-        notes=tuple(notes),
+        notes=(said,) if len(used) < PLACEBOS else (),
     )
 
 

@@ -90,15 +90,10 @@ def used_supports(
 
 
 def _floors(attribution: Attribution) -> tuple[Sequence[float], Literal["placebo", "numerical", "zero"]]:
-    """The highest floor that was measured, one a span (else the whole attribution's): placebo, numerical, else 0."""
+    """The highest floor that was measured, one a span: placebo, numerical, else 0."""
     placebo, numerical = attribution.details.placebo_floor_by_span, attribution.details.numerical_floor_by_span
     if placebo:
         return [max(pair) for pair in zip(placebo, numerical or placebo, strict=True)], "placebo"
     if numerical:
         return numerical, "numerical"
-    count = len(attribution.spans)
-    if attribution.placebo_floor is not None:
-        return [max(attribution.placebo_floor, attribution.numerical_floor or 0.0)] * count, "placebo"
-    if attribution.numerical_floor is not None:
-        return [attribution.numerical_floor] * count, "numerical"
-    return [0.0] * count, "zero"
+    return [0.0] * len(attribution.spans), "zero"

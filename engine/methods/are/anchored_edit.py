@@ -23,8 +23,7 @@ from engine.methods.are.differences import Replacement, apply, replacements
 from engine.methods.are.edit import CANDIDATES, ENOUGH, KIND, changes
 from engine.methods.are.event_order import against, turned
 from engine.methods.are.gaps import missing
-from engine.methods.are.name_kinds import in_full, may_replace
-from engine.methods.are.names import names
+from engine.methods.are.names import in_full, may_replace, names
 from engine.methods.are.quantities import CURRENCIES, Quantity, dates, in_other_order, months, quantities
 from engine.methods.are.shared_words import stems
 from engine.methods.are.values import Change, Edit, Evidence, Ruling

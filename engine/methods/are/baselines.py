@@ -106,16 +106,6 @@ def drqa(run: _Run) -> Baseline:
     return _result(run, "drqa", [query], found, run.answer)
 
 
-def rarr(run: _Run) -> Baseline:
-    """Questions that check the answer, agreement gate, edit (Gao et al. 2023)."""
-    return _research_and_revise(run, "rarr", "check_questions")
-
-
-def ccver(run: _Run) -> Baseline:
-    """Yes/no questions with RARR's gate and edit (Chen et al. 2024)."""
-    return _research_and_revise(run, "ccver", "yes_no_questions")
-
-
 def efec_style(run: _Run) -> Baseline:
     """All evidence, then one edit of the whole answer (after Thorne and Vlachos 2021; their T5 is not shipped)."""
     queries = _questions(run, "check_questions", run.answer)
@@ -127,7 +117,10 @@ def efec_style(run: _Run) -> Baseline:
 
 
 def _research_and_revise(run: _Run, name: str, kind: Kind) -> Baseline:
-    """For each question: evidence, gate (does it disagree with the answer so far), edit; then the same by clause."""
+    """For each question: evidence, gate (does it disagree with the answer so far), edit; then the same by clause.
+
+    RARR (Gao et al. 2023) asks questions that check the answer, CCVER (Chen et al. 2024) yes/no questions.
+    """
     queries = _questions(run, kind, run.answer)
     found = run.best(queries)
     clauses = enumerate(run.found.clauses)
@@ -151,15 +144,10 @@ def _revised(run: _Run, name: str, found: Sequence[Evidence | None]) -> str:
     text = run.answer
     for done, one in enumerate(found):
         run.watch.step(name, done, len(found))
-        if one is not None and _disagrees(run, text, one.text):
-            text = _edited(run, text, one.text)
+        if one is not None:
+            ruling, _ = ask_verdict(text, one.text, text, run.writer, run.watch, demonstrations=run.shown)
+            text = _edited(run, text, one.text) if ruling.verdict == "editing_required" else text
     return text
-
-
-def _disagrees(run: _Run, text: str, evidence: str) -> bool:
-    """The agreement gate: does the evidence ask for an edit."""
-    ruling, _ = ask_verdict(text, evidence, text, run.writer, run.watch, demonstrations=run.shown)
-    return ruling.verdict == "editing_required"
 
 
 def _edited(run: _Run, text: str, evidence: str) -> str:
@@ -225,8 +213,8 @@ def _measures(run: _Run, recall: float, precision: float, revised_answer: str) -
 
 METHODS: Mapping[str, Callable[[_Run], Baseline]] = {
     "drqa": drqa,
-    "rarr": rarr,
-    "ccver": ccver,
+    "rarr": lambda run: _research_and_revise(run, "rarr", "check_questions"),
+    "ccver": lambda run: _research_and_revise(run, "ccver", "yes_no_questions"),
     "efec-style": efec_style,
 }
 

@@ -141,10 +141,9 @@ def plain(text: str) -> str:
     return re.sub(r"\s+([.,;:?!])", r"\1", " ".join(blanked(text).split()))
 
 
-def facts_by_rules(clauses: Sequence[Clause], known: Known | None = None) -> list[Clause]:
+def facts_by_rules(clauses: Sequence[Clause]) -> list[Clause]:
     """The clauses with their facts; a pronoun refers to a subject of the clauses before it."""
-    known = known or Known()
-    done = []
+    known, done = Known(), []
     for clause in clauses:
         facts = []
         for words, copied in split_with_pieces(blanked(clause.text)):

@@ -57,17 +57,14 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
     )
 
 
-def smallest_edit(
-    claim: str, evidence: str, verifier: Entailment, judged: Judged | None = None, *, watch: Watch | None = None
-) -> Edit | None:
+def smallest_edit(claim: str, evidence: str, verifier: Entailment, watch: Watch | None = None) -> Edit | None:
     """The edited claim with what was changed and the verifier's ruling on it; None where no candidate is good enough.
 
-    `judged` is the verifier's ruling on the claim as it stands, where it is known; a claim that it calls
-    supported, or against which it says hardly more than for it, is not edited. What is put in comes from the
-    sentences nearest to the claim. A fact against a found passage, which may speak of something else, is edited by
-    `anchored_edit.py`.
+    A claim that the verifier calls supported, or against which it says hardly more than for it, is not edited. What is
+    put in comes from the sentences nearest to the claim. A fact against a found passage, which may speak of something
+    else, is edited by `anchored_edit.py`.
     """
-    before = judged or verifier.judge([(claim, evidence)], watch)[0]
+    before = verifier.judge([(claim, evidence)], watch)[0]
     if before.verdict == "supportive" or before.scores["editing_required"] - before.scores["supportive"] < DOUBT:
         return None
     whole, wide, evidence = evidence, focus(claim, evidence), focus(claim, evidence, CLOSE)

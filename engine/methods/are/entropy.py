@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from engine.core.progress import Watch
 from engine.core.values import Prompt, Segment, Value
-from engine.models.protocols import LanguageModel, Writer, require
+from engine.models.protocols import LanguageModel, require
 
 INSTRUCTION = "Text:"
 
@@ -49,13 +49,11 @@ def entropy(texts: Sequence[str], model: LanguageModel, watch: Watch | None = No
 
 
 def entropies(
-    facts: Sequence[str], questions: Sequence[str], model: Writer, watch: Watch | None = None
+    facts: Sequence[str], questions: Sequence[str], model: LanguageModel, watch: Watch | None = None
 ) -> dict[str, Entropy]:
     """Of the facts, and of the yes/no questions that CCVER asks about the same answer (5.5): "facts", "sub_questions".
 
     Without questions the second is left out. Raise `CannotDo` for a model that gives no probabilities.
     """
-    require(model, "score")
-    assert isinstance(model, LanguageModel)
     kinds = {"facts": facts, "sub_questions": questions}
     return {kind: entropy(texts, model, watch) for kind, texts in kinds.items() if texts}

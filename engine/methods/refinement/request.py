@@ -241,7 +241,8 @@ def signals_of(request: Request, value: Refinement, prompt: Prompt, watch: Watch
     found, content, said = old.s2, old.s2_content, old.banner
     if found is None:
         found, content, cost, why = _second_signal(request, answer, prompt, watch)
-        said = _banner(request)
+        wrote = request.case.stamp.model or "another system" if request.use_answer else request.writer.name
+        said = banner(wrote, request.scores_with.name)
         missing |= {"S2": why} if why else {}
     return (
         Signals(
@@ -272,8 +273,3 @@ def _second_signal(
     except (InputError, ModelError, AttributionError) as error:
         return None, None, {}, str(error)
     return whole, content, {"S2": meter.cost}, ""
-
-
-def _banner(request: Request) -> str:
-    writer = request.case.stamp.model or "another system" if request.use_answer else request.writer.name
-    return banner(writer, request.scores_with.name)

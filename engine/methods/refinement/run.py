@@ -17,7 +17,7 @@ from msgspec.structs import replace as changed
 from engine.answer.citations import annotate
 from engine.core.errors import AttributionError, Cancelled, GroundworkError, InputError, ModelError, PromptTooLong
 from engine.core.progress import Watch, whole
-from engine.core.values import Answer, Attribution
+from engine.core.values import Answer
 from engine.methods import signals
 from engine.methods.refinement import gates
 from engine.methods.refinement.conditions import VARIANTS, Condition, Conditions
@@ -158,14 +158,11 @@ class _Refining:
         elif trigger is not None and not trigger.fired:
             variant = untriggered(name, trigger, self.value.baseline)
         else:
-            self.watch.step(f"condition {name}", self._done, len(self.value.order))
+            done = sum(name in self.value.variants for name in self.value.order)
+            self.watch.step(f"condition {name}", done, len(self.value.order))
             variant = self._written(VARIANTS[name], trigger)
         if variant != known:
             self._grow(variants={**self.value.variants, name: variant})
-
-    @property
-    def _done(self) -> int:
-        return sum(name in self.value.variants for name in self.value.order)
 
     def _written(self, method: Condition, trigger: Trigger | None) -> Variant:
         """Call the writer and say what came of it."""
@@ -231,19 +228,15 @@ class _Refining:
         if answer is None:
             self._grow(gradient_missing="There is no baseline answer to take gradients of.")
             return
-        rows, missing = None, ""
-        with metered(self.request.scores_with) as meter:
+        rows, missing, model, prompt = None, "", self.request.scores_with, scored_prompt(self.request, self.value)
+        with metered(model) as meter:
             try:
-                rows = self._rows(answer)
+                own = own_tokens(self.request, answer)
+                rows = gradient_rows(model, prompt, own, self.request.settings, self.watch)
             except (InputError, ModelError, AttributionError) as error:
                 missing = str(error)
         cost = changed(meter.cost, backwards=rows.backwards if rows else 0)
         self._grow(gradient=rows, gradient_missing=missing, shared={**self.value.shared, "gradient": cost})
-
-    def _rows(self, answer: Answer) -> Attribution:
-        model = self.request.scores_with
-        own = own_tokens(self.request, answer)
-        return gradient_rows(model, scored_prompt(self.request, self.value), own, self.request.settings, self.watch)
 
 
 def _attempt(

@@ -44,10 +44,21 @@ def test_a_supported_claim_is_not_edited_and_costs_one_verdict():
     assert len(verifier.pairs) == 1
 
 
+class FirstSaying(WordVerifier):
+    """Gives that verdict on the first pair that it is asked about."""
+
+    def __init__(self, verdict):
+        super().__init__()
+        self.verdicts = [verdict]
+
+    def judge(self, pairs, watch=None):
+        return [self.verdicts.pop() if self.verdicts else own for own in super().judge(pairs, watch)]
+
+
 @pytest.mark.parametrize(("against", "edited"), [(0.45, False), (0.55, True)])
 def test_a_claim_is_edited_only_where_clearly_more_speaks_against_it_than_for_it(against, edited):
     verdict = Judged("editing_required", {"supportive": 0.4, "editing_required": against, "irrelevant": 0.6 - against})
-    found = smallest_edit("Ice melts at 2 degrees.", "Ice melts at 0 degrees.", WordVerifier(), verdict)
+    found = smallest_edit("Ice melts at 2 degrees.", "Ice melts at 0 degrees.", FirstSaying(verdict))
     assert (found is not None) is edited
 
 
@@ -117,7 +128,7 @@ def test_a_long_reply_is_read_in_one_go():
 
 
 def test_the_gate_is_the_verdict_not_the_words():
-    assert smallest_edit("It is 5.", "It is 6.", WordVerifier(), judged("supportive")) is None
+    assert smallest_edit("It is 5.", "It is 6.", FirstSaying(judged("supportive"))) is None
 
 
 @pytest.mark.parametrize(
