@@ -130,9 +130,6 @@ def _made(record: AreRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
-# Verdicts and evidence
-
-
 def _verdicts(case: Case, record: AreRecord, facts: dict[str, FactRecord], review: Review) -> list[Block]:
     if not facts:
         return [plain("The answer contains no claim to check.")]
@@ -228,9 +225,6 @@ def _asked(exchanges: Iterable[Exchange]) -> tuple[Block, ...]:
             Code(exchange.reply or listed(exchange.probabilities), f"Reply: {exchange.step}"),
         ]
     return tuple(blocks)
-
-
-# The attribution report
 
 
 def _report(case: Case, record: AreRecord, report: Report) -> list[Block]:

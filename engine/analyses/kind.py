@@ -44,9 +44,6 @@ R = TypeVar("R", bound=Value)
 Floor = float | tuple[float, ...]
 
 
-# What a run works with
-
-
 @dataclass(frozen=True)
 class Loaders:
     """Where models and collections come from, by their names."""
@@ -148,9 +145,6 @@ class Again:
     compared: Callable[[Any], Any] = less
 
 
-# The kind itself
-
-
 @dataclass(frozen=True)
 class Kind(Generic[R]):
     """One kind of analysis.
@@ -206,9 +200,6 @@ def options_of(kind: Kind[Any], assignments: Sequence[str] = ()) -> Value:
         return converted(data, kind.options, strict=False)
     except msgspec.ValidationError as error:
         raise InputError(f"An option of {kind.name} is missing or of the wrong kind: {error}.") from error
-
-
-# The one driver for every kind: load, run, show what grows, keep it
 
 
 def analyse(cases: CaseStore, case_id: str, kind: Kind[Any], options: Value, context: RunContext) -> Case:

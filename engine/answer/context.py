@@ -20,13 +20,12 @@ from engine.corpus.collection import Collection
 from engine.models.protocols import Reranker
 from engine.retrieve.search import rerank, search
 
-# Consecutive alignment (Attr-RAG, section IV-B-a), by character offsets: no character appears twice.
-
 
 def consecutive_alignment(hits: Sequence[Hit], align_gap: int = 1) -> tuple[ChunkSet, ...]:
-    """Join hits of one document whose ordinals differ by at most `align_gap`.
+    """Join hits of one document whose ordinals differ by at most `align_gap` (Attr-RAG, section IV-B-a).
 
-    Sets come in the order of their best hit, and carry its score; passages inside a set are in document order.
+    By character offsets: no character appears twice. Sets come in the order of their best hit, and carry its score;
+    passages inside a set are in document order.
     """
     best: dict[str, Hit] = {}
     for hit in hits:

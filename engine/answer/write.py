@@ -24,8 +24,6 @@ from engine.models.closed import Choice, choose
 from engine.models.protocols import Embedder, LanguageModel, Writer, require
 from engine.prompts import system
 
-# An answer written by a language model: prompt, writing, citations.
-
 
 def answer_with(
     model: Writer,

@@ -120,9 +120,6 @@ def _clause_openings(doc: Iterable[Token]) -> Iterator[Token]:
             yield token.doc[behind]
 
 
-# Words of the tree.
-
-
 def is_plural(noun: Token) -> bool:
     """Is the noun or pronoun a plural."""
     return noun.tag_ in ("NNS", "NNPS") or noun.lower_ in ("they", "we", "these", "those")
@@ -167,9 +164,6 @@ def _identity(noun: Token) -> Token:
         return noun
     subject = subject_of(first.head)
     return noun if subject is None or subject.lower_ in _IT else subject
-
-
-# Detach clauses from the sentence.
 
 
 def _cut(token: Token) -> str:
@@ -305,9 +299,6 @@ class Sentence:
         return Statement(verb, (*rest, led or Inserted(place), *head))
 
 
-# Split coordinations, one at a time.
-
-
 def split_coordination(statement: Statement) -> Iterator[Statement]:
     """A statement for each part of the first coordination that can be split, each split further."""
     held = {token.i for token in statement.tokens}
@@ -412,9 +403,6 @@ def _singular(verb: Token) -> dict[int, str]:
     return forms
 
 
-# Split phrases of a verb, and check sentences.
-
-
 def split_phrases(statement: Statement) -> list[Statement]:
     """A statement for each phrase of time, place or agent of the governing verb."""
     held, verb = {token.i for token in statement.tokens}, statement.root
@@ -455,9 +443,6 @@ def _first_conjunct(token: Token) -> Token:
     while token.dep_ == "conj":
         token = token.head
     return token
-
-
-# Text to facts.
 
 
 def split_with_pieces(text: str) -> list[tuple[str, list[Copied]]]:

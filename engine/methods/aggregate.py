@@ -21,8 +21,6 @@ from engine.methods.spans import passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
 from engine.models.scoring import spans_of_ids
 
-# Where the tokens of a prompt stand in its segments' text, and the sources that are smaller than a passage.
-
 
 @dataclass(frozen=True)
 class Place:

@@ -228,9 +228,6 @@ def diagnostics(relevance: Sequence[float], prompt: TokenPrompt, target: float) 
     }
 
 
-# Agreement of methods about the same sources.
-
-
 class Pair(Value, frozen=True):
     """Two methods on the answer: Spearman's rho of the ranks in [-1, 1], share of equal signs, same first source.
 

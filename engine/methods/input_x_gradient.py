@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     import torch
 
 
-# Relevance of every input token for stretches and single tokens of the answer: what the gradient methods return.
-
-
 class Relevance(Value, frozen=True):
     """Signed relevance R_i of input position i; positive = pushes the target up.
 

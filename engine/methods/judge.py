@@ -95,9 +95,6 @@ class Tally(Value, frozen=True):
     first_share: float | None = None
 
 
-# Asking
-
-
 def pair_prompt(question: str, passages: Sequence[str], first: str, second: str) -> Prompt:
     """The comparison with `first` shown as X; nothing says which condition wrote which."""
     shown = "".join(fill("passage", number=n, text=text) for n, text in enumerate(passages, start=1))
@@ -160,9 +157,6 @@ def _shares(choice: Choice, *, turned: bool = False) -> dict[str, float]:
     return {str(swapped(vote) if turned else vote): share for vote, share in votes.items()}
 
 
-# Parsing
-
-
 def _pair_option(reply: str) -> str | None:
     return parse_option(reply, PAIR, ("verdict", "answer", "winner", "better answer"))
 
@@ -197,9 +191,6 @@ def parse_criteria(reply: str) -> dict[str, int | None]:
         if match:
             found[match["name"].casefold()].add(int(match["score"]))
     return {name: scores.pop() if len(scores) == 1 else None for name, scores in found.items()}
-
-
-# Deciding
 
 
 def swapped(vote: Vote | None) -> Vote | None:

@@ -108,9 +108,6 @@ def numerical_floor(
     return largest_change(alone, scored[chosen], masks)
 
 
-# The rows: which prompts are scored, and how their differences become a value.
-
-
 @dataclass(frozen=True)
 class OcclusionTask:
     """The answer's ids under a prompt, its spans, and the sources that can be left out.

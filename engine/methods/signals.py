@@ -103,11 +103,11 @@ def overlap_threshold(history: Sequence[float], settings: Thresholds | None = No
     return OverlapThreshold(value=value, rule=rule, n=len(history))
 
 
-# Scores. None means "not defined here" and `missing` says why; it is never a zero.
-
-
 class Scores(Value, frozen=True):
-    """All in [0, 1] except the counts: `words`, `citations`, `unsupported` (content words in no passage)."""
+    """All in [0, 1] except the counts: `words`, `citations`, `unsupported` (content words in no passage).
+
+    None: not defined here, never a zero; `missing` says why.
+    """
 
     citation_precision: float | None = None
     citation_recall: float | None = None

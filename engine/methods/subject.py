@@ -17,8 +17,6 @@ from engine.core.settings import Settings
 from engine.core.values import Analysis, Answer, Case, Json, Prompt, Stamp, Value, inputs_hash
 from engine.models.protocols import LanguageModel
 
-# The model that scores an answer need not be the one that wrote it.
-
 
 def banner(writer: str, scorer: str) -> str:
     """The banner above a score if scorer and writer differ; empty if they are the same."""

@@ -123,9 +123,6 @@ def turned(fact: str, order: Order) -> str:
     return (new.capitalize() if old[0].isupper() else new) + (" by" if by or old.endswith(" by") else "")
 
 
-# The days of events.
-
-
 def days_between(left: str, right: str, parts: Sequence[str], least: int = 1) -> int | None:
     """Days from the event `left` to the event `right` by their own dates or those of `parts`; None where not known.
 

@@ -53,8 +53,6 @@ def _common(name: str) -> bool:
     return name.lower() in _NO_NAMES or name in MONTHS or name in WEEKDAYS or len(name) < 2
 
 
-# The kind of a name.
-
 _PLACED = re.compile(r"(?<!stake )(?<!share )(?<!shares )(?<!interest )\b(?:[Ii]n|[Aa]t|[Nn]ear)\s$")
 _INSIDE = re.compile(r"[\w,;][^\S\n]$")
 _PARTY = re.compile(r"(?:[A-Z][a-z'’-]+(?:[A-Z][a-z]+)?(?: |$)){2,3}")  # two or three plain words with a capital

@@ -12,10 +12,6 @@ from engine.core.values import Value
 from engine.models.protocols import Entailment, Judged
 from engine.models.verdicts import UNSURE, verdict_note
 
-# The values of a decomposition: an answer as clauses, verbatim, and their atomic facts (ARE, section 4.1.2).
-#
-# Offsets are characters into the answer.
-
 
 class Piece(Value, frozen=True):
     """`length` characters of a fact from `fact` on are the answer's from `answer` on, copied."""

@@ -173,10 +173,6 @@ def chain_of_thought_prompt(problem: Problem, passages: Sequence[Passage] = ()) 
     return Prompt(segments=(system("think", ending=ending(problem)), *passage_segments(passages), ask))
 
 
-# Sub-answers from x, the earlier (r_j, a_j), D_i and what the model knows; the final answer without documents (RAISE,
-# Algorithm 1, figures 14 and 15).
-
-
 def told(steps: Sequence[ReasonStep]) -> str:
     """The (r_j, a_j) as prompts show them."""
     lines = (f"{step.number}. {step.question}\n{step.answer or '(no answer)'}" for step in steps)
@@ -196,7 +192,7 @@ def sub_answer_prompt(problem: Problem, earlier: Sequence[ReasonStep], step: Rea
 
 
 def final_answer_prompt(problem: Problem, steps: Sequence[ReasonStep]) -> Prompt:
-    """p_4: the problem and all steps, no documents."""
+    """p_4 (RAISE, Algorithm 1, figures 14 and 15): the problem and all steps, no documents."""
     return ask("final_answer", problem=problem.text, steps=told(steps), ending=ending(problem))
 
 

@@ -194,9 +194,6 @@ def gold_passages(gold: str | LabelledQuote, snapshot: Snapshot) -> list[Passage
     raise RecordError(f"No document of the collection holds the gold {label.quote[:80]!r}. Correct the label.")
 
 
-# Kept in the data folder
-
-
 def calibrations() -> dict[str, Threshold]:
     """The user's calibrations, by embedder (the last one) and by embedder and corpus."""
     try:

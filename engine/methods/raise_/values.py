@@ -262,13 +262,13 @@ def _calls(solution: Solution) -> Iterator[Call | None]:
     yield solution.option
 
 
-# The ten methods. Per sub-question those that search differ in the query and in T only. T is RAISE's (appendix B.3);
-# RAISE-Direct is RAISE without the decomposition (RAISE, section 5, figure 2) and keeps it.
-
-
 @dataclass(frozen=True)
 class ReasoningMethod:
-    """A row of the table. `searches` None: no retrieval. `principled`: Step-Back's principle goes to the answer."""
+    """A row of the table. `searches` None: no retrieval. `principled`: Step-Back's principle goes to the answer.
+
+    Per sub-question those that search differ in the query and in T only. T is RAISE's (appendix B.3); RAISE-Direct is
+    RAISE without the decomposition (RAISE, section 5, figure 2) and keeps it.
+    """
 
     name: str
     label: str

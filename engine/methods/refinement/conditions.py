@@ -23,8 +23,6 @@ from engine.methods.refinement.values import Purpose, Turn
 from engine.models.protocols import Writer
 from engine.prompts import fill, system
 
-# What every condition is given: one frozen case, one writer, one decoding.
-
 
 @dataclass(frozen=True)
 class Conditions:
@@ -80,26 +78,17 @@ class Conditions:
         return self.draft.text
 
 
-# A: the answer from the passages, 2-shot, no second pass.
-
-
 def baseline(conditions: Conditions) -> tuple[Turn, ...]:
-    """One answer: instruction, demonstrations, passages, question."""
+    """A: one answer to instruction, demonstrations (2-shot), passages and question; no second pass.
+
+    C1 is the same in a random stream of its own (`request.stream`). Greedy decoding draws nothing: there C1 repeats A.
+    """
     return (conditions.ask("answer", conditions.baseline_prompt()),)
 
 
-# C1: `baseline` in a random stream of its own (`request.stream`). Greedy decoding draws nothing, so there C1 repeats A.
-
-
-# B: A's prompt without the passages, instruction and demonstrations as they are: memory under the same instruction.
-
-
 def without_passages(conditions: Conditions) -> tuple[Turn, ...]:
-    """One answer to A's prompt with the passage segments dropped."""
+    """B: one answer to A's prompt with the passage segments dropped: memory under the same instruction."""
     return (conditions.ask("answer", conditions.baseline_prompt().keep(set())),)
-
-
-# The second pass.
 
 
 def revise(conditions: Conditions, critique: str) -> Turn:
@@ -124,25 +113,23 @@ def critique_prompt(conditions: Conditions) -> Prompt:
     return Prompt(segments=(system("critique"), *shown, Segment(kind="draft", text=tail)))
 
 
-# E: Self-Refine, one round: the writer is asked for faults, with no way out that says there are none, and revises after
-# its own critique, whatever it says.
-
-
 def self_refine(conditions: Conditions) -> tuple[Turn, ...]:
-    """A critique and a revision; the critique alone where it came back empty, since nothing can follow from it."""
+    """E: Self-Refine, one round: a critique, with no way out that says there are no faults, and a revision after it.
+
+    The critique alone where it came back empty, since nothing can follow from it.
+    """
     critique = conditions.ask("critique", critique_prompt(conditions))
     said = critique.reply.text.strip()
     return (critique, revise(conditions, said)) if said else (critique,)
 
 
-# The others are one revision after a fixed critique. C2's names nothing: the gain of any second pass. D's asks to read
-# again, ground every statement and cite. v2a's names the flagged passages, which the paper found to hurt; v2b's asks to
-# leave out what cannot be grounded as well. v2c has D's: the paper's "binary trigger" (section 4.3.4) says when to
-# refine, not what to say; it differs from D in its trigger, and draws from a stream of its own.
-
-
 def revision_after(critique: Callable[[Conditions], str]) -> Callable[[Conditions], tuple[Turn, ...]]:
-    """A condition of one revision after that critique."""
+    """A condition of one revision after a fixed critique.
+
+    C2's names nothing: the gain of any second pass. D's asks to read again, ground every statement and cite. v2a's
+    names the flagged passages, which the paper found to hurt; v2b's asks to leave out what cannot be grounded as well.
+    v2c has D's: the paper's "binary trigger" (section 4.3.4) says when to refine, not what to say.
+    """
     return lambda conditions: (revise(conditions, critique(conditions)),)
 
 

@@ -142,9 +142,6 @@ def gated(own: Trigger, gate: Gate, gradient: Attribution | None, labels: Labels
 EVERY_TIME = Trigger(rule="always", fired=True, sentence="This condition revises every answer.")
 
 
-# The gradient rows that flags are read from, computed once per case.
-
-
 def gradient_rows(
     model: LanguageModel, prompt: Prompt, answer: Answer, settings: Settings, watch: Watch | None = None
 ) -> Attribution:

@@ -203,9 +203,6 @@ def same_run(first: Stamp, second: Stamp) -> bool:
     return changed(first, created="") == changed(second, created="")
 
 
-# A's signals, with their cost, or why there are none.
-
-
 def own_tokens(request: Request, answer: Answer) -> Answer:
     """A with the scorer's token ids: as generated where it wrote A, else its text tokenised once."""
     case, style = request.case, request.settings.prompting.citations

@@ -37,8 +37,6 @@ from engine.methods.refinement.request import (
 from engine.methods.refinement.values import WITH_ANSWER, Outcome, Refinement, Signals, Trigger, Turn, Variant
 from engine.models.protocols import require
 
-# What came of a condition: from the calls of the writer to a variant, also where nothing usable came.
-
 
 def outcome_of(turns: Sequence[Turn], limit: int) -> tuple[Outcome, str]:
     """The outcome of the calls, with a note."""
