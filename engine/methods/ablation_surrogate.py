@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from engine.core.errors import AttributionError
 from engine.core.statistics import rank_correlation
-from engine.methods.spans import drop_positions
+from engine.methods.spans import Floats, drop_positions
 from engine.models.protocols import TokenPrompt
 
-Floats = NDArray[np.float64]
 ABLATIONS = 64  # ContextCite's default
 HELD_OUT = 16  # more ablations, on which the fit is judged
 PENALTY = 0.01  # ContextCite's default for the LASSO, on a standardised target

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError
 from engine.core.text import sentences
 from engine.core.values import Attribution, Details, Prompt, Segment
 from engine.methods.input_x_gradient import Relevance
-from engine.methods.spans import passage_numbers, passage_positions
+from engine.methods.spans import Floats, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt
 from engine.models.scoring import spans_of_ids
 
@@ -95,9 +94,6 @@ def sentence_sources(
             if inside:
                 found.append(SentenceSource(number, a, b, inside))
     return tuple(found)
-
-
-Floats = NDArray[np.float64]
 
 
 def passage_sums(rows: Sequence[Sequence[float]], prompt: TokenPrompt, groups: Sequence[Sequence[int]]) -> Floats:

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.errors import CannotDo
 from engine.core.progress import Watch
 from engine.core.values import Answer, Prompt
 from engine.methods.input_x_gradient import Explained, Inputs, Relevance, Rows, relevance_by
+from engine.methods.spans import Floats
 from engine.models.memory import eager_attention
 from engine.models.protocols import LanguageModel
-
-Floats = NDArray[np.float64]
 
 
 def value_weighted_attention(

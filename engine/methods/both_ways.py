@@ -15,17 +15,15 @@ from dataclasses import replace as changed
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from engine.core.progress import Watch, last
 from engine.core.values import Answer, Attribution, Prompt
 from engine.methods.occlusion import Rows, ask, attribution_of, score_rows
-from engine.methods.spans import Span
+from engine.methods.spans import Floats, Span
 from engine.models.hooks import count_forwards
 from engine.models.protocols import LanguageModel, require
 
 METHOD = "occlusion both ways"
-Floats = NDArray[np.float64]
 
 
 def both_ways(

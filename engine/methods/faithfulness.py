@@ -14,17 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.errors import AttributionError
 from engine.core.progress import Watch, whole
 from engine.core.settings import Faithfulness
 from engine.core.statistics import rank_correlation, sign_agreement, spread
 from engine.core.values import Attribution, Value
-from engine.methods.spans import Mask, drop_positions, passage_numbers, passage_positions
+from engine.methods.spans import Floats, Mask, drop_positions, passage_numbers, passage_positions
 from engine.models.protocols import LanguageModel, TokenPrompt, require
-
-Floats = NDArray[np.float64]
 
 
 class Curves(Value, frozen=True):

@@ -18,8 +18,8 @@ from engine.core.errors import AttributionError
 from engine.core.settings import Gradient
 from engine.core.statistics import binomial_at_least
 from engine.core.values import Value
+from engine.methods.spans import Floats
 
-Floats = NDArray[np.float64]
 FEW = 10  # passages under which the rule says little
 FEW_RATIO = 1.5  # concentration ratio for five passages or fewer
 RANDOM_RANKINGS, SEED = 200, 1337

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from engine.answer.prompt import passage_body
 from engine.core.errors import AttributionError, PromptTooLong
@@ -27,6 +26,7 @@ from engine.core.text import words
 from engine.core.values import Answer, Attribution, Details, Prompt, Segment
 from engine.methods.ablation_surrogate import surrogate_scores
 from engine.methods.spans import (
+    Floats,
     Mask,
     Span,
     answer_spans,
@@ -48,7 +48,6 @@ from engine.prompts import fill
 # time.
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
 
 
 def insert_at(items: Sequence[T], item: T, place: int) -> list[T]:

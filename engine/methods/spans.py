@@ -21,6 +21,7 @@ from engine.models.protocols import TokenPrompt
 _VISIBLE = re.compile(r"\S")
 Span = tuple[int, int]
 Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 def anchor(text: str, start: int) -> int:

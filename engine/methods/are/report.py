@@ -16,7 +16,7 @@ from engine.core.metrics import ENTAILED, attribution_precision, attribution_rec
 from engine.core.progress import Watch
 from engine.methods.are.backtrack import clause_evidence, edited
 from engine.methods.are.decompose import plain
-from engine.methods.are.values import ClauseReport, Decomposition, Evidence, FactRecord, Measures, Placed, Report
+from engine.methods.are.values import ClauseReport, Decomposition, FactRecord, Measures, Placed, Report
 from engine.models.protocols import Entailment
 
 
@@ -31,7 +31,7 @@ def attribution_report(
 ) -> Report:
     """E_i of each clause, and the measures of the answer and of the revised one."""
     sets = [clause_evidence(records, number) for number in range(len(found.clauses))]
-    joined = [join(evidence) for evidence in sets]
+    joined = ["\n".join(one.text for one in evidence) for evidence in sets]
     before = [plain(clause.text) for clause in found.clauses]
     after = [plain(edited(clause, [e for e in edits if e.clause == n])) for n, clause in enumerate(found.clauses)]
     known: dict[tuple[str, str], float] = {}
@@ -52,11 +52,6 @@ def attribution_report(
         before=measures(matrices[0], answer, answer, verifier.name),
         after=measures(matrices[1], answer, revised_answer, verifier.name),
     )
-
-
-def join(evidence: Sequence[Evidence]) -> str:
-    """E_i as one text."""
-    return "\n".join(one.text for one in evidence)
 
 
 def entailment_matrix(
