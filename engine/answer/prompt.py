@@ -50,18 +50,17 @@ def choose(
 ) -> tuple[Demonstration, ...]:
     """The first `count` that are of another set and ask another question; fewer where there are not as many."""
     asked = set(content_words(question))
-    others = [d for d in pool or demonstrations() if d.set != own_set and not _same(d, asked)]
+    others = []
+    for known in pool or demonstrations():
+        words = set(content_words(known.question))
+        if known.set != own_set and len(words & asked) < SHARED * len(words):
+            others.append(known)
     return tuple(others[:count])
 
 
 def worked_examples(count: int, question: str, marker: str, own_set: str | None = None) -> tuple[Segment, ...]:
     """The turns of the shipped examples that `choose` picks."""
     return tuple(segment for shown in choose(count, question, own_set) for segment in shown.segments(marker))
-
-
-def _same(demonstration: Demonstration, asked: set[str]) -> bool:
-    words = set(content_words(demonstration.question))
-    return len(words & asked) >= SHARED * len(words)
 
 
 MARKERS = {"garage": "[cite_{}]", "alce": "[{}]"}

@@ -75,14 +75,9 @@ def without_overlap(passages: Sequence[Passage]) -> list[Passage]:
         if start == passage.start:
             trimmed.append(passage)
         elif start < passage.end:
-            trimmed.append(_from(passage, start))
+            cut = start - passage.start
+            trimmed.append(replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:]))
     return trimmed
-
-
-def _from(passage: Passage, start: int) -> Passage:
-    """The passage from character `start` of the document on, under an id of its own."""
-    cut = start - passage.start
-    return replace(passage, id=f"{passage.id}+{cut}", start=start, text=passage.text[cut:])
 
 
 # Selection: votes, expansion, cap. Sets are in re-rank order, which breaks every tie. Floor, cap and the reading

@@ -92,16 +92,14 @@ def largest_change(rows: Floats, reference: Floats, masks: Mask) -> Floats:
     return largest
 
 
-def numerical_rows(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Which rows to score alone: the full one (row 0) and the two shortest others."""
-    return (0, *sorted(range(1, len(lengths)), key=lambda i: lengths[i])[:2])
-
-
 def numerical_floor(
     model: LanguageModel, rows: Sequence[TokenPrompt], scored: Floats, ids: Sequence[int], masks: Mask
 ) -> Floats:
-    """Largest |difference| between a row alone and in the batch that gave `scored`, shape (spans,), nats."""
-    chosen = list(numerical_rows([len(row.ids) for row in rows]))
+    """Largest |difference| between a row alone and in the batch that gave `scored`, shape (spans,), nats.
+
+    Scored alone are the full row (row 0) and the two shortest others.
+    """
+    chosen = [0, *sorted(range(1, len(rows)), key=lambda i: len(rows[i].ids))[:2]]
     with summed_otherwise(model, len(rows[0].ids) + len(ids)):
         alone = np.concatenate([model.score([rows[i]], ids) for i in chosen])
     return largest_change(alone, scored[chosen], masks)

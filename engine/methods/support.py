@@ -65,7 +65,7 @@ def answer_support(
         for evidence in (*(found[i].text for i in places), near)
     ]
     speaking = iter(verifier.entailment(pairs, watch).tolist())
-    result = []
+    result, held = [], frozenset[str]().union(*(window.stems for window in found))
     for sentence, (_, similarity), places in zip(said, close, chosen, strict=True):
         read = [next(speaking) for _ in places]
         best = max(range(len(places)), key=lambda i: read[i])
@@ -73,7 +73,7 @@ def answer_support(
             "verdict": read[best],
             "closest": next(speaking),
             "similarity": max(0.0, similarity),
-            "words": words_held(sentence.text, found),
+            "words": covered(word_weights(sentence.text, [window.stems for window in found]), held),
         }
         window = found[places[best]]
         result.append(
@@ -102,12 +102,6 @@ def best_windows(text: str, found: Sequence[Window], most: int = READ) -> list[i
     """Places of the windows that hold most of the text's content words, best first."""
     weights = word_weights(text, [window.stems for window in found])
     return sorted(range(len(found)), key=lambda i: -covered(weights, found[i].stems))[:most]
-
-
-def words_held(text: str, found: Sequence[Window]) -> float:
-    """The share in [0, 1] of the text's content words, rare ones weighing more, that any window has."""
-    weights = word_weights(text, [window.stems for window in found])
-    return covered(weights, frozenset[str]().union(*(window.stems for window in found)))
 
 
 def closest_sentences(texts: Sequence[str], passages: Sequence[Passage], embedder: Embedder) -> list[tuple[str, float]]:

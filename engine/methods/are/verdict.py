@@ -52,7 +52,10 @@ def ask_verdict(
     A model that scores rules by likelihood: `scores` are the shares of the three answers (not calibrated), and there is
     no reasoning. Another model's reply is read; it may come out unparsed.
     """
-    prompt = _prompt(fact, evidence, context, demonstrations, by_likelihood=can_score(writer))
+    # The worked examples' replies have the form that is asked for.
+    form = "choose_one" if can_score(writer) else "reason_first"
+    question, tail = ask("verdict", context=context, fact=fact, evidence=evidence), fill(form, options=", ".join(WORDS))
+    prompt = with_examples("verdict", question, demonstrations, tail, reasoned=not can_score(writer))
     choice = choose(writer, prompt, tuple(WORDS), _option, decoding=SHORT, watch=watch)
     exchange = Exchange(
         step="verdict",
@@ -62,13 +65,6 @@ def ask_verdict(
         probabilities=choice.probabilities,
     )
     return (_by_likelihood(choice, writer) if choice.by == "likelihood" else _by_reply(choice, writer)), exchange
-
-
-def _prompt(fact: str, evidence: str, context: str, demonstrations: int, *, by_likelihood: bool) -> Prompt:
-    """The question after worked examples, whose replies have the form that is asked for."""
-    prompt = ask("verdict", context=context, fact=fact, evidence=evidence)
-    tail = fill("choose_one" if by_likelihood else "reason_first", options=", ".join(WORDS))
-    return with_examples("verdict", prompt, demonstrations, tail, reasoned=not by_likelihood)
 
 
 def _by_likelihood(choice: Choice, writer: Writer) -> Ruling:

@@ -47,18 +47,14 @@ def refine_case(
     raises.
     """
     labels = {str(number): label for number, label in request.labels.items() if label is not None}
-    report = replace(earlier or RefinementReport(refinement=_nothing(request)), facts=facts, labels=labels)
+    decoding = conditions_of(request)[0].decoding
+    nothing = Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
+    report = replace(earlier or RefinementReport(refinement=nothing), facts=facts, labels=labels)
     for value in refining(request, earlier.refinement if earlier else None, watch):
         report = replace(report, refinement=value)
         yield report
     if verifier is not None:
         yield assessed(report.refinement, request.case.passages, verifier, report, watch)
-
-
-def _nothing(request: Request) -> Refinement:
-    """The value before anything has run."""
-    decoding = conditions_of(request)[0].decoding
-    return Refinement(stamp=stamp_for(request, decoding), gate=request.gate, order=(), decoding=decoding)
 
 
 def assessed(

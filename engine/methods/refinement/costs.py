@@ -22,9 +22,13 @@ class Meter:
 
 @contextmanager
 def metered(model: Any) -> Iterator[Meter]:
-    """Count forwards and token positions of `model` (unknown for a served one) and seconds inside the block."""
+    """Count forwards and token positions of `model` and seconds inside the block.
+
+    Known for local weights and a model with its own count, not for a served one.
+    """
     meter, start = Meter(), time.perf_counter()
-    counter: AbstractContextManager[ForwardCount | None] = count_forwards(model) if countable(model) else nullcontext()
+    countable = hasattr(getattr(model, "module", model), "register_forward_pre_hook") or hasattr(model, "forwards")
+    counter: AbstractContextManager[ForwardCount | None] = count_forwards(model) if countable else nullcontext()
     count: ForwardCount | None = None
     try:
         with counter as count:
@@ -35,11 +39,6 @@ def metered(model: Any) -> Iterator[Meter]:
             tokens=count.tokens if count else None,
             seconds=time.perf_counter() - start + (count.seconds if count else 0.0),
         )
-
-
-def countable(model: Any) -> bool:
-    """Whether forward passes can be counted: local weights, or a model with its own count."""
-    return hasattr(getattr(model, "module", model), "register_forward_pre_hook") or hasattr(model, "forwards")
 
 
 class Deadline(threading.Event):
