@@ -154,7 +154,7 @@ def run_once(run: Run, model: str, names: tuple[str, ...]) -> tuple[Case, Refine
         corpus=WORLD,
     )
     request = Request(case, writer, settings, variants=names, read=read_by(writer.name, case, settings.retrieval))
-    return case, assessed(refine(request), case.passages, verifier)
+    return case, assessed(RefinementReport(refinement=refine(request)), case.passages, verifier)
 
 
 def save(found: Search, folder: Path) -> None:

@@ -181,7 +181,7 @@ def _run_regenerated(case: Case, options: ByModel, context: RunContext) -> Itera
         answering(write, context.watch),
         context.tools.embedder(DEFAULT),
         placebos=unrelated,
-        floor="largest" if settings.selection.floor == "largest" else "median",
+        floor=settings.selection.floor,
         seed=settings.occlusion.seed,
         watch=context.watch,
     )

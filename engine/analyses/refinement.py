@@ -342,15 +342,17 @@ def _again(case: Case, analysis: Analysis, tools: Loaders) -> Outcome:
     scorer = None if asked.scorer in ("", model.name) else tools.writer(asked.scorer)
     request = _request(case, asked, analysis.stamp, repeating, scorer)  # type: ignore[arg-type]
     value = refine(request)
-    report, floor = _assessed(case, value, asked, tools)
-    values = _compared(report.to_dict())
+    report = RefinementReport(refinement=value, facts=asked.facts)
+    verifier = Listening(tools.verifier(asked.verifier)) if asked.verifier else None
+    values = _compared((assessed(report, case.passages, verifier) if verifier else report).to_dict())
     why = ""
     if len(request.history) >= request.settings.refinement.overlap_cases:
         why, values["refinement"] = THRESHOLD, less(values["refinement"], {"threshold"})
     if not repeating.can.score:
         values = less(values, {"logprob"})
     nats, gradient = _floors(request, value, scorer or model)  # type: ignore[arg-type]
-    floors = {"entailments": floor, "logprob": token_floor(repeating, repeating.rows), **gradient}
+    floors: dict[str, Floor] = {"logprob": token_floor(repeating, repeating.rows), **gradient}
+    floors["entailments"] = verifier.floor if verifier else 0.0
     return Outcome(values=values, floor=nats, floors=floors, why=why)
 
 
@@ -371,15 +373,6 @@ def _request(
         history=(asked.threshold or 0.0,) * asked.cases,
         read=tuple((n, piece(case.passages[n - 1], start, end)) for n, start, end in stamp.settings.get("read", ())),
     )
-
-
-def _assessed(case: Case, value: Refinement, asked: RefinementGiven, tools: Loaders) -> tuple[RefinementReport, float]:
-    bare = RefinementReport(refinement=value, facts=asked.facts)
-    if not asked.verifier:
-        return bare, 0.0
-    verifier = Listening(tools.verifier(asked.verifier))
-    report = assessed(value, case.passages, verifier, replace(bare, verifier=verifier.name))
-    return report, verifier.floor
 
 
 def _floors(request: Request, value: Refinement, model: LanguageModel) -> tuple[float, dict[str, Floor]]:

@@ -90,7 +90,7 @@ def passage_body(segment: Segment) -> tuple[int, str]:
 def build_prompt(
     question: str,
     passages: Sequence[Passage],
-    prompting: Prompting | None = None,
+    prompting: Prompting = Prompting(),
     demonstrations: Sequence[Segment] | None = None,
     numbers: Sequence[int] = (),
 ) -> Prompt:
@@ -100,7 +100,6 @@ def build_prompt(
     asks for an answer from memory, and there are none. S2 and occlusion do not come here: they
     remove passage segments from the prompt that was used (`Prompt.keep`).
     """
-    prompting = prompting or Prompting()
     marker = MARKERS[prompting.citations]
     if demonstrations is None:
         demonstrations = worked_examples(prompting.demonstrations, question, marker) if passages else ()

@@ -153,16 +153,16 @@ def _descending(values: Sequence[float]) -> list[int]:
 
 
 def select(
-    alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection | None = None
+    alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection = Selection()
 ) -> Selected:
     """Choose chunk sets from alpha_M (each metric one value per set, in [0, 1]) and the floors of regeneration."""
-    settings = settings or Selection()
-    found = _choose(alphas, floors, settings)
+    used = {} if settings.floor == "none" else floors
+    found = _choose(alphas, used, settings)
     return replace(
         found,
-        reasons=tuple(_reason(found, j, alphas, _used(floors, settings), settings) for j in range(len(found.votes))),
-        without_floor=_choose(alphas, floors, replace(settings, floor="none")).chosen,
-        by_paper=_choose(alphas, floors, as_published(settings)).chosen,
+        reasons=tuple(_reason(found, j, alphas, used, settings) for j in range(len(found.votes))),
+        without_floor=_choose(alphas, {}, settings).chosen,
+        by_paper=_choose(alphas, {}, as_published(settings)).chosen,
     )
 
 
@@ -171,12 +171,7 @@ def as_published(settings: Selection) -> Selection:
     return replace(settings, floor="none", max_share=1.0, expansion="neighbour")
 
 
-def _used(floors: Mapping[str, float], settings: Selection) -> Mapping[str, float]:
-    return {} if settings.floor == "none" else floors
-
-
 def _choose(alphas: Mapping[str, Sequence[float]], floors: Mapping[str, float], settings: Selection) -> Selected:
-    floors = _used(floors, settings)
     tally = votes(alphas, floors)
     count = len(tally)
     limit = max(1, int(settings.max_share * count + _ROUNDING))
@@ -273,7 +268,7 @@ def attr_rag(
     placebos: Sequence[Passage] = (),
     ablate: Callable[[Sequence[Passage]], Answering] | None = None,
     score: Score | None = None,
-    settings: Selection | None = None,
+    settings: Selection = Selection(),
     seed: int = 1337,
     watch: Watch | None = None,
     on_step: Callable[[Step], None] | None = None,
@@ -284,7 +279,7 @@ def attr_rag(
     passage keeps its number (default `write`). `lookup` finds the passages that fill gaps; without it none are filled.
     Raises `AttributionError` without sets, `Cancelled`.
     """
-    settings, watch = settings or Selection(), watch or Watch()
+    watch = watch or Watch()
     if not chunk_sets:
         raise AttributionError("The search returned no passages, so there is nothing to select. Ask another question.")
     sources = [without_overlap(chunk_set.passages) for chunk_set in chunk_sets]
@@ -294,14 +289,7 @@ def attr_rag(
     regeneration = steps.run(
         "occlusion by regeneration",
         lambda: regenerate(
-            question,
-            sources,
-            without,
-            embedder,
-            placebos=placebos,
-            floor="largest" if settings.floor == "largest" else "median",
-            seed=seed,
-            watch=watch,
+            question, sources, without, embedder, placebos=placebos, floor=settings.floor, seed=seed, watch=watch
         ),
         lambda r: {"answers": r.written},
     )
@@ -366,10 +354,9 @@ def _numbers(sources: Sequence[Sequence[Passage]]) -> tuple[tuple[int, ...], ...
 
 
 def scored_by(
-    model: LanguageModel, writer: str, prompting: Prompting | None = None, *, watch: Watch | None = None
+    model: LanguageModel, writer: str, prompting: Prompting = Prompting(), *, watch: Watch | None = None
 ) -> Score:
     """Teacher-forced drops under `model`; if it is not the writer, the notes have the banner."""
-    prompting = prompting or Prompting()
 
     def score(
         question: str, passages: Sequence[Passage], answer: Answer, groups: Sequence[Sequence[int]]

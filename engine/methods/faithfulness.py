@@ -161,14 +161,14 @@ def random_abpcs(
     prompt: TokenPrompt,
     answer_ids: Sequence[int],
     explained: Mask,
-    settings: Faithfulness | None = None,
+    settings: Faithfulness = Faithfulness(),
     watch: Watch | None = None,
 ) -> Iterator[RandomABPC]:
     """ABPC of random rankings of the same tokens: what a ranking has to beat. About 0 by symmetry.
 
     A value comes after each ranking, from the second on.
     """
-    settings, watch = settings or Faithfulness(), watch or Watch()
+    watch = watch or Watch()
     rng = np.random.default_rng(settings.seed)
     positions = np.array(removable(prompt))
     ends: dict[frozenset[int], Floats] = {}  # nothing gone and all gone: the same rows in every ranking

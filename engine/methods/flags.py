@@ -86,13 +86,12 @@ def distractor_flags(
     relevance: Sequence[Sequence[float]],
     numbers: Sequence[int],
     labels: Mapping[int, bool | None],
-    settings: Gradient | None = None,
+    settings: Gradient = Gradient(),
 ) -> Flags:
     """Apply the rule. `relevance`: signed, (tokens, passages), of which the first K rows count.
 
     Fewer than K content tokens: the share is of those there are. Raises `AttributionError` without any.
     """
-    settings = settings or Gradient()
     matrix = _matrix(relevance, len(numbers), settings.first_tokens)
     tokens, count = matrix.shape
     times = times_in_top(matrix, settings.used_top)
@@ -128,13 +127,12 @@ def concentration(
     relevance: Sequence[Sequence[float]],
     numbers: Sequence[int],
     lengths: Sequence[int],
-    settings: Gradient | None = None,
+    settings: Gradient = Gradient(),
 ) -> Concentration:
     """share_p = |sum over p| / sum over passages of the same; fires where it reaches ratio x len_p / total length.
 
     `lengths` are the passages' token counts. A passage counts if that holds on at least `share` of the K tokens.
     """
-    settings = settings or Gradient()
     matrix = np.abs(_matrix(relevance, len(numbers), settings.first_tokens))
     ratio = min(settings.ratio, FEW_RATIO) if len(numbers) <= 5 else settings.ratio
     totals = matrix.sum(axis=1, keepdims=True)

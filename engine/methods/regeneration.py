@@ -80,14 +80,14 @@ def alphas(full: Answer, answers: Sequence[Answer], embedder: Embedder | None) -
     return {name: tuple(max(0.0, 1 - row[name]) for row in rows) for name in names}
 
 
-Floor = Literal["median", "largest"]
+Floor = Literal["median", "largest", "none"]
 
 
 def floor_of(repeats: Sequence[float], how: Floor = "median") -> float:
-    """The floor of one metric from alpha of A_full written again and alphas with placebos; 0 without any.
+    """The floor of one metric from alpha of A_full written again and alphas with placebos; 0 without either.
 
-    The median of the placebos, so that one placebo which turns the answer around does not close the selection, or the
-    largest; never under what writing A_full again changes.
+    The median of the placebos, so that one placebo which turns the answer around does not close the selection (for
+    "none", too, where the selection does without it), or the largest; never under what writing A_full again changes.
 
     >>> floor_of([0.0, 0.1, 0.9, 0.2]), floor_of([0.0, 0.1, 0.9, 0.2], "largest"), floor_of([0.3, 0.1])
     (0.2, 0.9, 0.3)

@@ -89,12 +89,11 @@ def overlap_history(cases: Iterable[Case], model: str) -> tuple[float, ...]:
     return tuple(value for value in found if value is not None)
 
 
-def overlap_threshold(history: Sequence[float], settings: Thresholds | None = None) -> OverlapThreshold:
+def overlap_threshold(history: Sequence[float], settings: Thresholds = Thresholds()) -> OverlapThreshold:
     """S3 under which D fires: the 40th percentile over `history`, or 0.75 until there are 20 cases.
 
     `history` is S3 over the loaded question set, or over the library's cases by the same model.
     """
-    settings = settings or Thresholds()
     if len(history) < settings.overlap_cases:
         rule = f"fixed until there are {settings.overlap_cases} cases by the same model"
         return OverlapThreshold(value=settings.overlap_threshold, rule=rule, n=len(history))

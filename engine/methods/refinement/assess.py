@@ -54,25 +54,19 @@ def refine_case(
         report = replace(report, refinement=value)
         yield report
     if verifier is not None:
-        yield assessed(report.refinement, request.case.passages, verifier, report, watch)
+        yield assessed(report, request.case.passages, verifier, watch)
 
 
 def assessed(
-    refinement: Refinement,
-    passages: Sequence[Passage],
-    verifier: Entailment,
-    known: RefinementReport | None = None,
-    watch: Watch | None = None,
+    report: RefinementReport, passages: Sequence[Passage], verifier: Entailment, watch: Watch | None = None
 ) -> RefinementReport:
     """Ask the verifier for every pair that the scores need and that it has not judged yet."""
-    kept = dict(known.entailments) if known is not None and known.verifier == verifier.name else {}
+    kept = dict(report.entailments) if report.verifier == verifier.name else {}
     entails = remembered(lambda pairs: verifier.entailment(pairs, watch).tolist(), kept)
-    facts = known.facts if known is not None else ()
-    for answer in answers_of(refinement).values():
+    for answer in answers_of(report.refinement).values():
         scores_of(answer, passages, entails)
-        facts_kept(facts, answer.text, entails)
-    labels = known.labels if known is not None else {}
-    return RefinementReport(refinement=refinement, verifier=verifier.name, entailments=kept, facts=facts, labels=labels)
+        facts_kept(report.facts, answer.text, entails)
+    return replace(report, verifier=verifier.name, entailments=kept)
 
 
 def answers_of(refinement: Refinement) -> dict[str, Answer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.refinement_kinds import overlap_heuristic_prunes, rewrite_keeps_grounded, self_refine_adds_unsupported
-from engine.methods.refinement.assess import assessed
+from engine.methods.refinement.assess import RefinementReport, assessed
 from engine.methods.refinement.run import refine
 from engine.methods.refinement.values import Trigger
 from tests.engine.refinement.refine_cases import NoTrains, passages, request, writer
@@ -15,7 +15,7 @@ GOOD, BAD = "Lind built it [cite_1].", "Lind loved trains [cite_1]."
 
 def report(**replies):
     value = refine(request(writer(**replies), variants=("A", "D", "E", "v2c"), gate="always"))
-    return assessed(value, passages(), NoTrains())
+    return assessed(RefinementReport(refinement=value), passages(), NoTrains())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from engine.analyses.refinement import analysis_of, reports_of
 from engine.answer.citations import annotate
 from engine.core.settings import Settings
 from engine.core.values import Answer, Case, Stamp
-from engine.methods.refinement.assess import assessed, report_scores
+from engine.methods.refinement.assess import RefinementReport, assessed, report_scores
 from engine.methods.refinement.request import Request
 from engine.methods.refinement.run import refine
 from engine.methods.signals import overlap_history, scores_of
@@ -48,7 +48,7 @@ def case(text="Hanna Lind built it in 1874 [cite_1].", labels=(None, None, None)
 def run(verifier, labels=(None, None, None)):
     given = case(labels=labels)
     value = refine(Request(given, writer(), Settings(), variants=("A", "C2", "D")))
-    return given, assessed(value, given.passages, verifier)
+    return given, assessed(RefinementReport(refinement=value), given.passages, verifier)
 
 
 def test_scores_from_what_is_kept_equal_scores_with_the_verifier_under_any_labels():
@@ -69,7 +69,7 @@ def test_the_verifier_is_not_asked_twice():
     given, report = run(verifier)
     asked = len(verifier.asked)
     assert asked > 0
-    assert assessed(report.refinement, given.passages, verifier, report) == report
+    assert assessed(report, given.passages, verifier) == report
     assert len(verifier.asked) == asked
 
 
@@ -122,13 +122,13 @@ def test_a_stored_report_of_another_prompt_is_not_used():
 
 
 def test_the_facts_of_a_are_followed_into_every_condition():
-    from engine.analyses.refinement import RefinementReport, report_facts
+    from engine.analyses.refinement import report_facts
 
     given = case()
     value = refine(Request(given, writer(C2="Lind built it [cite_1]."), Settings(), variants=("A", "C2")))
     facts = (("Hanna built it.", "supportive"), ("Lind built it.", "irrelevant"))
     verifier = Verifier()
-    report = assessed(value, given.passages, verifier, RefinementReport(refinement=value, facts=facts))
+    report = assessed(RefinementReport(refinement=value, facts=facts), given.passages, verifier)
     found = report_facts(report)
     assert [(k.fact, k.kept) for k in found["A"]] == [("Hanna built it.", 1.0), ("Lind built it.", 1.0)]
     assert [(k.verdict, k.kept) for k in found["C2"]] == [("supportive", 0.0), ("irrelevant", 1.0)]
