@@ -12,6 +12,7 @@ from engine.core.errors import Cancelled
 
 Report = Callable[[str, int, int], None]
 Tell = Callable[[Any], None]
+OnText = Callable[[str], None]  # gets a text as it grows, from its beginning
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -34,7 +35,7 @@ class Watch:
 
     report: Report = _silent
     cancel: threading.Event = field(default_factory=threading.Event)
-    text: Callable[[str], None] = _untold
+    text: OnText = _untold
     case: Tell = _untold
 
     def step(self, stage: str, done: int = 0, total: int = 0) -> None:

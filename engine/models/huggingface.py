@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
-from engine.core.progress import Watch, last
+from engine.core.progress import OnText, Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.batched import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows
@@ -238,11 +238,7 @@ class HuggingFaceModel:
             return continuation_scores(module, [prompt.ids for prompt in prompts], continuations)
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """Write an answer up to the end token, `decoding.max_new_tokens` or the window's end.
 
@@ -274,13 +270,7 @@ class HuggingFaceModel:
         return self.llama_cpp
 
     def _by_llama_cpp(
-        self,
-        writer: LlamaCpp,
-        ids: Sequence[int],
-        decoding: Decoding,
-        limit: int,
-        on_text: Callable[[str], None] | None,
-        watch: Watch,
+        self, writer: LlamaCpp, ids: Sequence[int], decoding: Decoding, limit: int, on_text: OnText | None, watch: Watch
     ) -> Answer:
         """The answer as llama.cpp writes it; tokenised anew, without log-probabilities, where tokens were lost."""
         written: Tokens = []

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
-from engine.core.progress import Watch
+from engine.core.progress import OnText, Watch
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
 from engine.models.protocols import Can, TokenPrompt
@@ -52,11 +52,7 @@ class ScriptedWriter:
         self.tokens = 0
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """The reply to `prompt`, cut after `decoding.max_new_tokens` words."""
         text = self._reply(prompt.text)
@@ -131,11 +127,7 @@ class ScriptedScorer(ScriptedWriter):
         return scores
 
     def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        on_text: Callable[[str], None] | None = None,
-        watch: Watch | None = None,
+        self, prompt: Prompt, decoding: Decoding, on_text: OnText | None = None, watch: Watch | None = None
     ) -> Answer:
         """The scripted reply, its tokens with the function's log-probabilities."""
         answer = super().generate(prompt, decoding, on_text, watch)
