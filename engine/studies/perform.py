@@ -1,22 +1,13 @@
-"""One unit, wherever it runs: from a task to the row and the case file that the run will write.
-
-`python -m engine.studies.perform` is a worker process: the config, then tasks in as JSON lines, outcomes out as JSON
-lines. Whatever libraries print goes to standard error, so that standard output holds outcomes and nothing else. It
-ends when its input does: a parent that was killed leaves no worker behind.
-"""
+"""One unit, wherever it runs: from a task to the row and the case file that the run will write."""
 
 from __future__ import annotations
 
-import os
-import sys
-
-import msgspec
 from msgspec.structs import replace
 
 from engine.cases.case_file import write_case_file
 from engine.core.errors import BudgetSpent, Cancelled, GroundworkError, ServerError
 from engine.core.progress import Watch
-from engine.core.values import Value, decoded
+from engine.core.values import Value
 from engine.models.budget import Spent
 from engine.models.memory import is_out_of_memory
 from engine.studies.catalogue import study_of
@@ -68,6 +59,11 @@ class Performer:
         self.study = study_of(config.study)
         self.tools = tools or StudyTools(config)
 
+    def within_allowance(self, task: UnitTask) -> Done | Stopped:
+        """Run a unit that has a budget of its own."""
+        self.tools.allow(task.allowance)
+        return self.perform(task)
+
     def perform(self, task: UnitTask, watch: Watch | None = None) -> Done | Stopped:
         """Run a unit. An error of the unit's own is its row; one that is not stops it."""
         unit, watch = task.unit, watch or Watch()
@@ -90,19 +86,3 @@ class Performer:
         kept = {field: getattr(found, field) for field in ("values", "missing", "cost", "unparsed")}
         row = Row(unit=unit, state="done", case=name if case else "", served=served, **kept)
         return Done(unit=unit, row=row, case=write_case_file(case).decode() if case else "")
-
-
-def main() -> None:
-    """Serve tasks until the input ends."""
-    out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    lines = sys.stdin.buffer
-    performer = Performer(decoded(lines.readline(), Config))
-    for line in lines:
-        task = decoded(line, UnitTask)
-        performer.tools.allow(task.allowance)
-        out.write(msgspec.json.encode(performer.perform(task)) + b"\n")
-
-
-if __name__ == "__main__":
-    main()

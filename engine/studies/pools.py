@@ -7,22 +7,20 @@ comes out as `Lost` and is replaced; what to do about its unit is the run's busi
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import queue
-import subprocess
-import sys
-import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Protocol
-
-import msgspec
+from typing import Protocol
 
 from engine.core.errors import GroundworkError
 from engine.core.files import ROOT
 from engine.core.progress import Watch
-from engine.core.values import decoded
 from engine.models.registry import SERVED
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
@@ -95,51 +93,31 @@ def task_of(unit: Unit, example: Example, left: Limit, size: int) -> UnitTask:
 # Worker processes on this machine: each has its own models, takes one task at a time, and may die without harm.
 
 IDLE_DEATHS = 3  # workers in a row that die without having finished anything: then it is not the units' fault
+SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
 
 
+@dataclass
 class Worker:
-    """One process and the task that it has. Its messages go into `said`, None when it has ended."""
+    """A process, the connection to it, and the task that it has."""
 
-    def __init__(self, config: Config, threads: int, log: IO[bytes], said: queue.SimpleQueue[tuple[Worker, Said]]):
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine.studies.perform"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": path},
-        )
-        self.task: UnitTask | None = None
-        self._said = said
-        self._write(config)
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def give(self, task: UnitTask) -> None:
-        """Hand over a task."""
-        self.task = task
-        self._write(task)
-
-    def _write(self, value: Config | UnitTask) -> None:
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError):  # it is dead: the reading side says so
-            self.process.stdin.write(msgspec.json.encode(value) + b"\n")
-            self.process.stdin.flush()
-
-    def _read(self) -> None:
-        """Pass on what it says until it ends; a line that its death cut off says nothing."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.endswith(b"\n"):
-                self._said.put((self, line))
-        self._said.put((self, None))
-
-    def end(self) -> None:
-        """Kill it and wait until it is gone."""
-        self.process.kill()
-        self.process.wait()
+    process: BaseProcess
+    connection: Connection
+    task: UnitTask | None = None
 
 
-Said = bytes | None
+def work(config: Config, tasks: Connection, threads: int, log: Path) -> None:
+    """Run tasks until the other end is gone: a parent that was killed leaves no worker behind.
+
+    Whatever this process prints goes to `log`.
+    """
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # read when torch is imported
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    performer = Performer(config)
+    with contextlib.suppress(EOFError):
+        while True:
+            tasks.send(performer.within_allowance(tasks.recv()))
 
 
 class Processes:
@@ -147,49 +125,54 @@ class Processes:
 
     def __init__(self, config: Config, size: int, folder: Path) -> None:
         self.size = size
-        self._config = config
-        self._said: queue.SimpleQueue[tuple[Worker, Said]] = queue.SimpleQueue()
-        self._log = (folder / "workers.log").open("ab")
+        self._config, self._log = config, folder / "workers.log"
         self._idle_deaths = 0
         self._workers = [self._start() for _ in range(size)]
 
     @property
-    def pids(self) -> tuple[int, ...]:
+    def pids(self) -> tuple[int | None, ...]:
         """The processes of the workers."""
         return tuple(worker.process.pid for worker in self._workers)
 
     def _start(self) -> Worker:
-        return Worker(self._config, max(1, (os.cpu_count() or 1) // self.size), self._log, self._said)
+        ours, theirs = SPAWN.Pipe()
+        threads = max(1, (os.cpu_count() or 1) // self.size)
+        process = SPAWN.Process(target=work, args=(self._config, theirs, threads, self._log), daemon=True)
+        process.start()
+        theirs.close()
+        return Worker(process, ours)
 
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free worker."""
         worker = next(worker for worker in self._workers if worker.task is None)
-        worker.give(task_of(unit, example, left, self.size))
+        worker.task = task_of(unit, example, left, self.size)
+        with contextlib.suppress(OSError):  # it is dead: `take` finds its connection closed
+            worker.connection.send(worker.task)
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead worker is replaced at once."""
-        try:
-            worker, said = self._said.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        task, worker.task = worker.task, None
-        if said is not None:
-            self._idle_deaths = 0
-            return decoded(said, Done | Stopped)
-        self._workers[self._workers.index(worker)] = self._replaced()
-        return Lost(unit=task.unit) if task is not None else None
+        for connection in wait([worker.connection for worker in self._workers], seconds)[:1]:
+            place, worker = next((i, w) for i, w in enumerate(self._workers) if w.connection is connection)
+            try:
+                outcome: Outcome = worker.connection.recv()
+            except (EOFError, OSError):
+                self._workers[place] = self._replaced()
+                return Lost(unit=worker.task.unit) if worker.task else None
+            worker.task, self._idle_deaths = None, 0
+            return outcome
+        return None
 
     def _replaced(self) -> Worker:
         self._idle_deaths += 1
         if self._idle_deaths > IDLE_DEATHS * self.size:
             raise GroundworkError(
-                f"Worker processes die before they finish anything. Read {Path(self._log.name)}, correct the cause, "
-                f"then resume."
+                f"Worker processes die before they finish anything. Read {self._log}, correct the cause, then resume."
             )
         return self._start()
 
     def close(self) -> None:
         """End all workers at once; their units run again when the run resumes."""
         for worker in self._workers:
-            worker.end()
-        self._log.close()
+            worker.process.kill()
+            worker.process.join()
+            worker.connection.close()

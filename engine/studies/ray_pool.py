@@ -28,9 +28,7 @@ class Serving:
 
     def perform(self, task: bytes) -> bytes:
         """Run a task."""
-        given = decoded(task, UnitTask)
-        self._performer.tools.allow(given.allowance)
-        return msgspec.json.encode(self._performer.perform(given))
+        return msgspec.json.encode(self._performer.within_allowance(decoded(task, UnitTask)))
 
     def pid(self) -> int:
         """The process that serves."""
