@@ -10,38 +10,31 @@ wrote left collections that never opened again.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
-
-import numpy as np
-
-from engine.core.progress import Watch
-from engine.corpus import cells, large
-from engine.corpus.store import Snapshot
-
-if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection as ChromaCollection
 import logging
 import os
 import shutil
 import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import Cancelled, CorpusLocked, ServerError, StorageError
 from engine.core.files import replace_file, sha256_of
-from engine.core.values import decoded
-from engine.corpus.store import storage
+from engine.core.progress import Watch
+from engine.core.values import decoded, sha256
+from engine.corpus import cells, large
+from engine.corpus.store import Snapshot, storage
 from engine.models.protocols import Floats
 
 if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection as ChromaCollection
 
 
@@ -50,7 +43,7 @@ if TYPE_CHECKING:
 _BATCH = 5_000  # Chroma refuses more than 5,461 a call
 _PROBES = 8
 _SERVER_TIMEOUT = 60.0  # seconds for one answer of a Chroma server
-_HNSW: dict[str, Any] = {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}
+_CONFIGURATION: Any = {"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 400, "max_neighbors": 32}}
 
 
 class NotInStep(Exception):
@@ -64,37 +57,20 @@ def failures() -> tuple[type[Exception], ...]:
     import httpx
     from chromadb.errors import ChromaError
 
-    return (
-        NotInStep,
-        ChromaError,
-        sqlite3.Error,
-        httpx.HTTPError,
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        TypeError,
-    )
-
-
-def served(address: str, folder: Path) -> ChromaCollection:
-    """The server's collection for the data folder's collection `folder`."""
-    configuration: Any = {"hnsw": _HNSW}
-    return _server_client(address).get_or_create_collection(
-        _server_name(folder), embedding_function=None, configuration=configuration
-    )
+    bad = (OSError, ValueError, KeyError, RuntimeError, TypeError)
+    return (NotInStep, ChromaError, sqlite3.Error, httpx.HTTPError, *bad)
 
 
 def _server_client(address: str) -> ClientAPI:
     """A client of the server, with a time-out (its own default is to wait for ever); `ValueError` for no address."""
     import chromadb
+    from chromadb.config import Settings
 
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("it is not an address: write http://HOST:PORT")
-    client = chromadb.HttpClient(
-        host=parts.hostname, port=parts.port or 8000, ssl=parts.scheme == "https", settings=_settings()
-    )
+    quiet = Settings(anonymized_telemetry=False)
+    client = chromadb.HttpClient(parts.hostname, parts.port or 8000, parts.scheme == "https", settings=quiet)
     session = getattr(getattr(client, "_server", None), "_session", None)
     if session is not None:
         session.timeout = _SERVER_TIMEOUT
@@ -103,14 +79,7 @@ def _server_client(address: str) -> ClientAPI:
 
 def _server_name(folder: Path) -> str:
     """The name on the server of the collection in `folder`: two data folders never share one."""
-    return "groundwork-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:24]
-
-
-def _settings() -> Any:
-    """Chroma's settings: nothing is reported to anybody."""
-    from chromadb.config import Settings
-
-    return Settings(anonymized_telemetry=False)
+    return "groundwork-" + sha256(str(folder.resolve()))[:24]
 
 
 def synchronise(collection: ChromaCollection, snapshot: Snapshot, watch: Watch) -> None:
@@ -120,13 +89,8 @@ def synchronise(collection: ChromaCollection, snapshot: Snapshot, watch: Watch) 
     for batch in _batches(sorted(there - wanted)):
         collection.delete(ids=batch)
     missing = [row for row, p in enumerate(snapshot.passages) if p.id not in there]
-    fill(collection, snapshot, missing, watch)
-
-
-def fill(collection: ChromaCollection, snapshot: Snapshot, rows: Sequence[int], watch: Watch) -> None:
-    """Add the vectors of `rows`."""
-    for number, batch in enumerate(_batches(rows)):
-        watch.step("index", number * _BATCH, len(rows))
+    for number, batch in enumerate(_batches(missing)):
+        watch.step("index", number * _BATCH, len(missing))
         collection.upsert(
             ids=[snapshot.passages[row].id for row in batch],
             embeddings=np.ascontiguousarray(snapshot.vectors[list(batch)]),
@@ -287,7 +251,8 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
     place = _current_place(folder, state)
     if place is not None and state.get("held") == held:
         try:
-            _check_files(place, state)
+            if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
+                raise NotInStep(f"{changed[0]} was changed after it was written")
             found = cells.Cells(place)
             check(found, snapshot)
         except (NotInStep, OSError, ValueError, EOFError) as error:
@@ -315,20 +280,15 @@ def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch) -> Path:
     return place
 
 
-def _check_files(place: Path, state: dict[str, str]) -> None:
-    """Raise `NotInStep` where a file was changed after it was written; a second or two for a gigabyte."""
-    for name in cells.FILES:
-        if state.get(name) != sha256_of(place / name):
-            raise NotInStep(f"{name} was changed after it was written")
-
-
 def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: bool) -> Index:
     """The index on the server, named after the collection's folder; one process at a time brings it up to date."""
     from filelock import FileLock
 
     address = os.environ[SERVER]
     try:
-        collection = served(address, folder)
+        collection = _server_client(address).get_or_create_collection(
+            _server_name(folder), embedding_function=None, configuration=_CONFIGURATION
+        )
         with FileLock(folder / "server.lock"):
             if (collection.metadata or {}).get("held") != held:
                 if not build:
