@@ -44,6 +44,11 @@ class Watch:
         if self.cancel.is_set():
             raise Cancelled(f"Stopped during {stage}. Finished parts are kept.")
 
+    def part(self, before: int, total: int) -> Watch:
+        """A watch that reports a part's progress as that of the whole, `before` being what was done before it."""
+        told = self.report
+        return Watch(lambda stage, done, most: told(stage, before + done, max(total, before + most)), self.cancel)
+
 
 def whole(grow: Callable[P, Iterable[T]]) -> Callable[P, T]:
     """The same computation without its growth: a function that returns the last value."""

@@ -125,11 +125,6 @@ def _told(how: Chunking) -> str:
 PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of work
 
 
-def _shifted(watch: Watch, offset: int, total: int) -> Watch:
-    """A watch that reports a piece's progress as part of the whole, as far as that is known."""
-    return Watch(lambda stage, done, most: watch.report(stage, offset + done, max(total, offset + most)), watch.cancel)
-
-
 class IngestReport(Value, frozen=True):
     """The result of one ingest. `added`, `unchanged` and `replaced` count documents; `skipped` are (name, reason)."""
 
@@ -323,14 +318,14 @@ class Collection:
             return Counter(_change(old, d) for d in held)
         tally: Counter[str] = Counter()
         manifest = old.manifest
-        made = large.Made(embedder=manifest.embedder, dimensions=manifest.dimensions, chunking=manifest.chunking)
+        made = msgspec.json.encode((manifest.embedder, manifest.dimensions, manifest.chunking))
         with storage(f"the collection {self.name}"):
-            stage = large.Staging(self.folder, made)
+            stage = large.Staging(self.folder, manifest.dimensions, made)
         with closing(stage) as staged:
             documents = chain(held, more, coming)
             new = ((d, passages(d, self.chunking)) for d in self._new(old, documents, staged, tally))
             for batch in _batches(new, lambda item: len(item[1])):
-                vectors = self._vectors(old, batch, _shifted(watch, staged.passages, total))
+                vectors = self._vectors(old, batch, watch.part(staged.passages, total))
                 with storage(f"the collection {self.name}"):
                     staged.add([(d, [(p.start, p.end) for p in found]) for d, found in batch], vectors)
             if not staged.passages:

@@ -14,7 +14,7 @@ from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.corpus import index, large, store
 from engine.corpus.collection import Collection
-from engine.corpus.store import Manifest, Snapshot
+from engine.corpus.store import Snapshot
 
 
 class Health(Value, frozen=True):
@@ -40,19 +40,13 @@ def health(name: str, watch: Watch | None = None) -> Health:
     mended: list[str] = []
     try:
         if wrong:
-            mended.append(_mend(collection, manifest, wrong, watch or Watch()))
+            collection.rebuild_from(store.read_documents(collection.folder, manifest), watch or Watch())
+            mended.append(f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them.")
         snapshot = collection.snapshot()
     except CorpusError as error:
         return Health(state="damaged", notes=(*mended, str(error)))
     found = _inconsistencies(snapshot)
     return _with_index(collection, snapshot, [*mended, *found], bool(found), watch)
-
-
-def _mend(collection: Collection, manifest: Manifest, wrong: list[str], watch: Watch) -> str:
-    """Make passages and vectors again from the documents; return what is said about it."""
-    documents = store.read_documents(collection.folder, manifest)
-    collection.rebuild_from(documents, watch)
-    return f"{' and '.join(wrong)} did not match the stored documents and were rebuilt from them."
 
 
 def _inconsistencies(snapshot: Snapshot) -> list[str]:

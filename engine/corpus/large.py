@@ -22,9 +22,8 @@ import msgspec
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
 
-from engine.core.settings import Chunking
 from engine.core.text import Span
-from engine.core.values import Document, DocumentSection, Passage, Value, converted, sha256
+from engine.core.values import Document, DocumentSection, Passage, converted, sha256
 from engine.corpus.chunking import passage_of
 from engine.models.protocols import Floats
 
@@ -41,14 +40,6 @@ CREATE INDEX IF NOT EXISTS places ON documents (first);
 _Rest = tuple[str, str, str, tuple[DocumentSection, ...], tuple[int, ...]]  # title to pages, less the text
 _LAST = "SELECT first, length(spans) / 8 FROM documents ORDER BY number DESC LIMIT 1"  # their sum is the rows
 _COLUMNS = "SELECT number, id, first, spans, text, rest FROM documents"
-
-
-class Made(Value, frozen=True):
-    """Everything that vectors and passages depend on; an ingest with another embedder or chunking does not resume."""
-
-    embedder: str
-    dimensions: int
-    chunking: Chunking
 
 
 class StoredRows:
@@ -168,14 +159,17 @@ def _passages(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
 class Staging:
     """The next generation while it grows in `staged/`."""
 
-    def __init__(self, folder: Path, made: Made) -> None:
-        """Open what an ingest left that did not finish, if it was made alike, or begin."""
+    def __init__(self, folder: Path, dimensions: int, made: bytes) -> None:
+        """Open what an ingest left that did not finish, or begin.
+
+        `made` names all that vectors and passages depend on; an ingest that depends on anything else does not resume.
+        """
         self.place = folder / "staged"
-        self._bytes = made.dimensions * 4
-        if not self._opened(msgspec.json.encode(made)):
+        self._bytes = dimensions * 4
+        if not self._opened(made):
             self.close()
             shutil.rmtree(self.place, ignore_errors=True)
-            self._opened(msgspec.json.encode(made), new=True)
+            self._opened(made, new=True)
         self._coming: set[str] = set()  # asked for since the last batch
         self.kept = 0  # documents of an earlier ingest that have come again, the first ones of the stage
         self._earlier = self._count()

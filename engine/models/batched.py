@@ -127,7 +127,7 @@ def write_rows(
         if size > 1:
             size = min(size, rows_at_once(module, asked[pending[0]]))
         batch = [asked[i] for i in pending[:size]]
-        found = if_it_fits(partial(write_batch, module, batch, stop, _part(watch, len(written), len(asked))))
+        found = if_it_fits(partial(write_batch, module, batch, stop, watch.part(len(written), len(asked))))
         if found is None:
             rows = halved("writing", size, watch, len(written), len(asked))
             continue
@@ -206,11 +206,6 @@ def step(
     if "position_ids" in inspect.signature(module.forward).parameters:
         known["position_ids"] = mask.sum(-1, keepdim=True) - 1
     return *last_logits(module, new, cache, **known), mask
-
-
-def _part(watch: Watch, done: int, total: int) -> Watch:
-    """The watch of a batch, whose rows are a part of all."""
-    return Watch(report=lambda stage, ended, _: watch.report(stage, done + ended, total), cancel=watch.cancel)
 
 
 def pads_exactly(module: Any) -> bool:
