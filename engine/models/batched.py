@@ -20,8 +20,8 @@ from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
 from engine.models.memory import cache_values, free_memory, row_bytes
-from engine.models.sampling import choose_clearly, last_logits, write_tokens
-from engine.models.scoring import halved, if_it_fits
+from engine.models.sampling import choose_clearly, write_tokens
+from engine.models.scoring import halved, if_it_fits, last_logits
 
 # Several rows' caches as one: what each row has read, padded on the left to the longest.
 

@@ -18,7 +18,7 @@ from engine.core.files import free_disk, models_folder, place_folder, sha256_of
 from engine.core.progress import Watch
 from engine.core.values import Value
 from engine.models.catalogue import draft_of, folder_name, is_complete
-from engine.models.memory import LOADING, free_memory
+from engine.models.memory import free_memory, reading_a_model
 
 SUFFIX = ".gguf"
 _VERSIONS = (2, 3)
@@ -266,8 +266,10 @@ def _read(path: Path, watch: Watch) -> tuple[Any, Any]:
     """(tokenizer, module) of a GGUF file; `ModelError` where transformers cannot make them."""
     watch.step("reading the tokenizer", 0, 3)
     try:
-        with LOADING:
-            tokenizer = _tokenizer(path)
+        with reading_a_model():
+            from transformers import AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
             watch.step("dequantizing the weights", 1, 3)
             return tokenizer, _module(path)
     except (
@@ -293,20 +295,11 @@ def _write(module: Any, tokenizer: Any, draft: Path) -> None:
     shutil.copymode(draft / "config.json", draft / "model.safetensors")  # which save_file makes for its user alone
 
 
-def _tokenizer(path: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name, local_files_only=True)
-
-
 def _module(path: Path) -> Any:
     """The module with all of its weights from the file, in bfloat16."""
     import torch
     from transformers import AutoModelForCausalLM, GgufConfig
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         str(path.parent),
         gguf_file=path.name,

@@ -222,9 +222,19 @@ def passages_to_drop(prompt: TokenPrompt, room: int) -> tuple[int, ...] | None:
     return tuple(sorted(dropped)) if over <= 0 else None
 
 
-# One model is read at a time: `with LOADING:` around everything that imports from transformers and reads a model.
+_READING = threading.RLock()  # reentrant, since one model may be read within another's load
 
-# While transformers reads a model it builds it on the meta device by switches of the whole process: two threads that
-# read at once give "Cannot copy out of meta tensor". Its lazy imports fail in the same way. Reentrant, since one
-# model may be read within another's load.
-LOADING = threading.RLock()
+
+@contextmanager
+def reading_a_model() -> Iterator[None]:
+    """Around everything that imports from transformers and reads a model: one at a time, without its bars and hints.
+
+    While transformers reads a model it builds it on the meta device by switches of the whole process: two threads that
+    read at once give "Cannot copy out of meta tensor". Its lazy imports fail in the same way.
+    """
+    with _READING:
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        yield

@@ -15,7 +15,7 @@ import torch
 from engine.core.progress import Watch
 from engine.core.settings import Decoding
 from engine.models.hooks import cancellable
-from engine.models.scoring import takes_logits_to_keep
+from engine.models.scoring import last_logits
 
 
 def nucleus(probabilities: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -104,11 +104,3 @@ def next_logits(module: Any, fed: torch.Tensor, cache: Any) -> tuple[torch.Tenso
     """Float32 logits after the tokens fed, shape (vocabulary,), and the cache (None: feed everything again)."""
     logits, cache = last_logits(module, fed, cache)
     return logits[0], cache
-
-
-@torch.no_grad()
-def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Tensor) -> tuple[torch.Tensor, Any]:
-    """The same for every row fed, shape (rows, vocabulary); `padding` is what the model needs to know of it."""
-    extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra, **padding)
-    return out.logits[:, -1].float(), getattr(out, "past_key_values", None)

@@ -146,12 +146,22 @@ def continuation_scores(
     return found
 
 
-def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
-    """Log-probabilities of the token after `ids`, and the cache; None for a model without one."""
-    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
+@torch.no_grad()
+def last_logits(module: Any, fed: torch.Tensor, cache: Any, **padding: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    """Float32 logits after the tokens fed, shape (rows, vocabulary), and the cache; None for a model without one.
+
+    `padding` is what the model needs to know of it.
+    """
     extra = {"logits_to_keep": 1} if takes_logits_to_keep(module) else {}
-    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra)
-    return out.logits[0, -1].float().log_softmax(-1), getattr(out, "past_key_values", None)
+    out = module(input_ids=fed, past_key_values=cache, use_cache=True, **extra, **padding)
+    return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
+
+
+def _ahead(module: Any, ids: Sequence[int], cache: Any) -> tuple[torch.Tensor, Any]:
+    """Log-probabilities of the token after `ids`, and the cache."""
+    fed = torch.tensor([list(ids)], device=module.get_input_embeddings().weight.device)
+    logits, cache = last_logits(module, fed, cache)
+    return logits[0].log_softmax(-1), cache
 
 
 def _continued(module: Any, first: torch.Tensor, cache: Any, one: Sequence[int]) -> float:

@@ -255,6 +255,8 @@ class ServerModel:
 
         Raises `ServerError` with the text so far in `partial`, `PromptTooLong`, `BudgetSpent`, `Cancelled`.
         """
+        import openai
+
         watch = watch or Watch()
         messages = as_messages(prompt, turns(prompt))
         with self._slot(watch):
@@ -262,7 +264,7 @@ class ServerModel:
                 received = Received(on_text)
                 try:
                     return self._once(messages, decoding, received, watch)
-                except _transport() as error:
+                except (openai.OpenAIError, BrokenStream) as error:
                     if received.text or attempt + 1 == self.attempts or not worth_retrying(error):
                         raise explain(error, self, received.text) from error
                     pause = max(retry_after(error), self.backoff * 2**attempt)
@@ -344,10 +346,3 @@ def checked_address(address: str) -> str:
     if parts.username or parts.password or parts.query:
         raise ModelNotFound("A server's address must not contain a key. Put the key into OPENAI_API_KEY.")
     return address.rstrip("/")
-
-
-def _transport() -> tuple[type[Exception], ...]:
-    """The errors raised by the client and its connection."""
-    import openai
-
-    return (openai.OpenAIError, BrokenStream)

@@ -66,19 +66,19 @@ class Performer:
 
     def perform(self, task: UnitTask, watch: Watch | None = None) -> Done | Stopped:
         """Run a unit. An error of the unit's own is its row; one that is not stops it."""
-        unit, watch = task.unit, watch or Watch()
-        with self.tools.budget.metered() as meter:
-            try:
-                found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
-            except STOPS as error:
-                return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
-            except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
-                known = isinstance(error, GroundworkError)
-                kind = OUT_OF_MEMORY if is_out_of_memory(error) else type(error).__name__
-                found = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
+        unit, watch, before = task.unit, watch or Watch(), self.tools.budget.mine
+        try:
+            found: Found | Failure = self.study.run(self.tools, unit, task.example, watch)
+        except STOPS as error:
+            return Stopped(unit=unit, kind=type(error).__name__, message=str(error))
+        except Exception as error:  # one example must not end a run of hours: it is shown and counted as failed
+            known = isinstance(error, GroundworkError)
+            kind = OUT_OF_MEMORY if is_out_of_memory(error) else type(error).__name__
+            found = Failure(type=kind, message=str(error) if known else f"Unexpected: {error}")
+        served = self.tools.budget.mine - before
         if isinstance(found, Failure):
-            return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=meter.spent))
-        return self._done(unit, found, meter.spent)
+            return Done(unit=unit, row=Row(unit=unit, state="failed", failure=found, served=served))
+        return self._done(unit, found, served)
 
     def _done(self, unit: Unit, found: Found, served: Spent) -> Done:
         name = f"{self.study.name}-{unit.key}"
