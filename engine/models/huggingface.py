@@ -179,16 +179,11 @@ class HuggingFaceModel:
 
         Text that spells a special token stays text inside segments: a passage cannot end a turn.
         """
-        ids: list[int] = []
-        spans: list[tuple[int, int, int]] = []
-        numbers: list[int | None] = []
-        for piece in chat_pieces(self.tokenizer, prompt):
-            new = self._ids(piece.text, special=piece.segment < 0, first=not spans)
-            spans.append((piece.segment, len(ids), len(ids) + len(new)))
-            segment = prompt.segments[piece.segment] if piece.segment >= 0 else None
-            numbers.append(segment.number if segment is not None and segment.kind == "passage" else None)
-            ids.extend(new)
-        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+        numbers = {i: segment.number for i, segment in enumerate(prompt.segments) if segment.kind == "passage"}
+        return TokenPrompt.of(
+            (p.segment, self._ids(p.text, special=p.segment < 0, first=not place), numbers.get(p.segment))
+            for place, p in enumerate(chat_pieces(self.tokenizer, prompt))
+        )
 
     def encode_answer(self, text: str) -> Answer:
         """An answer from plain text, tokenised once; every token's span covers its characters."""

@@ -6,7 +6,7 @@ A model says what it can do in `can`; a caller that needs more raises `CannotDo`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -45,18 +45,22 @@ class TokenPrompt:
     spans: tuple[tuple[int, int, int], ...]
     numbers: tuple[int | None, ...]
 
-    def without(self, numbers: frozenset[int] | set[int]) -> TokenPrompt:
-        """The same ids less those of the passages `numbers`, positions closed up; nothing tokenised again."""
+    @classmethod
+    def of(cls, pieces: Iterable[tuple[int, Sequence[int], int | None]]) -> TokenPrompt:
+        """From the pieces in order: each one's segment, ids and citation number."""
         ids: list[int] = []
         spans: list[tuple[int, int, int]] = []
-        kept: list[int | None] = []
-        for (segment, start, end), number in zip(self.spans, self.numbers, strict=True):
-            if number is not None and number in numbers:
-                continue
-            spans.append((segment, len(ids), len(ids) + end - start))
-            kept.append(number)
-            ids.extend(self.ids[start:end])
-        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=tuple(kept))
+        numbers: list[int | None] = []
+        for segment, new, number in pieces:
+            spans.append((segment, len(ids), len(ids) + len(new)))
+            numbers.append(number)
+            ids.extend(new)
+        return cls(ids=tuple(ids), spans=tuple(spans), numbers=tuple(numbers))
+
+    def without(self, numbers: frozenset[int] | set[int]) -> TokenPrompt:
+        """The same ids less those of the passages `numbers`, positions closed up; nothing tokenised again."""
+        pieces = zip(self.spans, self.numbers, strict=True)
+        return TokenPrompt.of((s, self.ids[start:end], n) for (s, start, end), n in pieces if n not in numbers)
 
     def passage_span(self, number: int) -> tuple[int, int]:
         """[first, last + 1) of passage `number` in `ids`; KeyError if it is not there."""

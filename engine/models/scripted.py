@@ -98,14 +98,8 @@ class ScriptedScorer(ScriptedWriter):
 
     def encode(self, prompt: Prompt) -> TokenPrompt:
         """Word ids segment by segment, no template."""
-        ids: list[int] = []
-        spans: list[tuple[int, int, int]] = []
-        for index, segment in enumerate(prompt.segments):
-            new = self._learn(segment.text)
-            spans.append((index, len(ids), len(ids) + len(new)))
-            ids.extend(new)
-        numbers = tuple(s.number if s.kind == "passage" else None for s in prompt.segments)
-        return TokenPrompt(ids=tuple(ids), spans=tuple(spans), numbers=numbers)
+        parts = enumerate(prompt.segments)
+        return TokenPrompt.of((i, self._learn(s.text), s.number if s.kind == "passage" else None) for i, s in parts)
 
     def encode_answer(self, text: str) -> Answer:
         """A token a word."""
