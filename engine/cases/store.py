@@ -137,13 +137,6 @@ def write(connection: sqlite3.Connection, case: Case, time: str) -> None:
     connection.execute("DELETE FROM summaries WHERE id = ?", (case.id,))
 
 
-def check_known(connection: sqlite3.Connection, case_id: str) -> None:
-    """Raise `CaseNotFound` if the case does not exist or was deleted."""
-    known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
-    if known is None:
-        raise _not_found(case_id)
-
-
 def _not_found(case_id: str) -> CaseNotFound:
     return CaseNotFound(f"There is no case {case_id!r} in the library. The Cases page lists all cases.")
 
@@ -369,7 +362,9 @@ class CaseStore:
     def history(self, case_id: str) -> tuple[Mark, ...]:
         """The review history of a case, oldest first."""
         with self._reading() as connection:
-            check_known(connection, case_id)
+            known = connection.execute("SELECT 1 FROM cases WHERE id = ? AND deleted IS NULL", (case_id,)).fetchone()
+            if known is None:
+                raise _not_found(case_id)
             return marks_of(connection, case_id)
 
     def add_mark(self, case_id: str, draft: MarkDraft, seen: str | None = None) -> Mark:

@@ -17,14 +17,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    """The report of a run that nobody watches."""
-
-
-def _untold(value: Any) -> None:
-    """The text or value of a computation that nobody watches."""
-
-
 @dataclass(frozen=True)
 class Watch:
     """The receiver of a long computation's progress; it also says whether to continue.
@@ -33,10 +25,10 @@ class Watch:
     case as it was just saved; `cancel` is set from another thread.
     """
 
-    report: Report = _silent
+    report: Report = lambda stage, done, total: None
     cancel: threading.Event = field(default_factory=threading.Event)
-    text: OnText = _untold
-    case: Tell = _untold
+    text: OnText = lambda text: None
+    case: Tell = lambda case: None
 
     def step(self, stage: str, done: int = 0, total: int = 0) -> None:
         """Report, then raise `Cancelled` if the user asked to stop."""

@@ -122,6 +122,7 @@ def _told(how: Chunking) -> str:
     return f"{how.method} to {how.words} words with overlap {how.overlap}"
 
 
+_SNAPSHOTS: dict[Path, Snapshot] = {}  # the latest one of each collection
 PIECE = 1_024  # passages embedded and stored at a time; about 15 seconds of work
 
 
@@ -228,7 +229,10 @@ class Collection:
         """
         manifest = self.manifest
         agree(manifest, self.given, self.chunking)
-        return _cached_snapshot(self.folder, manifest)
+        known = _SNAPSHOTS.get(self.folder)
+        if known is None or known.manifest != manifest:
+            known = _SNAPSHOTS[self.folder] = store.read_snapshot(self.folder, manifest)
+        return known
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -399,15 +403,3 @@ def _batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
             batch, held = [], 0
     if batch:
         yield batch
-
-
-_SNAPSHOTS: dict[Path, Snapshot] = {}
-
-
-def _cached_snapshot(folder: Path, manifest: Manifest) -> Snapshot:
-    """The snapshot of a manifest, the latest one of each collection kept in memory."""
-    known = _SNAPSHOTS.get(folder)
-    if known is None or known.manifest != manifest:
-        known = store.read_snapshot(folder, manifest)
-        _SNAPSHOTS[folder] = known
-    return known

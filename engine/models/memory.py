@@ -123,17 +123,14 @@ def summed_otherwise(model: Any, tokens: int, *, graph: bool = False) -> Iterato
         yield
         return
     with model.hold() as module:
-        layers = int(module.config.get_text_config().num_hidden_layers) if graph else 1
-        if layers * weight_bytes(module.config, tokens) > SHARE * free_memory(module.device.type):
+        config = module.config.get_text_config()
+        layer = 12 * int(config.num_attention_heads) * tokens**2  # bytes, with the float32 softmax of the weights
+        layers = int(config.num_hidden_layers) if graph else 1
+        if layers * layer > SHARE * free_memory(module.device.type):
             yield
             return
         with eager_attention(module):
             yield
-
-
-def weight_bytes(config: Any, tokens: int) -> int:
-    """Bytes of one layer's attention weights for a row of `tokens`, and of the float32 softmax they come from."""
-    return 12 * int(config.get_text_config().num_attention_heads) * tokens**2
 
 
 @contextmanager
