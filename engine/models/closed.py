@@ -25,7 +25,6 @@ from engine.prompts import fill
 Parse = Callable[[str], str | None]
 By = Literal["likelihood", "reply"]
 GREEDY = Decoding(max_new_tokens=512, temperature=0.0)
-TEMPLATES = ("choose_one", "reason_first")
 
 
 class Choice(Value, frozen=True):

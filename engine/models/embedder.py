@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
@@ -155,18 +155,10 @@ class TwoTowers:
         return self._passages.embed(texts, watch)
 
 
-@runtime_checkable
-class TwoSided(Protocol):
-    """An embedder that reads a passage otherwise than a question."""
-
-    def embed_passages(self, texts: Sequence[str], watch: Watch | None = None) -> Floats:
-        """Return unit vectors, shape (len(texts), dimensions)."""
-        ...
-
-
 def embed_passages(embedder: Embedder, texts: Sequence[str], watch: Watch | None = None) -> Floats:
     """Unit vectors of texts that are searched, shape (len(texts), dimensions); questions go through `embed`."""
-    return embedder.embed_passages(texts, watch) if isinstance(embedder, TwoSided) else embedder.embed(texts, watch)
+    vectors: Floats = getattr(embedder, "embed_passages", embedder.embed)(texts, watch)
+    return vectors
 
 
 class ScriptedEmbedder:

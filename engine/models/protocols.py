@@ -95,10 +95,15 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict of evidence on a claim with the three class probabilities (sum 1)."""
+    """A verdict of evidence on a claim with the three class probabilities (sum 1).
+
+    `window` is the [start, end) span of the evidence that decided, where it is known; `windows` how many were read.
+    """
 
     verdict: VerdictClass
     scores: dict[str, float]
+    window: tuple[int, int] = (0, 0)
+    windows: int = 1
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.core.errors import ModelError
-from engine.core.progress import Watch, last
+from engine.core.progress import Watch, whole
 from engine.models.hooks import cancellable, picked_positions
 from engine.models.memory import free_memory, is_out_of_memory, row_bytes
 
@@ -26,17 +26,6 @@ CPU_TOKENS = 1024  # more at once gains nothing on a CPU (measured from 60 to 88
 GPU_TOKENS = 65536
 Floats = NDArray[np.float64]
 T = TypeVar("T")
-
-
-def score_rows(
-    module: Any,
-    rows: Sequence[Sequence[int]],
-    answer: Sequence[int],
-    watch: Watch | None = None,
-    limit: int | None = None,
-) -> Floats:
-    """The last of `scores_by_batch`."""
-    return last(scores_by_batch(module, rows, answer, watch, limit))
 
 
 def scores_by_batch(
@@ -74,6 +63,9 @@ def scores_by_batch(
         if not pending:
             watch.report("scoring", len(rows), len(rows))
         yield scores
+
+
+score_rows = whole(scores_by_batch)
 
 
 def batch_size(module: Any, longest: int, answer: int) -> int:

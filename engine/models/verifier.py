@@ -77,7 +77,7 @@ class WindowedVerifier:
         self.name = name
 
     def judge(self, pairs: Pairs, watch: Watch | None = None) -> list[Judged]:
-        """Judge (claim, evidence) pairs in order; each result is a `Verdict`."""
+        """Judge (claim, evidence) pairs in order, each with the window that decided."""
         return [combine(rows, spans, self._thresholds) for rows, spans in self._by_window(pairs, watch)]
 
     def entailment(self, pairs: Pairs, watch: Watch | None = None) -> Floats:
