@@ -24,7 +24,7 @@ from numpy.lib.format import write_array_header_1_0
 
 from engine.core.text import Span
 from engine.core.values import Document, DocumentSection, Passage, converted, sha256
-from engine.corpus.chunking import passage_of
+from engine.corpus.chunking import passage_of, passages_at
 from engine.models.protocols import Floats
 
 TEXT, VECTORS = "text.sqlite", "vectors.npy"
@@ -70,7 +70,7 @@ class StoredRows:
         """All documents by id and all passages; the file is closed."""
         found = list(self.all())
         self._file.close()
-        passages = tuple(passage for document, _, spans in found for passage in _passages(document, spans))
+        passages = tuple(passage for document, _, spans in found for passage in passages_at(document, spans))
         return {document.id: document for document, _, _ in found}, passages
 
     def named(self, name: object) -> tuple[Document, int, list[Span]] | None:
@@ -139,7 +139,7 @@ class StoredPassages(Sequence[Passage]):
         return passage_of(document, sha256(document.text)[:10], int(place) - first, spans[int(place) - first])
 
     def __iter__(self) -> Iterator[Passage]:
-        return (passage for document, _, spans in self._rows.all() for passage in _passages(document, spans))
+        return (passage for document, _, spans in self._rows.all() for passage in passages_at(document, spans))
 
     def __len__(self) -> int:
         return self._size
@@ -147,13 +147,7 @@ class StoredPassages(Sequence[Passage]):
     def of_document(self, name: str) -> tuple[int, tuple[Passage, ...]]:
         """The first row of a document's passages, and the passages; None if the document does not exist."""
         found = self._rows.named(name)
-        return (found[1], tuple(_passages(found[0], found[2]))) if found else (0, ())
-
-
-def _passages(document: Document, spans: Sequence[Span]) -> Iterator[Passage]:
-    """A document's passages at the stored places."""
-    digest = sha256(document.text)[:10]
-    return (passage_of(document, digest, ordinal, span) for ordinal, span in enumerate(spans))
+        return (found[1], tuple(passages_at(found[0], found[2]))) if found else (0, ())
 
 
 class Staging:

@@ -31,12 +31,13 @@ _SMALL = 64 << 20  # bytes for config, tokenizer and the file system's own use
 
 
 class Tensor(Value, frozen=True):
-    """One tensor of a GGUF file: its quantization by name ("Q4_K"), its count of values and its size in bytes."""
+    """One tensor of a GGUF file: its quantization by name ("Q4_K"), its count of values; size and offset in bytes."""
 
     name: str
     quantization: str
     values: int
     size: int
+    offset: int
 
 
 class Header(Value, frozen=True):
@@ -88,14 +89,14 @@ class _Reader:
             )
         tensors, fields = self.take("QQ")
         known = dict(self.field() for _ in self.counted(fields, 13))
-        found = [self.tensor() for _ in self.counted(tensors, 24)]
+        found = tuple(self.tensor() for _ in self.counted(tensors, 24))
         self.check_size(found, known.get("general.alignment", 32))
         architecture = str(known.get("general.architecture", ""))
-        self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, [t for t, _ in found])
+        self.check_claims({name: known.get(f"{architecture}.{name}") for name in _SIZES}, found)
         return Header(
             version=version,
             architecture=architecture,
-            tensors=tuple(tensor for tensor, _ in found),
+            tensors=found,
             chat_template=str(known.get("tokenizer.chat_template", "")),
         )
 
@@ -144,8 +145,7 @@ class _Reader:
             raise self.damaged(f"it has an array of unknown type {item}")
         return None
 
-    def tensor(self) -> tuple[Tensor, int]:
-        """A tensor and the offset of its data."""
+    def tensor(self) -> Tensor:
         from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
         name = self.text()
@@ -157,17 +157,17 @@ class _Reader:
             values *= size
         kind, offset = self.take("IQ")
         if kind not in {known.value for known in GGMLQuantizationType}:
-            return Tensor(name=name, quantization=f"number {kind}", values=values, size=0), offset
+            return Tensor(name=name, quantization=f"number {kind}", values=values, size=0, offset=offset)
         known = GGMLQuantizationType(kind)
         block, size = GGML_QUANT_SIZES[known]
-        return Tensor(name=name, quantization=known.name, values=values, size=values // block * size), offset
+        return Tensor(name=name, quantization=known.name, values=values, size=values // block * size, offset=offset)
 
-    def check_size(self, found: list[tuple[Tensor, int]], alignment: Any) -> None:
+    def check_size(self, tensors: Sequence[Tensor], alignment: Any) -> None:
         """Raise `ModelError` where a tensor would end after the file does."""
         if not isinstance(alignment, int) or alignment < 1:
             raise self.damaged(f"its alignment is {alignment}")
         start = -(-self.place // alignment) * alignment
-        needed = max((start + offset + tensor.size for tensor, offset in found), default=0)
+        needed = max((start + tensor.offset + tensor.size for tensor in tensors), default=0)
         if needed > len(self.data):
             raise self.damaged(f"its tensors need {needed:,} bytes and it has {len(self.data):,}")
 

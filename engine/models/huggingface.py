@@ -242,17 +242,23 @@ class HuggingFaceModel:
         """
         coded = self.encode(prompt)
         limit = check_fits(coded, self.window, decoding.max_new_tokens, self.name, least=True)
-        if (llama_cpp := self._loaded_llama_cpp(len(coded.ids) + limit, watch)) is not None:
-            return self._by_llama_cpp(llama_cpp, coded.ids, decoding, limit, on_text, watch or Watch())
-        written: Tokens = []
+        llama_cpp, written = self._loaded_llama_cpp(len(coded.ids) + limit, watch), Tokens()
+
+        def take(token: int, logprob: float) -> None:
+            written.append((token, logprob))
+            if on_text is not None and token not in self.stop_ids:
+                on_text(stable_text(self.decode([token for token, _ in written])))
+
         with self.hold(watch) as module:
-            for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
-                written.append((token, logprob))
-                if token in self.stop_ids:
-                    break
-                if on_text is not None:
-                    on_text(stable_text(self.decode([token for token, _ in written])))
-        return self._answer(written)
+            if llama_cpp is None:
+                for token, logprob in write_tokens(module, coded.ids, decoding, limit, watch):
+                    take(token, logprob)
+                    if token in self.stop_ids:
+                        break
+                return self._answer(written)
+            text, finished = llama_cpp.write(coded.ids, decoding, limit, take, watch or Watch())
+        answer = self._answer(written)  # tokenised anew, without log-probabilities, where llama.cpp lost tokens
+        return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
 
     def _loaded_llama_cpp(self, tokens: int, watch: Watch | None) -> LlamaCpp | None:
         """The writer in place of the module; None once it could not load, since torch has the same weights."""
@@ -263,22 +269,6 @@ class HuggingFaceModel:
         except ModelError:
             self.llama_cpp = None
         return self.llama_cpp
-
-    def _by_llama_cpp(
-        self, writer: LlamaCpp, ids: Sequence[int], decoding: Decoding, limit: int, on_text: OnText | None, watch: Watch
-    ) -> Answer:
-        """The answer as llama.cpp writes it; tokenised anew, without log-probabilities, where tokens were lost."""
-        written: Tokens = []
-
-        def take(token: int, logprob: float) -> None:
-            written.append((token, logprob))
-            if on_text is not None:
-                on_text(stable_text(self.decode([token for token, _ in written])))
-
-        with self.hold(watch):
-            text, finished = writer.write(ids, decoding, limit, take, watch)
-        answer = self._answer(written)
-        return replace(answer if answer.text == text else self.encode_answer(text), finished=finished)
 
     def generate_many(
         self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None

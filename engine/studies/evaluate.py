@@ -18,7 +18,7 @@ from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
 from engine.studies.pools import Pool, Processes, Threads
-from engine.studies.run import Control, Journal, Run, check_folder, ordered, write_whole
+from engine.studies.run import Control, Journal, Run, check_folder, write_whole
 from engine.studies.tables import FORMATS, to_markdown
 from engine.studies.tools import StudyTools
 from engine.studies.values import Estimate, Failure, Results, Row, Unit
@@ -161,7 +161,8 @@ def opened(folder: Path) -> Evaluation:
         ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
-    rows = ordered(manifest.units, Journal(folder).rows())
+    by_unit = {row.unit: row for row in Journal(folder).rows()}
+    rows = [by_unit[unit] for unit in manifest.units if unit in by_unit]
     results = study_of(config.study).results(config, rows) if rows else Results()
     return Evaluation(config=config, manifest=manifest, rows=tuple(rows), results=results)
 

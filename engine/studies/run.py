@@ -240,12 +240,6 @@ def remaining(seconds: float, ended: Collection[Unit], rows: Mapping[Unit, Row],
     return seconds * sum(means.get(unit.method, usual) for unit in left) / weigh
 
 
-def ordered(units: Sequence[Unit], rows: Sequence[Row]) -> list[Row]:
-    """The rows in the order of the units; units without a row yet are left out."""
-    by_unit = {row.unit: row for row in rows}
-    return [by_unit[unit] for unit in units if unit in by_unit]
-
-
 def check_folder(folder: Path, resume: bool) -> None:
     """Refuse to mix two runs; raise `InputError` saying what to do."""
     begun = (folder / "run.json").exists()
