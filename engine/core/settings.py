@@ -260,8 +260,10 @@ class Settings(Value, frozen=True):
                         f"--set {assignment!r} is not a setting. Write stage.field=value with one of: {known};"
                         f" or paper= with one of: {', '.join(PAPERS)}."
                     )
-                listed = isinstance(data[stage][field], (list, tuple)) and isinstance(content, str)
-                data[stage][field] = [part.strip() for part in content.split(",")] if listed else content
+                if isinstance(data[stage][field], (list, tuple)) and isinstance(content, str):
+                    data[stage][field] = [part.strip() for part in content.split(",")]
+                else:
+                    data[stage][field] = content
         return _checked(data, strict=False)
 
     def as_paper(self, name: str) -> Settings:

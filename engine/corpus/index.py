@@ -14,11 +14,11 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -103,39 +103,21 @@ def _batches(items: Sequence[Any]) -> Iterator[Any]:
         yield items[first : first + _BATCH]
 
 
-class Nearest(Protocol):
-    """Whatever names the rows of vectors near to one."""
-
-    @property
-    def size(self) -> int:
-        """How many vectors it holds."""
-
-    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
-        """About the `count` nearest rows, ascending; approximate, so ask for more than needed."""
-
-
 @dataclass(frozen=True)
-class Served:
-    """The collection on a Chroma server."""
+class Index:
+    """An index of `size` passages, exactly those of `held`; `repaired` says what was wrong and done, or is empty.
 
-    collection: ChromaCollection
-    snapshot: Snapshot
+    `nearest` gives the snapshot rows of about so many passages nearest to a vector, ascending; approximate, so ask for
+    more than needed. It raises `ServerError` where the server has gone away since the index was opened.
+    """
 
-    @property
-    def size(self) -> int:
-        """How many vectors it holds."""
-        return self.collection.count()
-
-    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
-        """About the `count` nearest rows, ascending; `ServerError` where the server has gone away."""
-        try:
-            answer = self.collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
-        except failures() as error:
-            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
-        return np.array(sorted(self.snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
+    held: str
+    size: int
+    nearest: Callable[[Floats, int], NDArray[np.intp]]
+    repaired: str = ""
 
 
-def check(found: Nearest, snapshot: Snapshot) -> None:
+def check(found: Index, snapshot: Snapshot) -> None:
     """Compare the count, and ask for a few stored vectors: each must come back as itself or as its equal."""
     count = found.size
     if count != len(snapshot.passages):
@@ -151,27 +133,6 @@ log = logging.getLogger(__name__)
 SERVER = "GROUNDWORK_CHROMA"
 NEEDED_FROM = 50_000  # passages; below, exact search is as fast as the index
 _STATE = "index.json"
-
-
-@dataclass(frozen=True)
-class Index:
-    """An index that holds exactly the passages of `held`; `repaired` says what was found and done, or is empty."""
-
-    held: str
-    found: Nearest
-    repaired: str = ""
-
-    @property
-    def size(self) -> int:
-        """How many passages it holds."""
-        return self.found.size
-
-    def nearest(self, vector: Floats, count: int) -> NDArray[np.intp]:
-        """Snapshot rows of about the `count` nearest passages, ascending; approximate, so ask for more than needed.
-
-        Raises `ServerError` where the server has gone away since the index was opened.
-        """
-        return self.found.nearest(vector, count)
 
 
 class NotReady(Exception):
@@ -253,17 +214,18 @@ def _local(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build: boo
         try:
             if changed := [name for name in cells.FILES if state.get(name) != sha256_of(place / name)]:
                 raise NotInStep(f"{changed[0]} was changed after it was written")
-            found = cells.Cells(place)
-            check(found, snapshot)
+            own = cells.Cells(place)
+            check(found := Index(held, own.size, own.nearest), snapshot)
         except (NotInStep, OSError, ValueError, EOFError) as error:
             trouble = f"The search index did not match its collection ({error}). It was rebuilt from the vectors."
             log.warning("The search index of %s did not match its collection (%s).", folder.name, error)
         else:
-            return Index(held, found)
+            return found
     if not build:
         raise NotReady(trouble or f"The search index of {folder.name!r} has not been built.")
     with _building(folder):
-        return Index(held, cells.Cells(_rebuilt(folder, snapshot, held, watch)), trouble)
+        own = cells.Cells(_rebuilt(folder, snapshot, held, watch))
+        return Index(held, own.size, own.nearest, trouble)
 
 
 def _rebuilt(folder: Path, snapshot: Snapshot, held: str, watch: Watch) -> Path:
@@ -284,6 +246,13 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
     """The index on the server, named after the collection's folder; one process at a time brings it up to date."""
     from filelock import FileLock
 
+    def nearest(vector: Floats, count: int) -> NDArray[np.intp]:
+        try:
+            answer = collection.query(query_embeddings=[vector.tolist()], n_results=count, include=[])
+        except failures() as error:
+            raise ServerError(f"The search index did not answer ({error}). Open the collection again.") from error
+        return np.array(sorted(snapshot.rows(answer["ids"][0]).values()), dtype=np.intp)
+
     address = os.environ[SERVER]
     try:
         collection = _server_client(address).get_or_create_collection(
@@ -295,13 +264,13 @@ def _on_server(folder: Path, snapshot: Snapshot, held: str, watch: Watch, build:
                     raise NotReady(f"The index on {address} does not match the collection.")
                 synchronise(collection, snapshot, watch)
                 collection.modify(metadata={"held": held})
-        check(found := Served(collection, snapshot), snapshot)
+        check(found := Index(held, collection.count(), nearest), snapshot)
     except failures() as error:
         raise ServerError(
             f"The Chroma server at {address} gave an unexpected reply ({error}). Start it with `chroma run`, "
             f"or unset {SERVER} to use the index in the data folder."
         ) from error
-    return Index(held, found)
+    return found
 
 
 @contextmanager
