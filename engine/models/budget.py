@@ -15,11 +15,9 @@ class Spent(Value, frozen=True):
     tokens: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        """The sum."""
         return Spent(calls=self.calls + other.calls, tokens=self.tokens + other.tokens)
 
     def __sub__(self, other: Spent) -> Spent:
-        """The difference."""
         return Spent(calls=self.calls - other.calls, tokens=self.tokens - other.tokens)
 
 

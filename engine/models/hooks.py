@@ -25,7 +25,6 @@ class ForwardCount:
     seconds: float = 0.0
 
     def __add__(self, other: ForwardCount) -> ForwardCount:
-        """The sum."""
         return ForwardCount(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 

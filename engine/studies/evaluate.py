@@ -150,19 +150,24 @@ def _begin(planned: Plan, text: str, folder: Path, cost: Estimate) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
 
 
-def opened(folder: Path) -> Evaluation:
-    """The run in a folder as far as it came; raise `InputError` where there is none."""
+def stored(folder: Path) -> tuple[RunManifest, Config, list[Row]]:
+    """What a run is of, its config, and its rows in the order of its units; raise `InputError` where there is none."""
     try:
         manifest = decoded((folder / "run.json").read_bytes(), RunManifest)
         config = parse_config((folder / "config.toml").read_text(encoding="utf-8"))
+        by_unit = {row.unit: row for row in Journal(folder).rows()}
     except OSError as error:
         raise InputError(
             f"{folder} does not contain a run ({error.strerror}). Give the folder used with --out."
         ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{folder}/run.json is damaged ({error}). Start again in a new folder.") from error
-    by_unit = {row.unit: row for row in Journal(folder).rows()}
-    rows = [by_unit[unit] for unit in manifest.units if unit in by_unit]
+    return manifest, config, [by_unit[unit] for unit in manifest.units if unit in by_unit]
+
+
+def opened(folder: Path) -> Evaluation:
+    """The run in a folder as far as it came; raise `InputError` where there is none."""
+    manifest, config, rows = stored(folder)
     results = study_of(config.study).results(config, rows) if rows else Results()
     return Evaluation(config=config, manifest=manifest, rows=tuple(rows), results=results)
 
