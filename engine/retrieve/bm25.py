@@ -72,7 +72,7 @@ class Postings:
 
         tokens = bm25s.tokenize(texts, **_HOW, stemmer=stemmer())
         if not tokens.vocab:
-            none = {name: np.zeros(0, dtype=kind) for name, kind in _PARTS}
+            none: dict[str, Any] = {name: np.zeros(0, dtype=kind) for name, kind in _PARTS}
             return cls({}, {**none, "indptr": np.zeros(1, dtype=np.int64), "num_docs": len(texts)}, none["data"])
         index = bm25s.BM25()
         index.index(tokens, show_progress=False)

@@ -9,26 +9,16 @@ import os
 import time
 from typing import Any
 
-import msgspec
-
-from engine.core.values import decoded
 from engine.models.cluster import gpus_each, join
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
-from engine.studies.perform import Done, Lost, Outcome, Performer, Stopped, UnitTask
+from engine.studies.perform import Done, Lost, Outcome, Performer, Stopped
 from engine.studies.pools import task_of
 from engine.studies.values import Unit
 
 
-class Serving:
-    """The models of one config on a node. It uses JSON, so that both sides agree on the values."""
-
-    def __init__(self, config: bytes) -> None:
-        self._performer = Performer(decoded(config, Config))
-
-    def perform(self, task: bytes) -> bytes:
-        """Run a task."""
-        return msgspec.json.encode(self._performer.within_allowance(decoded(task, UnitTask)))
+class Serving(Performer):
+    """The models of one config on a node."""
 
     def pid(self) -> int:
         """The process that serves."""
@@ -41,7 +31,7 @@ class RayPool:
     def __init__(self, config: Config, size: int) -> None:
         self._ray, self._began = join()
         self.size = size
-        self._config = msgspec.json.encode(config)
+        self._config = config
         self._options = {"num_cpus": 1, "num_gpus": gpus_each(self._ray, size)}
         self._free = [self._start() for _ in range(size)]
         self._running: dict[Any, tuple[Any, Unit]] = {}
@@ -57,8 +47,7 @@ class RayPool:
     def give(self, unit: Unit, example: Example, left: Limit) -> None:
         """Hand a unit to a free actor."""
         actor = self._free.pop()
-        task = msgspec.json.encode(task_of(unit, example, left, self.size))
-        self._running[actor.perform.remote(task)] = (actor, unit)
+        self._running[actor.within_allowance.remote(task_of(unit, example, left, self.size))] = (actor, unit)
 
     def take(self, seconds: float) -> Outcome | None:
         """The next that ended; a dead actor is replaced at once."""
@@ -70,7 +59,7 @@ class RayPool:
             return None
         actor, unit = self._running.pop(ended[0])
         try:
-            said: Done | Stopped = decoded(self._ray.get(ended[0]), Done | Stopped)
+            said: Done | Stopped = self._ray.get(ended[0])
         except self._ray.exceptions.RayActorError:
             self._free.append(self._start())
             return Lost(unit=unit)
