@@ -23,14 +23,12 @@ from engine.core.errors import ModelError
 from engine.core.progress import OnText, Watch, last
 from engine.core.settings import Decoding
 from engine.core.values import Answer, Prompt, Token, sha256
-from engine.models.batched import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows
 from engine.models.chat import chat_pieces
 from engine.models.hooks import cancellable
 from engine.models.llama_cpp import LlamaCpp, writes_faster
 from engine.models.loading import gguf_file, load_parts, revision_of
 from engine.models.memory import check_each_fits, check_fits
 from engine.models.protocols import Can, TokenPrompt
-from engine.models.sampling import write_tokens
 from engine.models.scoring import (
     close_gaps,
     continuation_scores,
@@ -40,6 +38,7 @@ from engine.models.scoring import (
     stable_text,
     worth_reusing,
 )
+from engine.models.writing import GPU_ROWS, Tokens, WritingRequest, pads_exactly, write_rows, write_tokens
 
 # Llama 2, Mistral 7B v0.1 and Gemma 1 put a space before whatever they tokenise: a prompt tokenised piece by piece
 # would gain one at every seam. The ids are otherwise the same.
@@ -273,7 +272,7 @@ class HuggingFaceModel:
     def generate_many(
         self, prompts: Sequence[Prompt], decoding: Decoding | Sequence[Decoding], watch: Watch | None = None
     ) -> list[Answer]:
-        """The answers that `generate` gives to each prompt, written together where torch writes; see batched.py.
+        """The answers that `generate` gives to each prompt, written together where torch writes; see writing.py.
 
         `decoding` is one for all, or one a prompt. Ids and texts are the same, log-probabilities to the numerical
         floor. Raises `PromptTooLong` for the first prompt that is, before anything is written.

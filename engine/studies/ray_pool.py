@@ -12,8 +12,7 @@ from typing import Any
 from engine.models.cluster import gpus_each, join
 from engine.studies.config import Config, Limit
 from engine.studies.example import Example
-from engine.studies.perform import Done, Lost, Outcome, Performer, Stopped
-from engine.studies.pools import task_of
+from engine.studies.pools import Done, Lost, Outcome, Performer, Stopped, task_of
 from engine.studies.values import Unit
 
 

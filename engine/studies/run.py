@@ -25,9 +25,8 @@ from engine.core.files import replace_file
 from engine.core.progress import Watch
 from engine.core.values import Value, decoded
 from engine.models.budget import Spent
-from engine.studies.perform import Done, Lost, Outcome, Stopped
 from engine.studies.plan import Plan, sampling
-from engine.studies.pools import Pool
+from engine.studies.pools import Done, Lost, Outcome, Pool, Stopped
 from engine.studies.values import OUT_OF_MEMORY, Failure, Row, Unit
 
 # units.jsonl: a row is appended and synced when its unit has ended. A last line without its line break was cut off: it

@@ -16,8 +16,7 @@ from engine.core.settings import Chunking, Retrieval
 from engine.core.text import stemmer
 from engine.core.values import Document
 from engine.corpus import cells, collection, large
-from engine.corpus.collection import Collection, embedding_text
-from engine.corpus.health import health
+from engine.corpus.collection import Collection, embedding_text, health
 from engine.models.embedder import ScriptedEmbedder
 from engine.retrieve import bm25
 from engine.retrieve.search import search
