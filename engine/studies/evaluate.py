@@ -17,7 +17,7 @@ from engine.report.markdown import one_line
 from engine.studies.catalogue import study_of
 from engine.studies.config import CONFIGS, NO_RESULT_HANGS_ON, Config, departures, parse_config, read_config
 from engine.studies.plan import Plan, estimate, plan, prepare
-from engine.studies.pools import Pool, Processes, Threads
+from engine.studies.pools import Pool, Processes, RayPool, Threads
 from engine.studies.run import Control, Journal, Run, check_folder, write_whole
 from engine.studies.summary import (
     CORRECTION,
@@ -119,8 +119,6 @@ def evaluate(
 def _pool(run: Run, workers: int, on: Where, tools: StudyTools | None) -> Pool:
     config = run.plan.config
     if on == "ray":
-        from engine.studies.ray_pool import RayPool
-
         return RayPool(config, workers)
     if workers > 1:
         return Processes(config, workers, run.folder)
